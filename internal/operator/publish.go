@@ -84,7 +84,7 @@ func changesOf(ctx context.Context, table *ruletable.Table) (r ChangeReport, err
 	case errors.Is(err, ruletable.ErrNone):
 		r.Baseline = "a table without rules"
 		r.old, err = rulefile.Parse("", []byte("rules: []"))
-	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion), errors.Is(err, ruletable.ErrNoDocument):
+	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
 		r.old, r.Invalid, err = nil, err, nil
 	}
 	return r, err
@@ -226,8 +226,8 @@ func checkSecret(name string, set *rules.Set, remedy string) error {
 // DocumentReport is a published version with its rules.
 type DocumentReport struct {
 	ruletable.Version
-	Text     string            `json:"text"`     // as its author wrote it
-	Document *ruledoc.Document `json:"document"` // null if an older Slidegate published the version
+	Text     string            `json:"text"` // as its author wrote it
+	Document *ruledoc.Document `json:"document"`
 }
 
 // First returns the first items of a sequence; a limit of 0 is none.

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -117,58 +115,6 @@ func TestUnreadableOverrides(t *testing.T) {
 	}
 	if deleted != len(bad) {
 		t.Errorf("%d deletions are in the history, want %d", deleted, len(bad))
-	}
-}
-
-// TestOlderVersion: a version of an older Slidegate has a text and no JSON. Its
-// text can be read, and it cannot come into force again. Limiters keep the
-// rules that they have, or start with the copy from the deployment.
-func TestOlderVersion(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
-	put := func(number int, attributes map[string]types.AttributeValue) {
-		t.Helper()
-		item := map[string]types.AttributeValue{
-			"p": &types.AttributeValueMemberS{Value: "set"}, "s": &types.AttributeValueMemberS{Value: fmt.Sprintf("%010d", number)},
-		}
-		maps.Copy(item, attributes)
-		_, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: item})
-		must(t, err)
-	}
-	put(1, map[string]types.AttributeValue{"document": zipped("rules: []")})
-	publish(t, table, version(2))
-	if v, err := table.Get(ctx, 1); err != nil || string(v.Text) != "rules: []" || v.Document != nil {
-		t.Errorf("version 1 is %+v, error %v", v, err)
-	}
-	err := table.Rollback(ctx, 2, 1, note(0, ""))
-	if !errors.Is(err, ruletable.ErrNoDocument) || !strings.Contains(err.Error(), "version 1") || !strings.Contains(err.Error(), "slidegate rules apply") {
-		t.Errorf("rollback: error %v, want ErrNoDocument and what to do", err)
-	}
-
-	source, reports := newSource(client, name, nil)
-	capacity(t, source, epoch, 2)
-	put(2, map[string]types.AttributeValue{"document": zipped("rules: []")})
-	put(3, map[string]types.AttributeValue{"document": zipped("rules: []"), "json": zipped(`{"rules": [], "of a newer Slidegate": 1}`)})
-	_, err = client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: map[string]types.AttributeValue{
-		"p": &types.AttributeValueMemberS{Value: "set"}, "s": &types.AttributeValueMemberS{Value: "current"}, "version": &types.AttributeValueMemberN{Value: "1"},
-	}})
-	must(t, err)
-	capacity(t, source, epoch.Add(10*time.Second), 2)
-	if errs := reports.take(); len(errs) != 1 || !errors.Is(errs[0], ruletable.ErrNoDocument) || !strings.Contains(errs[0].Error(), "keeping version 2") {
-		t.Errorf("reported %v", errs)
-	}
-
-	source, _ = newSource(client, name, nil)
-	if _, err := source.Rules(ctx, epoch); !errors.Is(err, ruletable.ErrNoDocument) {
-		t.Errorf("a first read: error %v, want ErrNoDocument", err)
-	}
-	fallback, err := ruletable.Compile("copy", document(99))
-	must(t, err)
-	source, _ = newSource(client, name, fallback)
-	capacity(t, source, epoch, 99)
-
-	if _, err := table.Get(ctx, 3); err == nil || !strings.Contains(err.Error(), "of a newer Slidegate") {
-		t.Errorf("a version of a newer Slidegate: error %v", err)
 	}
 }
 

@@ -50,7 +50,7 @@ func checkStart(d *ruledoc.Document, json int) error {
 // packed is the item of a version without its key. Both forms are gzipped.
 type packed struct {
 	Text []byte `dynamodbav:"document"`
-	JSON []byte `dynamodbav:"json,omitempty"` // missing from versions of an older Slidegate
+	JSON []byte `dynamodbav:"json"`
 	Note
 }
 
@@ -96,9 +96,6 @@ func unpack(i item) (*Version, error) {
 	v := &Version{Note: p.Note}
 	if v.Text, err = unzip(p.Text); err != nil {
 		return nil, fmt.Errorf("document: %w", err)
-	}
-	if p.JSON == nil {
-		return v, nil
 	}
 	v.Document, err = unpackJSON(p.JSON)
 	return v, err

@@ -49,13 +49,6 @@ func TestOneReadAtTheStart(t *testing.T) {
 	start(1, 2)
 	must(t, publisher.Rollback(t.Context(), 1, 2, note(0, "")))
 	start(7, 3)
-
-	// An older Slidegate moves the pointer.
-	_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: map[string]types.AttributeValue{
-		"p": &types.AttributeValueMemberS{Value: "set"}, "s": &types.AttributeValueMemberS{Value: "current"}, "version": &types.AttributeValueMemberN{Value: "1"},
-	}})
-	must(t, err)
-	start(1, 3)
 }
 
 // TestPointerTakesOneUnit: reading the pointer costs one read unit of 4 KB,

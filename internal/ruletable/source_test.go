@@ -14,13 +14,13 @@ import (
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// capacity calls the source until it has the capacity: a slow refresh continues
-// beside the request that starts it.
+// capacity calls the source, and expects the capacity, at the latest once the
+// refresh that the call started has ended.
 func capacity(t *testing.T, source *ruletable.Source, now time.Time, want int64) {
 	t.Helper()
 	var got int64
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		set, err := source.Rules(context.Background(), now)
+	for _, rulesOf := range []func(context.Context, time.Time) (*rules.Set, error){source.Rules, source.Refreshed} {
+		set, err := rulesOf(context.Background(), now)
 		if err != nil {
 			t.Fatal(err)
 		}

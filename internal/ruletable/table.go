@@ -37,10 +37,6 @@ var (
 	ErrNone = errors.New("no rules are published; `slidegate rules apply FILE` publishes some")
 	// ErrNoVersion is the error for a number that no version has.
 	ErrNoVersion = errors.New("there is no such version of the rules; `slidegate rules list` shows those there are")
-	// ErrNoDocument is the error of a version without the JSON that limiters
-	// read.
-	ErrNoDocument = errors.New("an older Slidegate published this version, without the JSON that limiters read; " +
-		"publish it again with `slidegate rules get` and `slidegate rules apply`")
 	// ErrInForce is the error of a rollback to the version in force.
 	ErrInForce = errors.New("this version is in force already")
 	// ErrNoOverride is the error of deleting an override that does not exist.

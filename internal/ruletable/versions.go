@@ -32,8 +32,7 @@ type Version struct {
 	Number int64 `json:"version"`
 	// Text is the document as its author wrote it, and Document what limiters
 	// read: its normalized form, as rules.Set.Document returns it. Versions
-	// leaves both out. Document is nil if an older Slidegate published the
-	// version.
+	// leaves both out.
 	Text     []byte            `json:"-"`
 	Document *ruledoc.Document `json:"-"`
 	InForce  bool              `json:"in_force"` // only Versions sets it
@@ -68,20 +67,17 @@ func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number 
 // Rollback puts another version in force, earlier or later, by moving the
 // pointer, if the pointer is still at version from, 0 for none. Otherwise it
 // fails with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
-// ErrNoDocument, and ErrInForce if both versions are the same.
+// and with ErrInForce if both versions are the same.
 func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	found, err := t.item(ctx, to)
 	if err != nil {
 		return err
 	}
-	v, err := t.version(to, found)
-	switch {
-	case err != nil:
+	if _, err := t.version(to, found); err != nil {
 		return err
-	case from == to:
+	}
+	if from == to {
 		return t.errorf("version %d: %w", to, ErrInForce)
-	case v.Document == nil:
-		return t.errorf("version %d: %w", to, ErrNoDocument)
 	}
 	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, t.point(from, to, found))
 }
@@ -96,7 +92,7 @@ func (t *Table) Current(ctx context.Context) (int64, error) {
 // pointer is the item that names the version in force, without its key.
 type pointer struct {
 	Version int64  `dynamodbav:"version"`
-	JSON    []byte `dynamodbav:"json"` // of that version, gzipped; nil if it is large, or an older Slidegate moved the pointer
+	JSON    []byte `dynamodbav:"json"` // of that version, gzipped; nil if it is large
 }
 
 func (t *Table) pointer(ctx context.Context) (p pointer, err error) {
@@ -146,8 +142,7 @@ func (t *Table) version(number int64, found item) (*Version, error) {
 	return v, nil
 }
 
-// Rules returns the compiled rules of a version, as limiters read them. It
-// fails with ErrNoDocument if an older Slidegate published the version.
+// Rules returns the compiled rules of a version, as limiters read them.
 func (t *Table) Rules(ctx context.Context, number int64) (*rules.Set, error) {
 	v, err := t.Get(ctx, number)
 	if err != nil {
@@ -168,11 +163,8 @@ func (t *Table) pointed(ctx context.Context, p pointer) (*rules.Set, error) {
 	return t.compile(p.Version, document)
 }
 
-// compile compiles the document of a version, nil for none.
+// compile compiles the document of a version.
 func (t *Table) compile(number int64, document *ruledoc.Document) (*rules.Set, error) {
-	if document == nil {
-		return nil, t.errorf("version %d: %w", number, ErrNoDocument)
-	}
 	set, err := Compile(t.nameOf(number), document)
 	if err != nil {
 		return nil, err
