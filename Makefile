@@ -10,11 +10,11 @@ ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
-# The packages with concurrent code. The others run without the race detector,
-# which makes compiling and running several times slower. So do all tests but one
-# of each package in SHARED: only there do goroutines meet.
-CONCURRENT   = github.com/slidegate/slidegate/internal/redis $(shell go list -f '{{.ImportPath}} {{.Imports}}' ./... | awk '/[[ ](sync|sync\/atomic|golang.org\/x\/sync\/[a-z]+)[] ]/ {print $$1}')
-SHARED       = github.com/slidegate/slidegate/internal/rules github.com/slidegate/slidegate/internal/test/sim
+# The packages with concurrent code run with the race detector, which makes
+# compiling and running several times slower; the others run without it. Of the
+# many tests of rules and of sim, goroutines meet in one each.
+SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
+RACE         = $(sort $(filter-out %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)) $(shell go list ./internal/redis))
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -68,11 +68,12 @@ compile:
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
 test-race:
-	CGO_ENABLED=1 $(TEST) -race $(filter-out $(SHARED),$(CONCURRENT))
-	CGO_ENABLED=1 $(TEST) -race -run '^(TestSetIsSafeForConcurrentUse|TestSimulation)$$' $(SHARED)
+	CGO_ENABLED=1 $(TEST) -race $(RACE)
+	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
+	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
 test-rest:
-	$(TEST) $(filter-out $(filter-out $(SHARED),$(CONCURRENT)),$(shell go list ./...))
+	$(TEST) $(filter-out $(RACE),$(shell go list ./...))
 	@for module in bench examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
 	@for module in localstack/browser tools; do (cd $$module && $(TEST) -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
 test-e2e:

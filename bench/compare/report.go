@@ -143,7 +143,7 @@ func duration(ns float64) string {
 	case ns < 1e6:
 		return fmt.Sprintf("%.3g µs", ns/1e3)
 	}
-	return fmt.Sprintf("%.3g ms", ns/1e6)
+	return fmt.Sprintf("%.1f ms", ns/1e6)
 }
 
 // get returns a result; one that was not measured has NaN for its figures.
