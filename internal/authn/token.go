@@ -1,12 +1,10 @@
 package authn
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/strictjson"
 )
 
 // maxToken bounds a token in bytes. API Gateway takes 10 KB of fields.
@@ -158,45 +157,9 @@ func checkNames(token string) error {
 		if err != nil {
 			return jwt.ErrTokenMalformed
 		}
-		if !uniqueNames(data) {
+		if _, err := strictjson.Object(data); err != nil {
 			return errNames
 		}
 	}
 	return nil
-}
-
-// uniqueNames reports whether data is one JSON object, in which and within which
-// no object repeats a name.
-func uniqueNames(data []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	open := []map[string]bool{{}} // the names of each object around; nil for a list
-	for len(open) > 0 {
-		names := open[len(open)-1]
-		t, err := d.Token()
-		if err != nil {
-			return false
-		}
-		if name, ok := t.(string); ok && names != nil {
-			if names[name] {
-				return false
-			}
-			names[name] = true
-			if t, err = d.Token(); err != nil { // the value
-				return false
-			}
-		}
-		switch t {
-		case json.Delim('{'):
-			open = append(open, map[string]bool{})
-		case json.Delim('['):
-			open = append(open, nil)
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-		}
-	}
-	_, err := d.Token()
-	return errors.Is(err, io.EOF)
 }

@@ -1,13 +1,17 @@
 package decideapi
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/strictjson"
 )
 
 // readRequest reads the body of POST /v1/decisions. The names are those of
@@ -39,6 +43,29 @@ func readRequest(body []byte) (*request.Request, *problem) {
 	return req, f.problem
 }
 
+// readObject reads a JSON object.
+func readObject(body []byte) (map[string]any, *problem) {
+	const want = `want a JSON object, such as {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}`
+	if !utf8.Valid(body) {
+		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
+	}
+	object, err := strictjson.Object(body)
+	if err == nil {
+		return object, nil
+	}
+	if twice, ok := errors.AsType[*strictjson.RepeatedError](err); ok {
+		return nil, badRequest(twice.Pointer(), "the name is there twice: remove one of them")
+	}
+	if errors.Is(err, strictjson.ErrNoObject) {
+		return nil, badRequest("", want)
+	}
+	at := int64(0)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = syntax.Offset
+	}
+	return nil, badRequest("", fmt.Sprintf("the body is no JSON: %v at byte %d: %s", err, at, want))
+}
+
 // fields takes the members of an object, and keeps the first problem.
 type fields struct {
 	object  map[string]any
@@ -57,7 +84,7 @@ func (f *fields) fail(pointer, detail string) {
 func (f *fields) refuseOthers() {
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
 		if !slices.Contains(f.names, name) {
-			f.fail("/"+pointerEscapes.Replace(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
+			f.fail("/"+strictjson.Escape(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
 		}
 	}
 }
@@ -99,7 +126,7 @@ func (f *fields) texts(name string) map[string]string {
 	for key, value := range object {
 		text, ok := value.(string)
 		if !ok {
-			f.fail("/"+name+"/"+pointerEscapes.Replace(key), "want a string")
+			f.fail("/"+name+"/"+strictjson.Escape(key), "want a string")
 		}
 		values[key] = text
 	}
@@ -118,7 +145,7 @@ func (f *fields) headers(name string) map[string][]string {
 		for _, item := range items {
 			text, ok := item.(string)
 			if !ok {
-				f.fail("/"+name+"/"+pointerEscapes.Replace(key), "want a string or a list of strings")
+				f.fail("/"+name+"/"+strictjson.Escape(key), "want a string or a list of strings")
 			}
 			values[key] = append(values[key], text)
 		}

@@ -1,60 +1,57 @@
-package decideapi
+// Package strictjson reads JSON in which no object repeats a name. Readers of
+// JSON differ in which of the values they take, and a client must not show one of
+// them to a limiter and the other to a server.
+package strictjson
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
-// readObject reads a JSON object. Numbers keep all their digits.
-func readObject(body []byte) (map[string]any, *problem) {
-	const want = `want a JSON object, such as {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}`
-	if !utf8.Valid(body) {
-		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
-	}
+// ErrNoObject is the error of another JSON value.
+var ErrNoObject = errors.New("no JSON object")
+
+// Object returns the only value of a text, a JSON object. Numbers keep all their
+// digits. Object fails with a *json.SyntaxError, ErrNoObject or a *RepeatedError.
+func Object(data []byte) (map[string]any, error) {
 	var whole json.RawMessage // also bounds the depth
-	if err := json.Unmarshal(body, &whole); err != nil {
-		at := int64(0)
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			at = syntax.Offset
-		}
-		return nil, badRequest("", fmt.Sprintf("the body is no JSON: %v at byte %d: %s", err, at, want))
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	value, err := readValue(decoder)
-	if twice, ok := errors.AsType[*repeatedError](err); ok {
-		return nil, badRequest(twice.pointer(), "the name is there twice: remove one of them")
+	if err != nil {
+		return nil, err
 	}
 	object, ok := value.(map[string]any)
-	if err != nil || !ok {
-		return nil, badRequest("", want)
+	if !ok {
+		return nil, ErrNoObject
 	}
 	return object, nil
 }
 
-// repeatedError is the error of an object that repeats a name. Readers of JSON
-// differ in which of the values they take.
-type repeatedError struct{ path []string } // innermost first
+// RepeatedError is the error of an object that repeats a name.
+type RepeatedError struct{ path []string } // innermost first
 
-func (e *repeatedError) Error() string { return e.pointer() + " is there twice" }
+func (e *RepeatedError) Error() string { return e.Pointer() + " is there twice" }
 
-func (e *repeatedError) pointer() string {
+// Pointer returns the place of the name.
+func (e *RepeatedError) Pointer() string {
 	var pointer strings.Builder
 	for _, step := range slices.Backward(e.path) {
-		pointer.WriteString("/" + pointerEscapes.Replace(step))
+		pointer.WriteString("/" + Escape(step))
 	}
 	return pointer.String()
 }
 
 // within adds a step to the path of a repeated name.
 func within(step string, err error) error {
-	if twice, ok := errors.AsType[*repeatedError](err); ok {
+	if twice, ok := errors.AsType[*RepeatedError](err); ok {
 		twice.path = append(twice.path, step)
 	}
 	return err
@@ -83,7 +80,7 @@ func readMembers(d *json.Decoder) (any, error) {
 		}
 		name, _ := token.(string)
 		if _, repeated := object[name]; repeated {
-			return nil, &repeatedError{[]string{name}}
+			return nil, &RepeatedError{[]string{name}}
 		}
 		if object[name], err = readValue(d); err != nil {
 			return nil, within(name, err)
@@ -106,5 +103,7 @@ func readItems(d *json.Decoder) (any, error) {
 	return list, err
 }
 
-// pointerEscapes are those of a JSON Pointer (RFC 6901).
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Escape returns a name as a part of a JSON Pointer (RFC 6901).
+func Escape(name string) string { return escapes.Replace(name) }
