@@ -111,11 +111,11 @@ func (a *adversary) become(x *adversaryState, item uint32) bool {
 }
 
 func (a *adversary) remember(x *adversaryState, snapshot uint32) bool {
-	i, known := slices.BinarySearchFunc(x.past[:], snapshot, func(p, v uint32) int {
+	i, known := slices.BinarySearchFunc(x.past[:], snapshot, func(p, q uint32) int {
 		if p == 0 {
 			return 1
 		}
-		return int(p) - int(v)
+		return int(p) - int(q)
 	})
 	if snapshot == 0 || known {
 		return true
@@ -214,9 +214,7 @@ func (a *adversary) describe(before *adversaryState, m move, after *adversarySta
 	switch item := a.describeItem(after.item); m.kind {
 	case resets:
 		return "an operator deletes the item"
-	case charged:
-		return fmt.Sprintf("a caller with %s %s; item: %s", describeSnapshot(a.writes.all[m.write].snapshot), a.describeWrite(m.write), item)
-	case pruned:
+	case charged, pruned:
 		return fmt.Sprintf("a caller with %s %s; item: %s", describeSnapshot(a.writes.all[m.write].snapshot), a.describeWrite(m.write), item)
 	default:
 		return fmt.Sprintf("a caller %s; item: %s", a.describeWrite(m.write), item)

@@ -14,19 +14,19 @@ import (
 // These functions describe states and writes. They count times and slots in
 // ticks from dawn.
 
-func describeSnapshot(v *Snapshot) string {
-	if v == nil {
+func describeSnapshot(snapshot *Snapshot) string {
+	if snapshot == nil {
 		return "no snapshot"
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "snapshot of %q", v.Generation)
-	for i := range v.states {
-		s := &v.states[i]
+	fmt.Fprintf(&text, "snapshot of %q", snapshot.Generation)
+	for i := range snapshot.states {
+		s := &snapshot.states[i]
 		if full, ok := s.Full(); ok {
 			fmt.Fprintf(&text, " %s: full at %v", prefixOf(i), describeTime(full))
 		}
 		if _, ok := s.Newest(); ok {
-			fmt.Fprintf(&text, " %s: C=%d%s", prefixOf(i), v.totals[i], describeSlots(slices.Collect(s.All())))
+			fmt.Fprintf(&text, " %s: C=%d%s", prefixOf(i), snapshot.totals[i], describeSlots(slices.Collect(s.All())))
 		}
 	}
 	return text.String()

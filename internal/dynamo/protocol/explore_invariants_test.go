@@ -43,18 +43,16 @@ func newAdmissions() *admissions {
 // admission returns the receipt of a charge that left its caller with a
 // snapshot, and checks I5.
 func (o *oracle) admission(w, snapshot uint32) (receipt uint32, broken string) {
-	key := [2]uint32{w, snapshot}
-	a, ok := o.admissions.admitted[key]
-	if !ok {
-		s, v := &o.writes.all[w], o.snapshots.all[snapshot]
-		if err := v.Verify(s.of, s.now); err != nil {
+	a := memo(o.admitted, [2]uint32{w, snapshot}, func([2]uint32) (a admission) {
+		s, after := &o.writes.all[w], o.snapshots.all[snapshot]
+		if err := after.Verify(s.of, s.now); err != nil {
 			a.broken = "I5: " + err.Error()
 		}
 		var verdict limit.Verdict
-		v.Admit(s.of, s.now, &verdict)
+		after.Admit(s.of, s.now, &verdict)
 		a.receipt = o.receipt(bill{verdict.Receipt, [2]int8{s.marks[0].units, s.marks[1].units}})
-		o.admissions.admitted[key] = a
-	}
+		return a
+	})
 	return a.receipt, a.broken
 }
 

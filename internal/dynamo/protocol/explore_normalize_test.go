@@ -82,18 +82,15 @@ func (o *oracle) fade(i uint32, before int8) uint32 {
 	if i == 0 || before <= 0 || o.items.all[i].broken != "" {
 		return i
 	}
-	key := faded{i, before}
-	if _, ok := o.fadedItems[key]; !ok {
+	return memo(o.fadedItems, faded{i, before}, func(faded) uint32 {
 		attributes := maps.Clone(o.items.all[i].attributes)
 		for name := range attributes {
-			slot, ok := slotOf(name)
-			if ok && ticksOf(&o.limits[0][0], slot) < before {
+			if slot, ok := slotOf(name); ok && ticksOf(&o.limits[0][0], slot) < before {
 				attributes[name] = number(0)
 			}
 		}
-		o.fadedItems[key] = o.item(attributes)
-	}
-	return o.fadedItems[key]
+		return o.item(attributes)
+	})
 }
 
 // fadeSnapshot does the same to a snapshot.
@@ -101,19 +98,17 @@ func (o *oracle) fadeSnapshot(i uint32, before int8) uint32 {
 	if i == 0 || before <= 0 {
 		return i
 	}
-	key := faded{i, before}
-	if _, ok := o.fadedSnapshots[key]; !ok {
-		v := *o.snapshots.all[i]
-		slots := slices.Collect(v.states[0].All())
+	return memo(o.fadedSnapshots, faded{i, before}, func(faded) uint32 {
+		snapshot := *o.snapshots.all[i]
+		slots := slices.Collect(snapshot.states[0].All())
 		for n := range slots {
 			if ticksOf(&o.limits[0][0], slots[n].Number) < before {
 				slots[n].Units = 0
 			}
 		}
-		v.states = []limit.State{{Slots: limit.NewSlots(slots)}}
-		o.fadedSnapshots[key] = o.snapshot(&v)
-	}
-	return o.fadedSnapshots[key]
+		snapshot.states = []limit.State{{Slots: limit.NewSlots(slots)}}
+		return o.snapshot(&snapshot)
+	})
 }
 
 // fades reports whether fade applies: there is one limit, and its slots count

@@ -112,19 +112,19 @@ func memo[K comparable, V any](answers map[K]V, question K, compute func(K) V) V
 func (o *oracle) decide(q question) uint32 { return memo(o.decided, q, o.plan) }
 
 func (o *oracle) plan(q question) uint32 {
-	c, now, v := o.charge(q.capacity, q.cost), moment(q.clock), o.snapshots.all[q.snapshot]
-	if q.confirmed && v.FarAhead(c, now) {
+	c, now, s := o.charge(q.capacity, q.cost), moment(q.clock), o.snapshots.all[q.snapshot]
+	if q.confirmed && s.FarAhead(c, now) {
 		return failed
 	}
 	var verdict limit.Verdict
-	v.Decide(c, now, &verdict)
+	s.Decide(c, now, &verdict)
 	if !verdict.Allowed && !q.force {
 		return denied
 	}
-	planned := PlanCharge(v, c, now, now, q.first)
-	o.mutant.misplan(planned, v, c, now)
+	planned := PlanCharge(s, c, now, now, q.first)
+	o.mutant.misplan(planned, s, c, now)
 	return o.sent(sent{
-		kind: charging, of: c, now: now, snapshot: v, planned: planned, marks: marksOf(planned, v, c, now),
+		kind: charging, of: c, now: now, snapshot: s, planned: planned, marks: marksOf(planned, s, c, now),
 		update: planned.Update,
 	})
 }
@@ -195,24 +195,24 @@ func (o *oracle) item(attributes item) uint32 {
 		delete(attributes, AttributeTTL)
 	}
 	return o.items.number(textOf(attributes), func() stored {
-		v, err := Read(attributes, o.limits[0], time.Time{})
+		s, err := Read(attributes, o.limits[0], time.Time{})
 		if err != nil {
 			return stored{attributes: attributes, broken: "I0: " + err.Error()}
 		}
-		return stored{attributes: attributes, snapshot: o.snapshot(v)}
+		return stored{attributes: attributes, snapshot: o.snapshot(s)}
 	})
 }
 
 // snapshot returns the number of a snapshot, whatever its ReadAt.
-func (o *oracle) snapshot(v *Snapshot) uint32 {
-	return o.snapshots.number(v.text(), func() *Snapshot { return v })
+func (o *oracle) snapshot(s *Snapshot) uint32 {
+	return o.snapshots.number(s.text(), func() *Snapshot { return s })
 }
 
-func (v *Snapshot) text() string {
-	text := fmt.Sprint(v.Generation, v.totals)
-	for i := range v.states {
-		full, _ := v.states[i].Full()
-		text += fmt.Sprint(full, slices.Collect(v.states[i].All()))
+func (s *Snapshot) text() string {
+	text := fmt.Sprint(s.Generation, s.totals)
+	for i := range s.states {
+		full, _ := s.states[i].Full()
+		text += fmt.Sprint(full, slices.Collect(s.states[i].All()))
 	}
 	return text
 }
@@ -222,8 +222,8 @@ func (o *oracle) snapshotOf(i uint32) uint32 { return o.items.all[i].snapshot }
 
 // generationOf returns the generation of an item, empty if there is none.
 func (o *oracle) generationOf(i uint32) string {
-	if v := o.snapshots.all[o.snapshotOf(i)]; v != nil {
-		return v.Generation
+	if s := o.snapshots.all[o.snapshotOf(i)]; s != nil {
+		return s.Generation
 	}
 	return ""
 }
@@ -237,13 +237,13 @@ func (o *oracle) expired(i uint32, clock int8) bool {
 func textOf(attributes item) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		switch v := attributes[name].(type) {
+		switch value := attributes[name].(type) {
 		case *types.AttributeValueMemberN:
-			fmt.Fprintf(&text, "%s=%s ", name, v.Value)
+			fmt.Fprintf(&text, "%s=%s ", name, value.Value)
 		case *types.AttributeValueMemberS:
-			fmt.Fprintf(&text, "%s=%q ", name, v.Value)
+			fmt.Fprintf(&text, "%s=%q ", name, value.Value)
 		case *types.AttributeValueMemberB:
-			fmt.Fprintf(&text, "%s=%x ", name, v.Value)
+			fmt.Fprintf(&text, "%s=%x ", name, value.Value)
 		}
 	}
 	return text.String()

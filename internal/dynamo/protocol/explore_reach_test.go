@@ -27,17 +27,17 @@ func (a *adversary) reach(e edge) []reached {
 	if e.item != 0 {
 		e.generation = 0
 	}
-	found, ok := a.edges[e]
-	if ok {
-		return found
-	}
+	return memo(a.edges, e, a.writesOf)
+}
+
+// writesOf is reach without the cache.
+func (a *adversary) writesOf(e edge) (found []reached) {
 	for _, q := range a.questions(e.snapshot) {
 		found = a.try(e, a.decide(q), found)
 		if a.transactions {
 			found = a.try(e, a.transaction(q), found)
 		}
 	}
-	a.edges[e] = found
 	return found
 }
 

@@ -53,13 +53,13 @@ func (o *oracle) settle(c correction) uint32 { return memo(o.settled, c, o.planS
 
 func (o *oracle) planSettlement(c correction) uint32 {
 	of, now, deltas := o.charge(c.capacity, 0), moment(c.clock), o.deltas[c.delta]
-	v, r := o.snapshots.all[c.snapshot], o.receipts.all[c.receipt].Receipt
-	update := func(generation string) *Update { return PlanSettlement(v, of, &r, deltas, now, now, generation) }
+	s, r := o.snapshots.all[c.snapshot], o.receipts.all[c.receipt].Receipt
+	update := func(generation string) *Update { return PlanSettlement(s, of, &r, deltas, now, now, generation) }
 	x := update("created")
 	if x == nil {
 		return 0
 	}
-	w := sent{kind: settling, of: of, now: now, snapshot: v, update: update}
+	w := sent{kind: settling, of: of, now: now, snapshot: s, update: update}
 	for i, delta := range deltas {
 		m, slot := &w.marks[i], r.Slots[i]
 		if delta > 0 {

@@ -58,7 +58,7 @@ func (o *oracle) sent(w sent) uint32 {
 }
 
 // marksOf returns the log entries of a planned charge.
-func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
+func marksOf(w *Plan, s *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 	clock := int8(now.Sub(dawn) / tick)
 	for _, lw := range w.limits {
 		i, at := 0, clock
@@ -69,7 +69,7 @@ func marksOf(w *Plan, v *Snapshot, c *limit.Charge, now time.Time) (m marks) {
 		case *logPlan:
 			i = index(lw.prefix)
 			if lw.charged {
-				newest, _ := v.states[i].Newest()
+				newest, _ := s.states[i].Newest()
 				at = max(at, ticksOf(&c.Limits[i], newest))
 			}
 		case *bucketPlan:
@@ -102,15 +102,15 @@ func (o *oracle) transaction(q question) uint32 {
 // assumed returns the caller's snapshot after a transaction.
 func (o *oracle) assumed(w uint32, newGeneration string) uint32 {
 	s := &o.writes.all[w]
-	v := s.snapshot.AfterTransaction(s.of, s.now, newGeneration)
-	o.mutant.misremember(v)
-	return o.snapshot(v)
+	after := s.snapshot.AfterTransaction(s.of, s.now, newGeneration)
+	o.mutant.misremember(after)
+	return o.snapshot(after)
 }
 
 // prune returns the write that removes expired slots of a snapshot; 0 if there
 // are none.
-func (o *oracle) prune(v uint32) uint32 {
-	old := o.snapshots.all[v]
+func (o *oracle) prune(snapshot uint32) uint32 {
+	old := o.snapshots.all[snapshot]
 	if len(PlanPruning(old, o.limits[0]).removals) == 0 {
 		return 0
 	}
