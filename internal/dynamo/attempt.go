@@ -16,11 +16,12 @@ type attempt struct {
 	now      time.Time
 	verdict  *limit.Verdict
 	snapshot *protocol.Snapshot // that the next write is planned from; nil for none
-	decided  bool               // whether the snapshot allows the charge
-	refusals int
+	decided  bool               // the snapshot is known to allow the charge
+	refusals int                // writes that DynamoDB refused
 }
 
-// refresh takes over the latest snapshot of the process.
+// refresh takes over the latest snapshot of the process, which other attempts
+// may have brought while this one waited.
 func (a *attempt) refresh() {
 	if latest := a.snapshots.get(a.charge); latest != nil {
 		a.snapshot = latest
@@ -28,8 +29,8 @@ func (a *attempt) refresh() {
 	a.decided = false
 }
 
-// decide reports whether the snapshot denies the charge. A snapshot too old to
-// deny is read again.
+// decide reports whether the snapshot denies the charge; then the verdict says
+// so. It reads a snapshot too old to deny again.
 func (a *attempt) decide() (denied bool, err error) {
 	if a.decided {
 		return false, nil
@@ -39,7 +40,9 @@ func (a *attempt) decide() (denied bool, err error) {
 	return err == nil && !a.verdict.Allowed, err
 }
 
-// write makes the charge alone.
+// write makes the charge by a write of its own, and fills in the verdict once the
+// write has succeeded. It fails with ErrForeign if the answer shows an item that
+// the write cannot have left.
 func (a *attempt) write() (outcome, error) {
 	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
 	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))

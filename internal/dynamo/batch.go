@@ -44,7 +44,8 @@ func newBatch(leader *attempt) *batch {
 type callersKey struct{}
 
 // Callers returns the contexts of the callers whose charges a write makes, in
-// the order of the charges. Only a batch's write has more than one.
+// the order of the charges. Only a batch's write has more than one. Simulations
+// use it to end a write when all of its callers are gone.
 func Callers(write context.Context) []context.Context {
 	b, ok := write.Value(callersKey{}).(*batch)
 	if !ok {
@@ -67,7 +68,8 @@ func (b *batch) join(a *attempt) bool {
 	return true
 }
 
-// write makes the charges of all attempts, or of none.
+// write makes the charges of all attempts, or of none. It computes a verdict for
+// each attempt, as if the charges were made one after another.
 func (b *batch) write() {
 	defer b.cancel(nil)
 	defer close(b.done)

@@ -24,9 +24,9 @@ const (
 	// command must answer within seconds even if nothing listens.
 	connectTimeout = 2 * time.Second
 	// maxConnections bounds the connections, including the ones that are being
-	// dialed: net/http goes on dialing for requests that have given up, so
-	// that connects which hang would pile up. Requests above it wait for a
-	// connection that is free. 128 take 20,000 calls a second at 6 ms each.
+	// dialed. net/http continues to dial for requests that have given up, so
+	// connects that hang would pile up. Requests above the bound wait for a
+	// connection that is free. 128 serve 20,000 calls a second at 6 ms each.
 	maxConnections = 128
 	// maxIdle bounds the connections that are kept between requests.
 	maxIdle = 64
@@ -40,7 +40,8 @@ type Client struct {
 	breaker *breaker.Breaker // nil for none
 }
 
-// Transport returns the HTTP client of DynamoDB's clients.
+// Transport returns the HTTP client of DynamoDB's clients, with the bounds above.
+// Otherwise it is the SDK's default.
 func Transport() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = connectTimeout }).
@@ -67,7 +68,8 @@ func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	return &Client{Client: sdk, Clock: corrected, fast: fast}
 }
 
-// UpdateItem makes a call, mostly without the SDK's middleware.
+// UpdateItem makes a call, mostly without the SDK's middleware. A call with
+// options of its own goes through the SDK.
 func (c *Client) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
 ) (out *dynamodb.UpdateItemOutput, err error) {
@@ -82,7 +84,8 @@ func (c *Client) UpdateItem(
 }
 
 // Guarded returns a client whose calls go through a circuit breaker. It shares
-// the clock.
+// the clock of c. While the breaker is open, calls fail with breaker.ErrOpen and
+// nothing is sent.
 func (c *Client) Guarded(b *breaker.Breaker) *Client {
 	guard := func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("slidegate.Breaker", func(

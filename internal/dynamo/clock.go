@@ -37,8 +37,8 @@ func NewClock(machine clock.Source) *Clock {
 	return &Clock{machine: machine, notice: func(clock.Step) {}, anchor: machine()}
 }
 
-// OnStep has the clock report steps. It must be called before the clock is
-// shared.
+// OnStep sets the function to which the clock reports steps. Call it before the
+// clock is shared.
 func (c *Clock) OnStep(notice func(clock.Step)) { c.notice = notice }
 
 // Now returns the corrected time.
@@ -51,7 +51,8 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Confirmed reports whether the latest answer agreed with the corrected clock.
+// Confirmed reports whether the latest answer agreed with the corrected clock. It
+// is false before the first answer.
 func (c *Clock) Confirmed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +65,8 @@ func (c *Clock) Observe(sent clock.Reading, date time.Time) {
 	c.mu.Lock()
 	received, back := c.read()
 	before := c.offset.estimate
-	// If the wall clock was set back under way, the monotonic clock has the
-	// moment of sending.
+	// If the wall clock was set back during the call, the monotonic clock gives
+	// the moment of sending.
 	earliest := received.Wall.Add(sent.Mono - received.Mono)
 	if sent.Wall.Before(earliest) {
 		earliest = sent.Wall

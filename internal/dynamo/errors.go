@@ -16,7 +16,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// The errors of DynamoDB. Each is wrapped together with the SDK's own error.
+// The errors of DynamoDB. Each says what to do, and is wrapped together with the
+// SDK's own error and the name of the table.
 var (
 	ErrNoTable                  = errors.New("table does not exist; `slidegate tables create` makes it, or for counters Store.CreateTable of package dynamostore")
 	ErrOtherKeys                = errors.New("its keys are not those of this kind of table; are the tables of rules and of counters mixed up?")
@@ -63,6 +64,8 @@ func Translate(err error, table string) error {
 }
 
 // classify returns this package's error for an error of the SDK, nil for none.
+// The reasons of a canceled transaction come first, because its own code only
+// tells that there are reasons.
 func classify(err error) error {
 	for _, reason := range cancellationReasons(err) {
 		if known := codes[aws.ToString(reason.Code)]; known != nil {
@@ -90,7 +93,7 @@ func classify(err error) error {
 }
 
 // hotKey reports whether DynamoDB throttles because of single keys, and not
-// because of the table's load.
+// because of the table's load. No higher capacity helps against that.
 func hotKey(err error) bool {
 	var reasons []types.ThrottlingReason
 	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {

@@ -24,6 +24,7 @@ func intervalOf(sent, received, date time.Time) interval {
 	return i
 }
 
+// contains reports whether the answers allow this offset.
 func (i interval) contains(offset time.Duration) bool { return i.low <= offset && offset <= i.high }
 
 // narrow intersects the interval with an answer. It reports false, and changes
@@ -44,6 +45,7 @@ func (i *interval) age(elapsed time.Duration) {
 	i.high += drift
 }
 
+// shift moves the interval with a wall clock that was set back.
 func (i *interval) shift(by time.Duration) {
 	i.low += by
 	i.high += by

@@ -28,9 +28,9 @@ func (s *counters) planPruning(c *limit.Charge, after *protocol.Snapshot, hadSna
 	}
 }
 
-// pruneOther sends the write that is due while a request for another key is
-// served; the function that it returns waits for it. A failure loses nothing:
-// the next charge with a snapshot removes the slots.
+// pruneOther sends the pruning that is due, while the caller serves a request for
+// another key. The function that it returns waits for the answer. A failure
+// loses nothing: the next charge with a snapshot removes the slots.
 func (s *counters) pruneOther(ctx context.Context, key string) (wait func()) {
 	due := s.pruning.Load()
 	if due == nil || due.charge.Key == key || !s.pruning.CompareAndSwap(due, nil) {

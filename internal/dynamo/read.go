@@ -32,8 +32,9 @@ func (s *counters) decide(
 	return snapshot, failed
 }
 
-// read returns a snapshot of the item as it is now, by a consistent read; nil
-// if there is none.
+// read returns a snapshot of the item as it is now; nil if there is none. It is a
+// consistent read, which costs twice as much as another one: an eventually
+// consistent read could miss the refund or the reset that it is made for.
 func (s *counters) read(ctx context.Context, now time.Time, c *limit.Charge) (*protocol.Snapshot, error) {
 	s.reads.Add(1)
 	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{

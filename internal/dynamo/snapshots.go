@@ -17,11 +17,13 @@ import (
 const DefaultMaxSnapshots = 10_000
 
 // snapshotCache keeps the latest snapshot of each counter that this process has
-// used, within a bound.
+// used, within a bound. It is safe for concurrent use.
 type snapshotCache struct {
 	cache cache.Cache[string, *protocol.Snapshot]
 }
 
+// newSnapshotCache returns an empty cache of at most size snapshots; of
+// DefaultMaxSnapshots if size is not positive.
 func newSnapshotCache(size int) *snapshotCache {
 	if size <= 0 {
 		size = DefaultMaxSnapshots
@@ -50,6 +52,7 @@ func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
 	})
 }
 
+// drop forgets a counter that is gone, so that the next charge creates it.
 func (sc *snapshotCache) drop(key string) { sc.cache.Invalidate(key) }
 
 // randomGeneration returns 96 random bits as 16 characters.

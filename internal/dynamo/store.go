@@ -1,10 +1,18 @@
 // Package dynamo keeps counters in DynamoDB: one conditional write for each
 // admitted request, none for a denial that an earlier answer already proves.
 //
-// Package protocol decides what to write and what an item means. This package
-// sends those writes, keeps the snapshots that their answers contain,
-// translates errors and corrects the clock. docs/protocol.md explains why it is
-// safe.
+// Package protocol plans each write and interprets each item. This package sends
+// those writes, keeps the snapshots that their answers contain, translates
+// errors and corrects the clock. docs/protocol.md explains why it is safe.
+//
+// A charge passes these files in order, and each calls only those after it:
+//
+//	store.go      denies by a snapshot, or makes an attempt
+//	queue.go      serializes this process's attempts at a key
+//	batch.go      plans and checks one write for the attempts that wait
+//	attempt.go    plans and checks one write for one attempt
+//	write.go      sends a write; read.go reads an item again
+//	answer.go     makes the item a snapshot, which snapshots.go keeps
 package dynamo
 
 import (
@@ -24,15 +32,16 @@ import (
 var (
 	// ErrForeign is returned for an item that another program wrote or changed.
 	ErrForeign = protocol.ErrForeign
-	// ErrContended is returned when three writes in a row lost against others
-	// and the last answer does not deny.
+	// ErrContended is returned when DynamoDB refused three writes in a row and the
+	// last answer does not deny. Nothing was charged.
 	ErrContended = fmt.Errorf("counter changed under every attempt: %w", limit.ErrUndecided)
-	// ErrAhead is returned for a counter that a clock far ahead has charged: no
-	// other caller could charge it before that slot.
+	// ErrAhead is returned for a counter that a clock far ahead has charged. No
+	// other caller can charge it until that slot begins.
 	ErrAhead = errors.New("counter was charged by a clock far ahead; `slidegate reset RULE KEY` or Limiter.Reset deletes it")
 )
 
-// API is the part of the DynamoDB client that the store calls.
+// API is the part of the DynamoDB client that the store calls. UpdateItem must
+// never be retried, because a charge that is sent twice can count twice.
 type API interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -42,8 +51,8 @@ type API interface {
 
 // Options set up a Store. Only Wall is required.
 type Options struct {
-	// Wall is the real time, which the ttl of items is computed from. It takes
-	// no part in decisions, so a replay may decide by the times of its log.
+	// Wall returns the real time, from which the store computes the ttl of items.
+	// No decision depends on it, so a replay may decide by the times of its log.
 	Wall func() time.Time
 	// Confirmed reports whether the clock behind the now of each call agrees
 	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
@@ -52,7 +61,7 @@ type Options struct {
 	// MaxSnapshots bounds the cache of snapshots; 0 stands for
 	// DefaultMaxSnapshots.
 	MaxSnapshots int
-	// NewGeneration returns a mark that no other generation of an item has; nil
+	// NewGeneration returns a mark that no other generation of an item has. Nil
 	// stands for 96 random bits.
 	NewGeneration func() string
 }
@@ -69,7 +78,7 @@ type Store struct {
 	queue  writeQueue
 }
 
-// New returns a store over a table, which must exist.
+// New returns a store over a table, which must exist. It makes no call.
 func New(api API, table string, opts Options) *Store {
 	if opts.NewGeneration == nil {
 		opts.NewGeneration = randomGeneration
@@ -80,14 +89,19 @@ func New(api API, table string, opts Options) *Store {
 	}
 }
 
-// Calls returns how many items a store has read and how many writes it has sent,
-// failed conditions included: AWS charges for both. It is no method, because
-// package dynamostore exports the methods of Store.
+// Calls returns how many items a store has read and how many writes it has sent.
+// Writes include those whose condition failed, because AWS charges for them, and
+// a write of a transaction counts twice. Calls is no method, because package
+// dynamostore exports the methods of Store.
 func Calls(s *Store) (reads, writes int64) { return s.reads.Load(), s.writes.Load() }
 
-// Charge takes the costs from all limits of the key or from none. An error
-// means that the store admitted nothing and has no answer. The last write may
-// still have charged the item, if its outcome is unknown.
+// Charge takes the costs from all limits of the key or from none, and fills in v.
+// A denial is no error. An error means that the store admitted nothing and has no
+// verdict. The last write may still have charged the item, if its outcome is
+// unknown.
+//
+// Cost: nothing for a denial by a snapshot, otherwise one write, and at most
+// three. A snapshot too old to deny costs a read as well.
 func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -130,8 +144,8 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
 }
 
-// Peek fills in what the charge would get now, by a consistent read. It charges
-// nothing.
+// Peek fills in the verdict that the charge would get now, by one consistent
+// read. It charges nothing.
 func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -178,9 +192,9 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 	return ErrContended
 }
 
-// Reset deletes the counter, so the key's next request starts a new one, in
-// every process within ten seconds. It is for operators: a full window is empty
-// after it.
+// Reset deletes the counter, so that the key's next request starts a new one.
+// Other processes may deny by their snapshots for up to ten seconds more. Reset
+// is for operators: a full window is empty after it.
 func (s *Store) Reset(ctx context.Context, key string) error {
 	s.writes.Add(1)
 	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: protocol.PrimaryKey(key)})

@@ -29,8 +29,10 @@ func CountersTable(name string) Table {
 	return Table{Name: name, Partition: protocol.AttributeKey, TTL: protocol.AttributeTTL}
 }
 
-// Create creates the table and waits until it can be used; created is false for
-// a table that exists. It switches expiry on in either case.
+// Create creates the table and waits until it can be used, at most two minutes.
+// created is false for a table that exists. Create switches expiry on in either
+// case, and fails if another attribute expires the items: counters would never
+// expire.
 func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) {
 	_, err = c.CreateTable(ctx, t.input())
 	_, exists := errors.AsType[*types.ResourceInUseException](err)
@@ -44,6 +46,8 @@ func (c *Client) Create(ctx context.Context, t Table) (created bool, err error) 
 	return created, Translate(c.expire(ctx, t), t.Name)
 }
 
+// input returns the request that creates the table. DynamoDB bills it by request,
+// because the load of a limiter is not known beforehand.
 func (t Table) input() *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{TableName: &t.Name, BillingMode: types.BillingModePayPerRequest}
 	in.KeySchema = []types.KeySchemaElement{{AttributeName: &t.Partition, KeyType: types.KeyTypeHash}}
@@ -57,7 +61,8 @@ func (t Table) input() *dynamodb.CreateTableInput {
 	return in
 }
 
-// expire switches the table's TTL on, unless it is on.
+// expire switches the table's TTL on, unless it is on. Several processes may do so
+// at once.
 func (c *Client) expire(ctx context.Context, t Table) error {
 	if t.TTL == "" {
 		return nil

@@ -63,8 +63,8 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	return ErrContended
 }
 
-// decideAll decides every charge, and reads its snapshot again where decide
-// does.
+// decideAll decides every charge by its snapshot, or by a new one if the snapshot
+// is too old to deny. allowed is false if one of them is denied.
 func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member) (allowed bool, err error) {
 	allowed = true
 	for _, m := range members {
@@ -76,8 +76,8 @@ func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member)
 	return allowed, nil
 }
 
-// transact writes all charges or none. If DynamoDB refuses, the members'
-// snapshots are updated from its answer.
+// transact writes all charges or none. A refusal updates the snapshots of the
+// members whose condition failed; its answer lacks the items of the others.
 func (s *Store) transact(ctx context.Context, now time.Time, members []*member) (charged bool, err error) {
 	var in dynamodb.TransactWriteItemsInput
 	for _, m := range members {

@@ -25,17 +25,19 @@ type counters struct {
 	writes    atomic.Int64
 }
 
-// outcome says how a write ended.
+// outcome tells how a write without an error ended. DynamoDB has changed the item
+// only if it is written.
 type outcome uint8
 
 const (
-	written outcome = iota
-	conditionFailed
-	transactionConflict // refused because a transaction is writing the item
+	written             outcome = iota
+	conditionFailed             // the answer has the item, unless it is gone
+	transactionConflict         // a transaction is writing the item, so the answer lacks it
 )
 
-// send makes one conditional write. It returns the item afterwards, written or
-// refused; nil if there is none, or if a transaction hides it.
+// send makes one conditional write, once. It returns the item afterwards, written
+// or refused; nil if there is none, or if a transaction hides it. After an error
+// the outcome is unknown, unless DynamoDB itself reported the error.
 func (s *counters) send(
 	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
 ) (after *protocol.Snapshot, o outcome, err error) {

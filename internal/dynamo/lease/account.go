@@ -10,7 +10,7 @@ import (
 )
 
 // period is the time over which a process counts its requests for a key, to
-// foresee how many come. Slots that are shorter have periods of their length.
+// predict the next ones. Slots that are shorter have periods of their length.
 const period = time.Second
 
 // account is the lease of one counter, and how many requests the process has
@@ -20,7 +20,7 @@ type account struct {
 	answer limit.Verdict          // of the charge that took the lease
 	at     time.Time              // when that was
 	end    int64                  // of the first of its slots, in Unix nanoseconds
-	left   [limit.MaxLimits]int64 // units that are charged and not handed out
+	left   [limit.MaxLimits]int64 // units that are charged and not yet admitted
 	flying bool                   // a charge for a new lease is under way
 	room   int64                  // how many charges had room after the latest answer
 
@@ -29,8 +29,8 @@ type account struct {
 	before  int64 // in the period before
 }
 
-// admit makes v the answer to a charge that the lease covers, and returns 0. If
-// it does not, admit returns how many charges to make at once.
+// admit fills in v and returns 0 if the lease covers the charge. Otherwise it
+// returns how many charges to make at once.
 func (a *account) admit(now time.Time, c *limit.Charge, v *limit.Verdict) (ahead int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,8 +95,9 @@ func (a *account) handOut(now time.Time, c *limit.Charge, v *limit.Verdict) {
 	a.state(now, v)
 }
 
-// state makes v what the answer to the charge that took the lease is now. The
-// units that are left can still be used, here.
+// state fills in v with the verdict of the charge that took the lease, as of now.
+// Units of the lease that are left count as remaining, because this process can
+// still use them.
 func (a *account) state(now time.Time, v *limit.Verdict) {
 	v.Resize(len(a.answer.Limits))
 	for i, r := range a.answer.Limits {

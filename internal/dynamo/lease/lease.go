@@ -18,8 +18,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// maxKeys bounds the keys with leases in one process. To lose one loses its
-// units.
+// maxKeys bounds the keys with leases in one process. A lease beyond it is
+// dropped, and the units that it had left are lost until their slot has left the
+// window.
 const maxKeys = 10_000
 
 // Leases are the units that this process has charged ahead. They are safe for

@@ -9,10 +9,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Batch is several charges of one counter that one write makes together. It
-// leaves the item as the charges would, made one after another, and has no other
-// form than the write of one charge. So a batch contains only charges that such
-// a write can make.
+// Batch collects charges of one counter that one write makes together. The write
+// has the form of one charge, and leaves the item as if the charges were made one
+// after another. So a batch contains only charges that such a write can make.
 //
 // Example: three callers want 1, 2 and 1 units in a slot, of which 10 are left.
 // The batch charges 4 units. The verdicts say that 9, 7 and 6 are left.
@@ -135,7 +134,8 @@ func (b *Batch) need(i int) int64 {
 	return full - b.Now().UnixNano()
 }
 
-// Verify does for a batch what Snapshot.Verify does for a charge.
+// Verify returns ErrForeign if the item's state is impossible right after the
+// batch, as Snapshot.Verify does for one charge.
 func (b *Batch) Verify(after *Snapshot) error {
 	for i := range b.parts {
 		l, last := &b.sum.Limits[i], &b.parts[i].last
@@ -171,7 +171,7 @@ func (b *Batch) Admit(after *Snapshot, verdicts []limit.Verdict) {
 	}
 }
 
-// undo takes the batch out of the state of a limit.
+// undo removes the batch from the state of a limit.
 func (b *Batch) undo(i int, state *limit.State) {
 	switch l := &b.sum.Limits[i]; {
 	case l.Bucket():

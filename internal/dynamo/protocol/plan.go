@@ -12,9 +12,9 @@ type Plan struct {
 	generation string      // the snapshot's; empty without one
 	limits     []limitPlan // the limits that cost something
 	ttl        int64       // Unix seconds
-	// snapshotOnly has the snapshot alone prove the room, and no credit: a
-	// transaction returns no item that Verify could check. Without a snapshot
-	// the counter must be new.
+	// snapshotOnly excludes the credit: the snapshot alone must prove the room,
+	// because a transaction returns no item that Verify could check. Without a
+	// snapshot the counter must be new.
 	snapshotOnly bool
 }
 

@@ -76,10 +76,9 @@ func (s *Snapshot) holds(i int, slot, units int64) bool {
 	return false
 }
 
-// Shows reports whether the snapshot has the units that a charge took. One that
-// lacks them may be older than the charge, which another process has made, and
-// proves nothing about what can be refunded. A charge of zero cost has no units
-// to show.
+// Shows reports whether the snapshot has the units that a charge took. A snapshot
+// without them may be older than the charge, which another process has made. It
+// then proves nothing about a refund. A charge of zero cost has no units to show.
 func (s *Snapshot) Shows(c *limit.Charge, r *limit.Receipt) bool {
 	if r.Generation == "" {
 		return true

@@ -21,8 +21,8 @@ type slotPlan struct {
 	// the largest total before the charge that keeps the window's capacity.
 	hasSnapshot, charged bool
 	ceiling              int64
-	// setCredit has the write compute the credit again from ceiling. Otherwise
-	// the write only draws on the credit.
+	// setCredit computes the credit again from ceiling. Otherwise the write only
+	// draws on the credit.
 	setCredit bool
 	// again says that the snapshot shows the slot to charge. Then the ceiling is
 	// exact but for refunds, so no credit covers more; the slot exists, because
