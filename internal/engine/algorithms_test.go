@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -76,7 +77,7 @@ func TestRefundFails(t *testing.T) {
 // denied.
 func TestLocalFull(t *testing.T) {
 	set := parse(t, "rules: [{name: r, key: 'ip:{ip}', limits: [{capacity: 40, window: 60s}]}]")
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: fakestore.New(fakestore.Fail(memory.ErrFull)), Deadline: time.Millisecond})
+	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Fail(errDown)), Local: fakestore.New(fakestore.Fail(memory.ErrFull))})
 	d, err := e.Decide(t.Context(), epoch, &request.Request{})
 	if err != nil || d.Allowed || !d.Degraded || !d.Verdicts[0].Uncounted || d.Verdicts[0].RetryAfter != time.Second {
 		t.Fatalf("decision %+v, error %v", d, err)
@@ -234,11 +235,13 @@ func TestHangUp(t *testing.T) {
 // TestCallersDeadline: after the caller's deadline, on_error decides, unlike
 // after a hang-up.
 func TestCallersDeadline(t *testing.T) {
-	set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: memory.New(0)})
-	if d, err := e.Decide(ctx, epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
-		t.Errorf("decision %+v, error %v", d, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		set := parse(t, "rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 40, window: 60s}]}]")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: fakestore.New(fakestore.Hang), Local: memory.New(0)})
+		if d, err := e.Decide(ctx, epoch, &request.Request{}); err != nil || !d.Allowed || !d.Degraded {
+			t.Errorf("decision %+v, error %v", d, err)
+		}
+	})
 }

@@ -148,7 +148,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	case len(d.Verdicts) == 0:
 		d.Reason, d.Allowed = Exempt, true
 	default:
-		return d, e.evaluate(ctx, now, set, d)
+		return d, e.evaluate(ctx, now, d)
 	}
 	e.evaluateShadows(ctx, now, d)
 	return d, nil

@@ -29,24 +29,33 @@ func retryAfter(cause error) time.Duration {
 	return outageRetry
 }
 
+// charging charges the rules of one request.
+type charging struct {
+	*Engine
+	now time.Time
+	set *rules.Set // says how many processes share the load
+	// batch charges as many rules as possible in one call.
+	batch bool
+}
+
 // evaluate charges the rules of a decision in order, atomic rules together, or
 // all of them for an AtomicBatcher. It fails only if the caller has hung up.
-func (e *Engine) evaluate(ctx context.Context, now time.Time, set *rules.Set, d *Decision) error {
+func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error {
 	var few [limit.MaxLimits]*Verdict
 	due := appendDue(few[:0], d.Verdicts)
-	batch := e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()
-	if e.batcher != nil && !batch {
+	c := charging{Engine: e, now: now, set: d.set, batch: e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()}
+	if e.batcher != nil && !c.batch {
 		lowestRateFirst(due)
 	}
 	for i := range due {
 		if due[i].decided {
 			continue
 		}
-		denier, err := e.chargeNext(ctx, now, set, due[i:], batch)
+		denier, err := c.next(ctx, due[i:])
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
-			batch = false
+			c.batch = false
 			lowestRateFirst(due[i:])
-			denier, err = e.chargeNext(ctx, now, set, due[i:], false)
+			denier, err = c.next(ctx, due[i:])
 		}
 		if denier == nil && err == nil {
 			continue
@@ -93,23 +102,23 @@ func (v *Verdict) rate() float64 {
 	return lowest
 }
 
-// chargeNext charges the first of these rules, together with its atomic group,
+// next charges the first of these rules, together with its atomic group,
 // and returns the verdict that denies the request, nil for none. If several
 // deny, it returns the one with the longest wait. If the store fails, each
 // rule's on_error decides, in order. If it refuses rules only because they are
 // together, they stay undecided, and the error is the store's.
-func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, due []*Verdict, batch bool) (denier *Verdict, err error) {
+func (c *charging) next(ctx context.Context, due []*Verdict) (denier *Verdict, err error) {
 	var few [limit.MaxLimits]*Verdict
-	group := appendGroup(few[:0], due, batch)
-	if cause := e.charge(ctx, now, group); cause != nil {
-		if batch && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
+	group := c.appendGroup(few[:0], due)
+	if cause := c.charge(ctx, group); cause != nil {
+		if c.batch && len(group) > 1 && errors.Is(cause, limit.ErrGroup) {
 			for _, v := range group {
 				v.decided = false
 			}
 			return nil, cause
 		}
 		for _, v := range group {
-			if denier, err := e.degrade(ctx, now, set, v, cause); denier != nil || err != nil {
+			if denier, err := c.degrade(ctx, v, cause); denier != nil || err != nil {
 				return denier, err
 			}
 		}
@@ -126,14 +135,14 @@ func (e *Engine) chargeNext(ctx context.Context, now time.Time, set *rules.Set, 
 // appendGroup appends the first rule and, if that is atomic, the other rules of
 // its atomic group; all rules, if they are charged together. A store takes at
 // most limit.MaxLimits at once; more rules go into the next group.
-func appendGroup(group, due []*Verdict, batch bool) []*Verdict {
+func (c *charging) appendGroup(group, due []*Verdict) []*Verdict {
 	first := due[0]
 	group = append(group, first)
-	if !first.Rule.Atomic && !batch {
+	if !first.Rule.Atomic && !c.batch {
 		return group
 	}
 	for _, v := range due[1:] {
-		if (v.Rule.Atomic || batch) && !v.decided && len(group) < limit.MaxLimits {
+		if (v.Rule.Atomic || c.batch) && !v.decided && len(group) < limit.MaxLimits {
 			group = append(group, v)
 		}
 	}
@@ -141,16 +150,16 @@ func appendGroup(group, due []*Verdict, batch bool) []*Verdict {
 }
 
 // charge charges all rules of a group or none.
-func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) error {
+func (c *charging) charge(ctx context.Context, group []*Verdict) error {
 	if len(group) == 1 {
-		return e.TryRule(ctx, now, group[0])
+		return c.TryRule(ctx, c.now, group[0])
 	}
 	charges, verdicts := make([]*limit.Charge, len(group)), make([]*limit.Verdict, len(group))
 	for i, v := range group {
 		v.decided = true
 		charges[i], verdicts[i] = &v.Charge, &v.Verdict
 	}
-	err := e.Observe(ctx, CallChargeAll, func() error { return e.opts.Store.ChargeAll(ctx, now, charges, verdicts) })
+	err := c.Observe(ctx, CallChargeAll, func() error { return c.opts.Store.ChargeAll(ctx, c.now, charges, verdicts) })
 	if err != nil {
 		return err
 	}
@@ -158,7 +167,7 @@ func (e *Engine) charge(ctx context.Context, now time.Time, group []*Verdict) er
 		return nil
 	}
 	for _, v := range group {
-		e.admit(v)
+		c.admit(v)
 	}
 	return nil
 }
@@ -169,11 +178,11 @@ func longer(a, b time.Duration) bool { return b != limit.Never && (a == limit.Ne
 // returns the verdict if it denies. If the store answers but stays undecided,
 // on_error: local denies as well: a local count would come on top of the
 // store's own. A caller that has hung up is no failure of the store.
-func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *Verdict, cause error) (denier *Verdict, err error) {
+func (c *charging) degrade(ctx context.Context, v *Verdict, cause error) (denier *Verdict, err error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the decision's own deadline is another error
 		return nil, err
 	}
-	e.opts.Observer.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
+	c.opts.Observer.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
 	v.Degraded = true
 	v.Verdict = limit.Verdict{Limits: v.Limits}
 	v.Resize(len(v.Charge.Limits))
@@ -181,7 +190,7 @@ func (e *Engine) degrade(ctx context.Context, now time.Time, set *rules.Set, v *
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.ZeroCost():
 		v.Uncounted, v.Allowed = true, true
-	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && e.chargeLocally(ctx, now, set, v):
+	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && c.chargeLocally(ctx, v):
 		// The local store has decided.
 	default:
 		v.Uncounted, v.Allowed, v.RetryAfter = true, false, retryAfter(cause)

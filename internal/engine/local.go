@@ -3,18 +3,16 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // chargeLocally charges this process's share of the rule's limits. It returns
 // false if the local store has no room for the key.
-func (e *Engine) chargeLocally(ctx context.Context, now time.Time, set *rules.Set, v *Verdict) (ok bool) {
+func (c *charging) chargeLocally(ctx context.Context, v *Verdict) (ok bool) {
 	v.Charge.Checked = false
-	v.Charge.Limits = localShare(v.Charge.Limits, v.Charge.Costs, set.Instances)
-	if err := e.opts.Local.Charge(ctx, now, &v.Charge, &v.Verdict); err != nil {
+	v.Charge.Limits = localShare(v.Charge.Limits, v.Charge.Costs, c.set.Instances)
+	if err := c.opts.Local.Charge(ctx, c.now, &v.Charge, &v.Verdict); err != nil {
 		return false
 	}
 	if v.Allowed {

@@ -149,14 +149,3 @@ func TestLeastSettlement(t *testing.T) {
 		t.Errorf("%d of 9 are left", left)
 	}
 }
-
-// TestDecisionOfAnOutage: the decision says that on_error denied the request.
-func TestDecisionOfAnOutage(t *testing.T) {
-	b := newFixture(t, "rules: []")
-	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: deny, limits: [{capacity: 1, window: 60s}]}]`)
-	b.store.Hook = fakestore.Down(errDown, "r")
-	err := b.engine.ChargeRule(t.Context(), epoch, set, v)
-	if d := engine.DecisionOf(set, *v); err != nil || d.Allowed || !d.Degraded {
-		t.Errorf("%+v, error %v", d, err)
-	}
-}

@@ -134,11 +134,3 @@ func TestContextsEnd(t *testing.T) {
 		t.Errorf("contexts %v, error %v", w.ctxs, err)
 	}
 }
-
-// TestDefaultDeadline: a decision has time for a store that is slow, and ends
-// before a client notices.
-func TestDefaultDeadline(t *testing.T) {
-	if d := engine.DefaultDeadline; d < 100*time.Millisecond || d > time.Second {
-		t.Errorf("the deadline is %v", d)
-	}
-}

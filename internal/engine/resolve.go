@@ -99,8 +99,8 @@ func (r *Resolver) Resolve(ctx context.Context, rule *rules.Rule, req *request.R
 	key := string(rule.AppendKey(buffer[:0], req))
 	overrideKey := key
 	if !rule.OverridesByKey() {
-		text, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
-		overrideKey = string(text)
+		other, _ := rule.AppendOverrideKey(buffer[:0], req) // none if there are no overrides
+		overrideKey = string(other)
 	}
 	return r.ResolveKey(ctx, rule, req, plan, key, overrideKey)
 }

@@ -16,7 +16,8 @@ func (e *Engine) ChargeRule(ctx context.Context, now time.Time, set *rules.Set, 
 	if cause == nil {
 		return nil
 	}
-	_, err := e.degrade(ctx, now, set, v, cause)
+	c := charging{Engine: e, now: now, set: set}
+	_, err := c.degrade(ctx, v, cause)
 	return err
 }
 

@@ -114,27 +114,6 @@ func TestRefusedAlone(t *testing.T) {
 	}
 }
 
-// TestTogetherDecided: a rule that on_error has decided already, because its
-// override cannot be read, is not charged with the others.
-func TestTogetherDecided(t *testing.T) {
-	b, g := newBatcherFixture(t, "rules: []")
-	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: parse(t, `rules:
-  - {name: one, key: all, limits: [{capacity: 9, window: 60s}]}
-  - {name: unread, key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
-  - {name: two, key: all, limits: [{capacity: 9, window: 60s}]}
-`)},
-		Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
-	})
-	d := b.decide(t, "/")
-	if !d.Allowed || names(d) != "one unread two" || !d.Verdicts[1].Uncounted || !d.Verdicts[1].Allowed || !slices.Equal(groups(b.store), []int{2}) {
-		t.Fatalf("rules %s, together %v", names(d), groups(b.store))
-	}
-	if left := b.left(t, d, "unread"); left != 9 {
-		t.Errorf("unread has %d left, want 9", left)
-	}
-}
-
 // TestTogetherShared: rules that share a counter are charged one after the other,
 // because each takes its units.
 func TestTogetherShared(t *testing.T) {

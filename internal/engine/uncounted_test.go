@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -58,21 +57,6 @@ overrides: {r: {"stage:prod": {deny: true}}}`, nil},
 		d := b.decide(t, "/")
 		if len(d.Verdicts) != 1 || !slices.Equal(d.Verdicts[0].Limits, make([]limit.Result, 2)) || b.store.Count(fakestore.Charge) != 0 {
 			t.Errorf("%s: %+v after %d charges", name, d.Verdicts, b.store.Count(fakestore.Charge))
-		}
-	}
-}
-
-// TestDegradedDenial: a decision is degraded if on_error decided for any of its
-// rules, also if another rule denies.
-func TestDegradedDenial(t *testing.T) {
-	b := newFixture(t, `rules:
-  - {name: failing, key: all, on_error: allow, limits: [{capacity: 9, window: 60s}]}
-  - {name: counted, key: all, limits: [{capacity: 1, window: 60s}]}
-`)
-	b.store.Hook, b.store.NoSnapshot = fakestore.Down(errDown, "failing"), true
-	for _, allowed := range []bool{true, false} {
-		if d := b.decide(t, "/"); d.Allowed != allowed || !d.Degraded {
-			t.Errorf("allowed %t, degraded %t; want %t and degraded", d.Allowed, d.Degraded, allowed)
 		}
 	}
 }
@@ -141,22 +125,6 @@ func TestRenew(t *testing.T) {
 		}
 		if b.store.Count(fakestore.Settle) > 0 {
 			t.Fatalf("call %d: the store was asked to correct it", i)
-		}
-	}
-}
-
-// TestResultsApart: rules of several limits keep their results apart, however
-// many rules a decision has.
-func TestResultsApart(t *testing.T) {
-	document := "rules:\n"
-	for n := range 6 {
-		document += fmt.Sprintf("  - {name: r%d, key: all, limits: [{name: a, capacity: %d, window: 60s}, {name: b, capacity: %d, window: 120s}]}\n", n, 10*n+5, 10*n+9)
-		d := newFixture(t, document).decide(t, "/")
-		for i := range d.Verdicts {
-			l := d.Verdicts[i].Limits
-			if len(d.Verdicts) != n+1 || len(l) != 2 || l[0].Remaining != int64(10*i+4) || l[1].Remaining != int64(10*i+8) {
-				t.Errorf("rule %d of %d: %+v", i, n+1, l)
-			}
 		}
 	}
 }

@@ -161,19 +161,6 @@ func TestTakeAfterDecide(t *testing.T) {
 	}
 }
 
-// TestReusedVerdict checks that Decide overwrites the verdict of another
-// charge.
-func TestReusedVerdict(t *testing.T) {
-	bucket := limit.Charge{Limits: []limit.Limit{token(3, sec, 3)}, Costs: []int64{1}}
-	v := limit.Verdict{Limits: make([]limit.Result, 2), Receipt: limit.Receipt{Generation: "another", Slots: [limit.MaxLimits]int64{7}}}
-	if limit.Decide(make([]limit.State, 1), &bucket, epoch, &v); v.Receipt.Generation != "" || v.Receipt.Slots[0] != 0 {
-		t.Errorf("the receipt is %+v", v.Receipt)
-	}
-	if len(v.Limits) != 1 {
-		t.Errorf("the verdict has the results of %d limits, want 1", len(v.Limits))
-	}
-}
-
 // TestChecked: of a charge with limits that were checked before, Check looks at
 // their number and at the costs.
 func TestChecked(t *testing.T) {
@@ -192,12 +179,5 @@ func TestChecked(t *testing.T) {
 		if err := test.charge.Check(); err == nil != test.ok {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-}
-
-func TestThrottled(t *testing.T) {
-	const text = "too many calls"
-	if got := limit.Throttled(text).Error(); got != text {
-		t.Errorf("the error says %q, want %q", got, text)
 	}
 }

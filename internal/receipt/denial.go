@@ -23,14 +23,14 @@ type Denial struct {
 // Denied returns a denial for the header of a backend. It leaves out a body that is
 // too long, and all contents if there is no key to sign them with.
 func (i *Issuer) Denied(d *Denial) string {
-	text := encodeDenial(*d)
-	if len(text) > maxDenial {
-		text = encodeDenial(Denial{Status: d.Status, Fields: d.Fields})
+	encoded := encodeDenial(*d)
+	if len(encoded) > maxDenial {
+		encoded = encodeDenial(Denial{Status: d.Status, Fields: d.Fields})
 	}
-	if len(text) > maxDenial || len(i.keys) == 0 {
-		text = deniedPrefix
+	if len(encoded) > maxDenial || len(i.keys) == 0 {
+		encoded = deniedPrefix
 	}
-	return i.keys.Sign(text)
+	return i.keys.Sign(encoded)
 }
 
 func encodeDenial(d Denial) string {
@@ -40,8 +40,8 @@ func encodeDenial(d Denial) string {
 
 // Denied reports whether a header is a denial. Anybody may send one, who then is
 // denied: the contents are nil unless they have a valid signature.
-func (k Keys) Denied(text string) (contents *Denial, denied bool) {
-	payload, signature := split(text)
+func (k Keys) Denied(header string) (contents *Denial, denied bool) {
+	payload, signature := split(header)
 	encoded, denied := strings.CutPrefix(payload, deniedPrefix)
 	given, err := encoding.DecodeString(signature)
 	if !denied || err != nil || !k.signed(payload, given) {

@@ -42,9 +42,9 @@ func appendHead(data []byte, now time.Time, rulesVersion int64) []byte {
 }
 
 func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
-	data = appendText(data, p.Rule)
-	data = appendText(data, p.Charge.Key)
-	data = appendText(data, generation(&p.Receipt))
+	data = appendString(data, p.Rule)
+	data = appendString(data, p.Charge.Key)
+	data = appendString(data, generation(&p.Receipt))
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
 	for _, s := range p.Refunds {
 		data = binary.AppendUvarint(data, uint64(s.First))
@@ -73,7 +73,7 @@ func generation(r *limit.Receipt) string {
 }
 
 func appendLimit(data []byte, l *limit.Limit) []byte {
-	data = appendText(data, l.Name)
+	data = appendString(data, l.Name)
 	data = append(data, byte(l.Algorithm))
 	for _, n := range [...]uint64{uint64(l.Capacity), uint64(l.Window), uint64(l.Granularity), uint64(l.Burst)} {
 		data = binary.AppendUvarint(data, n)
@@ -82,11 +82,11 @@ func appendLimit(data []byte, l *limit.Limit) []byte {
 		return append(data, 0)
 	}
 	data = append(data, 1+byte(l.Calendar.Unit), byte(l.Calendar.Anchor))
-	return appendText(data, l.Calendar.Location.String())
+	return appendString(data, l.Calendar.Location.String())
 }
 
-func appendText(data []byte, text string) []byte {
-	return append(binary.AppendUvarint(data, uint64(len(text))), text...)
+func appendString(data []byte, s string) []byte {
+	return append(binary.AppendUvarint(data, uint64(len(s))), s...)
 }
 
 // decoder reads a receipt. After the first error it returns zero values.
@@ -116,7 +116,7 @@ func decode(data []byte) (*Receipt, error) {
 }
 
 func (d *decoder) pending(at time.Time) (p engine.Pending) {
-	p.Rule, p.Charge.Key = d.text(), d.text()
+	p.Rule, p.Charge.Key = d.string(), d.string()
 	p.Receipt.Generation, p.Receipt.Serial = d.generation()
 	d.check(p.Rule != "" && p.Charge.Key != "", "rule or key")
 	for range d.number(maxStatuses, "number of statuses") {
@@ -143,7 +143,7 @@ func (d *decoder) pending(at time.Time) (p engine.Pending) {
 
 // generation reads what generation wrote.
 func (d *decoder) generation() (mark string, serial uint64) {
-	mark, number, numbered := strings.Cut(d.text(), serialMark)
+	mark, number, numbered := strings.Cut(d.string(), serialMark)
 	if !numbered {
 		return mark, 0
 	}
@@ -154,14 +154,14 @@ func (d *decoder) generation() (mark string, serial uint64) {
 
 // limit reads a limit; it is valid if there is no error.
 func (d *decoder) limit() (l limit.Limit) {
-	l.Name, l.Algorithm = d.text(), limit.Algorithm(d.byte())
+	l.Name, l.Algorithm = d.string(), limit.Algorithm(d.byte())
 	l.Capacity = d.number(maxUnits, "capacity")
 	l.Window = time.Duration(d.number(int64(limit.MaxWindow), "window"))
 	l.Granularity = time.Duration(d.number(int64(limit.MaxWindow), "granularity"))
 	l.Burst = d.number(maxUnits, "burst")
 	if unit := d.byte(); unit > 0 && d.err == nil {
 		l.Calendar = &limit.Calendar{Unit: limit.Unit(unit - 1), Anchor: int(d.byte())}
-		zone, err := time.LoadLocation(d.text())
+		zone, err := time.LoadLocation(d.string())
 		if err != nil && d.err == nil {
 			d.err = fmt.Errorf("the receipt's calendar: %w: import time/tzdata", err)
 		}
@@ -212,7 +212,7 @@ func (d *decoder) took(n int64, size int) int64 {
 	return n
 }
 
-func (d *decoder) text() (s string) {
+func (d *decoder) string() (s string) {
 	n := d.number(MaxLen, "length of a text")
 	if d.check(n <= int64(len(d.data)), "end"); d.err != nil {
 		return ""

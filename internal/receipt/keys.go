@@ -24,8 +24,8 @@ type Keys [][]byte
 
 // ParseKeys reads secrets with commas between them. While a secret is replaced,
 // the old and the new one are valid.
-func ParseKeys(text string) (keys Keys, err error) {
-	for secret := range strings.SplitSeq(text, ",") {
+func ParseKeys(list string) (keys Keys, err error) {
+	for secret := range strings.SplitSeq(list, ",") {
 		if secret = strings.TrimSpace(secret); len(secret) < minSecret {
 			return nil, fmt.Errorf("a secret for receipts has %d characters: make one of at least %d, such as `openssl rand -hex 32` prints",
 				len(secret), minSecret)

@@ -37,7 +37,8 @@ func (a arguments) number(n int64) arguments {
 	return binary.BigEndian.AppendUint64(a, math.Float64bits(float64(n)))
 }
 
-func (a arguments) text(s string) arguments { return append(append(a, byte(len(s))), s...) }
+// prefixed adds a string behind one byte with its length.
+func (a arguments) prefixed(s string) arguments { return append(append(a, byte(len(s))), s...) }
 
 func (a arguments) moment(t time.Time) arguments {
 	return a.number(t.Unix()).number(int64(t.Nanosecond()))
@@ -51,7 +52,7 @@ func (a arguments) duration(d time.Duration) arguments {
 // the limits with the units to take from each. They are the costs of a charge, or
 // the corrections of one. It adds the limits' kinds to k.
 func counter(now time.Time, c *limit.Charge, generation string, units []int64, k *kinds) []byte {
-	a := append(make(arguments, 0, 128).text(generation), byte(len(c.Limits)))
+	a := append(make(arguments, 0, 128).prefixed(generation), byte(len(c.Limits)))
 	for i := range c.Limits {
 		l := &c.Limits[i]
 		kind := kindOf(l)
@@ -90,7 +91,7 @@ func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
 
 // receipt returns the argument that names the charge to correct.
 func receipt(c *limit.Charge, r *limit.Receipt) []byte {
-	a := arguments{}.text(r.Generation)
+	a := arguments{}.prefixed(r.Generation)
 	for i := range c.Limits {
 		a = a.number(r.Slots[i])
 	}

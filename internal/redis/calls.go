@@ -19,7 +19,7 @@ func (s *script) run(ctx context.Context, client Client, words []any) (answer st
 	words[0], words[1] = "evalsha", s.hash
 	answer, err = call(ctx, client, words)
 	if goredis.HasErrorPrefix(err, noScript) {
-		words[0], words[1] = "eval", s.text
+		words[0], words[1] = "eval", s.source
 		answer, err = call(ctx, client, words)
 	}
 	return answer, err
@@ -69,7 +69,8 @@ func process(ctx context.Context, client Client, words []any) (answer string, er
 }
 
 // unbounded is a client whose calls may outlast their context. The store leaves
-// such a call behind: its caller waits no longer.
+// such a call behind: its caller waits no longer. The call occupies a connection
+// until the client's ReadTimeout, and may still charge.
 type unbounded struct{ Client }
 
 // guarded is a client whose calls go through a circuit breaker.

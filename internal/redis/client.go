@@ -33,8 +33,8 @@ type Address struct{ options goredis.UniversalOptions }
 // for TLS. Special characters in user and password are escaped as %XX. The
 // second password is for an address without one; "" is none. An error names the
 // wrong part and quotes none: a part may hold the password, or some of it.
-func ParseAddress(text, password string) (*Address, error) {
-	u, err := url.Parse(text)
+func ParseAddress(address, password string) (*Address, error) {
+	u, err := url.Parse(address)
 	if err != nil {
 		return nil, unquoted(err)
 	}

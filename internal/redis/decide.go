@@ -49,8 +49,8 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 	return nil
 }
 
-// conclude fills in the verdict of the next charge of an answer, and keeps the
-// counter's state if it will deny such a charge.
+// conclude fills in the verdict of the next charge of an answer, and caches the
+// state if the next equal charge would be denied.
 func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken snapshot) error {
 	ct, err := a.counter(c)
 	if err != nil {

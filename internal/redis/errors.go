@@ -39,12 +39,12 @@ var (
 	ErrTooOld   = errors.New("this server is no Redis 6.2 or later, and no Valkey")
 )
 
-// codes maps texts in errors of Redis to this package's errors. A script's
-// error has its code in the middle of the text. The first match counts, so an
+// codes maps parts of errors of Redis to this package's errors. A script's
+// error has its code in the middle of the message. The first match counts, so an
 // error that quotes another comes first.
 var codes = []struct {
 	err   error
-	texts []string
+	parts []string
 }{
 	{ErrForeign, []string{"FOREIGN"}},
 	{ErrClock, []string{"CLOCK"}},
@@ -99,9 +99,9 @@ func (e unwritten) Unwrap() error { return e.error }
 // Is reports whether the target is limit.ErrGroup.
 func (unwritten) Is(target error) bool { return target == limit.ErrGroup }
 
-func ofCode(text string) error {
+func ofCode(message string) error {
 	for _, code := range codes {
-		if slices.ContainsFunc(code.texts, func(part string) bool { return strings.Contains(text, part) }) {
+		if slices.ContainsFunc(code.parts, func(part string) bool { return strings.Contains(message, part) }) {
 			return code.err
 		}
 	}

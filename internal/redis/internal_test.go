@@ -16,7 +16,6 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // lossy is a connection that loses the answers to the script: the server gets
@@ -42,53 +41,6 @@ func (c *lossy) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, err
-}
-
-// TestLostAnswer checks that a call is not sent again if its answer is lost:
-// the server may have charged or refunded. In a Cluster, go-redis would repeat
-// it by default.
-func TestLostAnswer(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int64
-	dialer := func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return &lossy{Conn: c, calls: &calls}, err
-	}
-	for name, start := range map[string]func(testing.TB) (*redistest.Server, goredis.UniversalClient){
-		"one server": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
-			server := redistest.Start(t)
-			o := parse(t, server.URL()).options.Simple()
-			o.Dialer = dialer
-			return server, goredis.NewClient(o)
-		},
-		"a cluster": func(t testing.TB) (*redistest.Server, goredis.UniversalClient) {
-			server := redistest.StartCluster(t)
-			o := parse(t, server.URL()).clusterOptions()
-			o.Dialer = dialer
-			return server, goredis.NewClusterClient(o)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, client := start(t)
-			defer client.Close()
-			if err := server.Client.ScriptLoad(t.Context(), scriptOf(1<<slots).text).Err(); err != nil {
-				t.Fatal(err)
-			}
-			c := &limit.Charge{Key: "rule|a|s", Costs: []int64{1}, Limits: []limit.Limit{
-				{Capacity: 9, Window: time.Hour, Granularity: time.Hour},
-			}}
-			calls.Store(0)
-			var v limit.Verdict
-			if err := New(client, Options{}).Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, ErrUnreachable) || v.Allowed {
-				t.Errorf("%+v, %v", v.Result, err)
-			}
-			field, err := server.Client.HGet(t.Context(), prefix+c.Key, "a").Result()
-			var state limit.State
-			if _, bad := readState(&c.Limits[0], field, "", &state); err != nil || bad != nil || state.Used(&c.Limits[0], time.Now()) != 1 || calls.Load() != 1 {
-				t.Errorf("after %d calls the field is %x, %v", calls.Load(), field, err)
-			}
-		})
-	}
 }
 
 // serverError is an error that a server sends.

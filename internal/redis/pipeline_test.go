@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,7 +31,7 @@ func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn
 	o.Dialer, o.ReadTimeout, o.MaxRetries = dialer, time.Minute, 3
 	client = goredis.NewClient(o)
 	t.Cleanup(func() { client.Close() })
-	if err := server.Client.ScriptLoad(t.Context(), scriptOf(1<<slots).text).Err(); err != nil {
+	if err := server.Client.ScriptLoad(t.Context(), scriptOf(1<<slots).source).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Client.Do(t.Context(), "client", "pause", "60000", "write").Err(); err != nil {
@@ -52,7 +53,7 @@ func begin(t *testing.T, store *Store, key string, n int) (errs []error, wg *syn
 	errs, wg = make([]error, n), &sync.WaitGroup{}
 	for i := range n {
 		wg.Go(func() { errs[i] = store.Charge(context.Background(), time.Now(), hourly(key), &limit.Verdict{}) })
-		for begun := 0; begun <= i; time.Sleep(time.Millisecond) {
+		for begun := 0; begun <= i; runtime.Gosched() {
 			p.mu.Lock()
 			begun = p.underWay + len(p.waiting)
 			p.mu.Unlock()
@@ -134,7 +135,7 @@ func TestWaitingEnds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for waiting := 0; waiting < 2; time.Sleep(time.Millisecond) { // the one whose context has ended is still there
+	for waiting := 0; waiting < 2; runtime.Gosched() { // the one whose context has ended is still there
 		p := pipelinedOf(store)
 		p.mu.Lock()
 		waiting = len(p.waiting)
@@ -159,21 +160,25 @@ func TestLatestDeadline(t *testing.T) {
 	_, alone := begin(t, store, "k", lanes)
 	p := pipelinedOf(store)
 	errs := make([]error, 3)
-	var calls sync.WaitGroup
+	var impatient, patient sync.WaitGroup
 	for i, wait := range []time.Duration{100 * time.Millisecond, time.Minute, 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		calls.Go(func() { errs[i] = store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}) })
-		for waiting := 0; waiting <= i; time.Sleep(time.Millisecond) {
+		group := &impatient
+		if wait == time.Minute {
+			group = &patient
+		}
+		group.Go(func() { errs[i] = store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}) })
+		for waiting := 0; waiting <= i; runtime.Gosched() {
 			p.mu.Lock()
 			waiting = len(p.waiting)
 			p.mu.Unlock()
 		}
 	}
 	go p.overtake() // they are sent, and the server is still paused
-	time.Sleep(200 * time.Millisecond)
+	impatient.Wait()
 	resume()
-	calls.Wait()
+	patient.Wait()
 	alone.Wait()
 	if !errors.Is(errs[0], ErrTimeout) || errs[1] != nil || !errors.Is(errs[2], ErrTimeout) {
 		t.Errorf("%v", errs)

@@ -33,6 +33,10 @@ const (
 var errReply = errors.New("the script's answer is malformed")
 
 // answer is what the script returns.
+//
+// After a charge of 3 in one sliding window at 12:00:30, charged is true, now is
+// 12:00:30 by the deciding clock, and rest holds the counter: its generation,
+// the window's state, and no older slots.
 type answer struct {
 	charged bool
 	now     time.Time // by which the script decided
@@ -53,17 +57,17 @@ func readAnswer(reply string) (a answer, err error) {
 	return answer{reply[0] == 1, time.Unix(seconds, nanos), reply[17:]}, nil
 }
 
-// number returns the packed number at the beginning of a text; whole is false
+// number returns the packed number at the beginning of a field; whole is false
 // for one that is no integer of 53 bits.
-func number(text string) (n int64, whole bool) {
-	f := math.Float64frombits(binary.BigEndian.Uint64([]byte(text[:8])))
+func number(field string) (n int64, whole bool) {
+	f := math.Float64frombits(binary.BigEndian.Uint64([]byte(field[:8])))
 	n = int64(f)
 	return n, -mostUnits <= f && f <= mostUnits && float64(n) == f
 }
 
-// next returns the next text of the reply, whose length precedes it in so many
+// next returns the next field of the reply, whose length precedes it in so many
 // bytes.
-func (a *answer) next(bytes int) (text string, err error) {
+func (a *answer) next(bytes int) (field string, err error) {
 	size, whole := 0, len(a.rest) >= bytes
 	for i := 0; whole && i < bytes; i++ {
 		size = size<<8 | int(a.rest[i])
@@ -71,11 +75,12 @@ func (a *answer) next(bytes int) (text string, err error) {
 	if !whole || len(a.rest) < bytes+size {
 		return "", fmt.Errorf("%w: it ends in a counter", errReply)
 	}
-	text, a.rest = a.rest[bytes:bytes+size], a.rest[bytes+size:]
-	return text, nil
+	field, a.rest = a.rest[bytes:bytes+size], a.rest[bytes+size:]
+	return field, nil
 }
 
-// counted is what a reply says of one counter.
+// counted is what a reply says of one counter: for a rule of one limit, such as
+// generation "q83vASNFZ4mrze8B" and the one state.
 type counted struct {
 	generation string
 	states     []limit.State
@@ -116,7 +121,7 @@ func (a *answer) counter(c *limit.Charge) (ct counted, err error) {
 var errState = errors.New("it is not what the script writes")
 
 // readState parses the fields of one limit, as lua/head.lua describes them. An
-// empty text is a limit never charged. If the slots before the newest are left
+// empty state is a limit never charged. If the slots before the newest are left
 // out, it reports true, and s has their units in one slot.
 func readState(l *limit.Limit, state, older string, s *limit.State) (sum bool, err error) {
 	switch {
@@ -170,15 +175,15 @@ func readSlots(l *limit.Limit, older string, newest limit.Slot, before int64) (s
 }
 
 // readSlot parses a slot: its number or time, and its units.
-func readSlot(l *limit.Limit, text string) (slot limit.Slot, ok bool) {
+func readSlot(l *limit.Limit, packed string) (slot limit.Slot, ok bool) {
 	if l.Algorithm == limit.SlidingWindowLog {
-		slot.Number, ok = moment(text)
+		slot.Number, ok = moment(packed)
 	} else {
-		slot.Number, ok = number(text)
-		ok = ok && binary.BigEndian.Uint32([]byte(text[8:12])) == 0
+		slot.Number, ok = number(packed)
+		ok = ok && binary.BigEndian.Uint32([]byte(packed[8:12])) == 0
 	}
 	most := furthest(l)
-	units, whole := number(text[12:])
+	units, whole := number(packed[12:])
 	slot.Units = units
 	return slot, ok && whole && -most <= slot.Number && slot.Number <= most && units >= 0
 }
@@ -194,9 +199,9 @@ func furthest(l *limit.Limit) int64 {
 
 // moment parses seconds and nanoseconds as Unix nanoseconds. The seconds are
 // rounded down, so -2 s and 250,000,000 ns are 1.75 s before 1970.
-func moment(text string) (ns int64, ok bool) {
-	seconds, ok := number(text)
-	nanos := int64(binary.BigEndian.Uint32([]byte(text[8:12])))
+func moment(packed string) (ns int64, ok bool) {
+	seconds, ok := number(packed)
+	nanos := int64(binary.BigEndian.Uint32([]byte(packed[8:12])))
 	if !ok || seconds < -era || seconds > era || nanos >= int64(time.Second) {
 		return 0, false
 	}

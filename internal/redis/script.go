@@ -21,7 +21,8 @@ const (
 	allKinds // how many there are
 )
 
-// letters name the kinds in the script's arguments.
+// letters name the kinds in the script's arguments, in the order of the
+// constants: the kind weighted is "w".
 const letters = "swclb"
 
 func kindOf(l *limit.Limit) kind {
@@ -38,7 +39,7 @@ func kindOf(l *limit.Limit) kind {
 	return slots
 }
 
-// kinds is a set of kinds.
+// kinds is a set of kinds, one bit for each.
 type kinds uint8
 
 func (k kinds) any(of ...kind) bool {
@@ -53,17 +54,19 @@ func (k kinds) any(of ...kind) bool {
 //go:embed lua
 var parts embed.FS
 
-// script is a text that Redis knows by its hash.
-type script struct{ text, hash string }
+// script is Lua source that Redis knows by its SHA-1 hash.
+type script struct{ source, hash string }
 
 var scripts [1 << allKinds]atomic.Pointer[script]
 
-// scriptOf returns the script for limits of these kinds.
+// scriptOf returns the script for limits of these kinds. Redis makes all functions
+// of a script anew in each call, so a script has only those that its kinds need.
+// Most calls share one script, because most limits are sliding windows.
 func scriptOf(k kinds) *script {
 	if s := scripts[k].Load(); s != nil {
 		return s
 	}
-	text := ""
+	source := ""
 	for _, part := range []struct {
 		name   string
 		needed bool
@@ -81,14 +84,14 @@ func scriptOf(k kinds) *script {
 		{"tail", true},
 	} {
 		if part.needed {
-			source, err := parts.ReadFile("lua/" + part.name + ".lua")
+			lua, err := parts.ReadFile("lua/" + part.name + ".lua")
 			if err != nil {
 				panic(err) // the file is not part of the package
 			}
-			text += string(source)
+			source += string(lua)
 		}
 	}
-	s := &script{text, goredis.NewScript(text).Hash()}
+	s := &script{source, goredis.NewScript(source).Hash()}
 	scripts[k].Store(s)
 	return s
 }

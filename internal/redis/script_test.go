@@ -3,7 +3,6 @@ package redis_test
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,46 +63,6 @@ func TestDenialWritesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(fields, stored(t, server, c.Key)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestConcurrency checks that many clients at once get exactly the capacity, by
-// the server's clock.
-func TestConcurrency(t *testing.T) {
-	server := redistest.Start(t)
-	const capacity, clients, each = 100, 8, 30
-	leaky := storetest.Leaky(capacity, 1000*time.Hour, capacity)
-	for _, l := range []limit.Limit{
-		storetest.Sliding(capacity, 10*time.Hour, time.Hour), storetest.Weighted(capacity, 1000*time.Hour), storetest.Exact(capacity, time.Hour),
-		storetest.Token(capacity, 1000*time.Hour, capacity), leaky,
-	} {
-		t.Run(l.Algorithm.String(), func(t *testing.T) {
-			key := fresh()
-			var allowed [clients]int
-			var wg sync.WaitGroup
-			for i := range clients {
-				store := redis.New(connect(t, server.URL()), redis.Options{})
-				wg.Go(func() {
-					for range each {
-						var v limit.Verdict
-						if err := store.Charge(t.Context(), time.Now(), request(key, []limit.Limit{l}, 1), &v); err != nil {
-							t.Error(err)
-						}
-						if v.Allowed {
-							allowed[i]++
-						}
-					}
-				})
-			}
-			wg.Wait()
-			total := 0
-			for _, n := range allowed {
-				total += n
-			}
-			if total != capacity {
-				t.Errorf("%d of %d allowed, want %d", total, clients*each, capacity)
-			}
-		})
 	}
 }
 

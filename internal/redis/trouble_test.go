@@ -176,26 +176,3 @@ func TestContexts(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-func TestBadCalls(t *testing.T) {
-	store := open(t, redistest.Start(t))
-	limits := []limit.Limit{storetest.Sliding(2, time.Minute, sec)}
-	c := request("rule|a|s", limits, 1)
-	v := []*limit.Verdict{{}}
-	for name, err := range map[string]error{
-		"no charges":           store.ChargeAll(t.Context(), epoch, nil, nil),
-		"too few verdicts":     store.ChargeAll(t.Context(), epoch, []*limit.Charge{c, request("rule|b|s", limits, 1)}, v),
-		"one key twice":        store.ChargeAll(t.Context(), epoch, []*limit.Charge{c, c}, []*limit.Verdict{{}, {}}),
-		"a bad charge":         store.ChargeAll(t.Context(), epoch, []*limit.Charge{request("rule|a|s", limits)}, v),
-		"a cost below nothing": store.Charge(t.Context(), epoch, request("rule|a|s", limits, -1), v[0]),
-		"a bad peek":           store.Peek(t.Context(), epoch, request("rule|a|s", nil), v[0]),
-		"too few corrections":  store.Settle(t.Context(), epoch, c, &limit.Receipt{}, nil),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	if store.Denies(epoch, request("rule|a|s", limits, 9), v[0]) {
-		t.Error("denied without a round trip")
-	}
-}
