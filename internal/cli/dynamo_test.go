@@ -11,13 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // dropAfter deletes a table, which a command will create, when the test ends.
@@ -178,7 +178,7 @@ func wantCounters(t *testing.T, printed string) {
 	if got, want := strings.Join(hardly[:5], " "), "daily 2,000 24h 3 1,997"; got != want || hardly[6] != "now" {
 		t.Errorf("printed %q, retry %q; want %q, now", got, hardly[6], want)
 	}
-	if full[7] != strings.Repeat("█", term.BarWidth) || hardly[7] != "▏" {
+	if full[7] != strings.Repeat("█", text.BarWidth) || hardly[7] != "▏" {
 		t.Errorf("drew %q and %q", full[7], hardly[7])
 	}
 	for text, most := range map[string]time.Duration{full[5]: time.Hour + time.Minute, full[6]: time.Hour + time.Minute, hardly[5]: 25 * time.Hour} {

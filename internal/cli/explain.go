@@ -94,7 +94,7 @@ func outcomeText(o *operator.OutcomeReport, on term.Colours) string {
 	return verdict
 }
 
-func waitText(seconds float64) string { return term.Wait(operator.Seconds(seconds)) }
+func waitText(seconds float64) string { return text.Wait(operator.Seconds(seconds)) }
 
 // labelled are rows of a label and a text each.
 type labelled [][]string

@@ -81,9 +81,9 @@ func counterRows(r *operator.CounterReport, on term.Colours) (rows [][]string) {
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		all := l.Used + l.Remaining
-		bar := on.Green(term.Bar(l.Used, all))
+		bar := on.Green(text.Bar(l.Used, all))
 		if l.RetryAfter != 0 {
-			bar = on.Red(term.Bar(l.Used, all))
+			bar = on.Red(text.Bar(l.Used, all))
 		}
 		rows = append(rows, []string{
 			engine.PolicyName(r.Rule, l.Name), text.Thousands(all), l.WindowText(), text.Thousands(l.Used), text.Thousands(l.Remaining),

@@ -168,19 +168,19 @@ func printReplay(p *term.Printer, r *replay.Report) {
 	if r.Writes != nil {
 		p.Line("")
 		p.Line("DynamoDB: %s, %s (%s and %s per request)", text.Plural(*r.Writes, "write"), text.Plural(*r.Reads, "read"),
-			term.Per(*r.Writes, r.Requests), term.Per(*r.Reads, r.Requests))
+			text.Per(*r.Writes, r.Requests), text.Per(*r.Reads, r.Requests))
 	}
 }
 
 func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	row := func(name string, n int64, meaning string) []string {
-		return []string{name, text.Thousands(n), term.Percent(n, r.Requests), meaning}
+		return []string{name, text.Thousands(n), text.Percent(n, r.Requests), meaning}
 	}
-	span := fmt.Sprintf("%s of traffic in %s", term.Brief(r.Span()), term.Brief(operator.Seconds(r.Elapsed)))
+	span := fmt.Sprintf("%s of traffic in %s", text.Brief(r.Span()), text.Brief(operator.Seconds(r.Elapsed)))
 	rows := [][]string{
 		{"requests", text.Thousands(r.Requests), "", span},
-		row("allowed", r.Allowed, on.Green(term.Bar(r.Allowed, r.Requests))),
-		row("denied", r.Denied, on.Red(term.Bar(r.Denied, r.Requests))),
+		row("allowed", r.Allowed, on.Green(text.Bar(r.Allowed, r.Requests))),
+		row("denied", r.Denied, on.Red(text.Bar(r.Denied, r.Requests))),
 	}
 	count := func(name string, n int64, meaning string) {
 		if n > 0 {
@@ -222,7 +222,7 @@ func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]s
 		denied := rule.Denied + rule.WouldDeny // one of them is 0
 		all := rule.Allowed + denied
 		rows = append(rows, []string{
-			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), term.Percent(denied, all), on.Red(term.Bar(denied, all)),
+			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), on.Red(text.Bar(denied, all)),
 		})
 	}
 	return rows

@@ -138,10 +138,10 @@ func printComparison(p *term.Printer, r *replay.Comparison) {
 	if r.Late > 0 {
 		disorder += fmt.Sprintf(", %s late (decided after later ones)", text.Thousands(r.Late))
 	}
-	p.Line("of %s in %s of traffic%s:", text.Plural(r.Requests, "recorded request"), term.Brief(r.Span()), disorder)
+	p.Line("of %s in %s of traffic%s:", text.Plural(r.Requests, "recorded request"), text.Brief(r.Span()), disorder)
 	p.Table("lrrl", [][]string{
-		{"  allowed before, denied now", text.Thousands(r.ToDenied), term.Percent(r.ToDenied, r.Requests), p.Red(term.Bar(r.ToDenied, r.Requests))},
-		{"  denied before, allowed now", text.Thousands(r.ToAllowed), term.Percent(r.ToAllowed, r.Requests), p.Green(term.Bar(r.ToAllowed, r.Requests))},
+		{"  allowed before, denied now", text.Thousands(r.ToDenied), text.Percent(r.ToDenied, r.Requests), p.Red(text.Bar(r.ToDenied, r.Requests))},
+		{"  denied before, allowed now", text.Thousands(r.ToAllowed), text.Percent(r.ToAllowed, r.Requests), p.Green(text.Bar(r.ToAllowed, r.Requests))},
 	})
 	var ruleRows, keyRows [][]string
 	for _, one := range r.Rules {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
-	"github.com/slidegate/slidegate/internal/operator/convert"
+	"github.com/slidegate/slidegate/internal/imports/usageplans"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -81,27 +82,51 @@ func (c *cli) importRules(f *rulesImportFlags, paths []string) error {
 	return newEncoder(c.stdout, "  ").Encode(r)
 }
 
-func (f *rulesImportFlags) convert(paths []string) (*convert.Report, error) {
+func (f *rulesImportFlags) convert(paths []string) (*imports.Report, error) {
 	switch {
 	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
 		return nil, flags.Usagef("--keys and --overrides are for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
 		return nil, flags.Usagef("usage plans are one file, and --map is for envoy")
 	}
-	if f.format == envoyFormat {
-		sources, err := envoy.ParseSources(f.sources)
-		if err != nil {
-			return nil, flags.Usagef("--map: %w", err)
-		}
-		return convert.Envoy(sources, paths)
+	convert := f.fromEnvoy
+	if f.format == usagePlansFormat {
+		convert = f.fromUsagePlans
 	}
-	var plans []convert.PlanFile
-	for _, pair := range f.keys {
+	result, err := convert(paths)
+	if err != nil {
+		return nil, err
+	}
+	return result.Report()
+}
+
+func (f *rulesImportFlags) fromEnvoy(paths []string) (*imports.Result, error) {
+	sources, err := envoy.ParseSources(f.sources)
+	if err != nil {
+		return nil, flags.Usagef("--map: %w", err)
+	}
+	files, err := imports.ReadFiles(paths...)
+	if err != nil {
+		return nil, err
+	}
+	return envoy.Import(sources, files...)
+}
+
+func (f *rulesImportFlags) fromUsagePlans(paths []string) (*imports.Result, error) {
+	plans := make([]usageplans.Keys, len(f.keys))
+	for i, pair := range f.keys {
 		plan, path, ok := strings.Cut(pair, "=")
 		if !ok || plan == "" || path == "" {
 			return nil, flags.Usagef("--keys %s: want PLAN=FILE, the plan by its id or name", pair)
 		}
-		plans = append(plans, convert.PlanFile{Plan: plan, File: path})
+		plans[i].Plan, paths = plan, append(paths, path)
 	}
-	return convert.UsagePlans(paths[0], plans)
+	files, err := imports.ReadFiles(paths...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range plans {
+		plans[i].File = files[i+1]
+	}
+	return usageplans.Import(files[0], plans...)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/plain"
-	"github.com/slidegate/slidegate/internal/operator/convert"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -91,7 +90,7 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 	grants := 0
 	var entries iter.Seq2[imports.Override, error]
 	if o.Format == OverrideLines {
-		entries = convert.Lines(o.File, file, &grants)
+		entries = imports.OverrideLines(o.File, file, &grants)
 	} else {
 		entries = plain.Import(o.File, file, rule.Name, rule.Limits)
 	}

@@ -2,6 +2,7 @@ package text_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,50 @@ func TestPrintable(t *testing.T) {
 	} {
 		if got := text.Printable(s); got != want {
 			t.Errorf("%q: %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for _, tc := range []struct {
+		d           time.Duration
+		brief, wait string
+	}{
+		{0, "0s", "0s"},
+		{1, "0s", "100ms"},
+		{1234567, "1.2ms", "100ms"},
+		{250 * time.Millisecond, "250ms", "300ms"},
+		{1239 * time.Millisecond, "1.24s", "1.3s"},
+		{time.Minute, "1m 0s", "1m"},
+		{90 * time.Second, "1m 30s", "1m30s"},
+		{time.Hour, "1h 0m", "1h"},
+		{time.Hour + time.Second, "1h 0m", "1h0m1s"},
+		{24 * time.Hour, "1d 0h", "24h"},
+		{83*time.Hour + 1, "3d 11h", "83h0m0.1s"},
+	} {
+		if brief, wait := text.Brief(tc.d), text.Wait(tc.d); brief != tc.brief || wait != tc.wait {
+			t.Errorf("%d: %q, %q; want %q, %q", tc.d, brief, wait, tc.brief, tc.wait)
+		}
+	}
+}
+
+func TestPer(t *testing.T) {
+	if got := text.Per(1, 0) + " " + text.Per(1, 3); got != "0 0.333" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for _, tc := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 0, ""}, {0, 5, ""}, {-1, 5, ""}, {5, 0, ""}, {5, 5, strings.Repeat("█", text.BarWidth)}, {9, 5, strings.Repeat("█", text.BarWidth)},
+		{1, 2, strings.Repeat("█", text.BarWidth/2)}, {1, 1_000_000, "▏"}, {1, text.BarWidth * 4, "▎"}, {3, text.BarWidth * 2, "█▌"},
+		{math.MaxInt64, math.MaxInt64, strings.Repeat("█", text.BarWidth)},
+	} {
+		if got := text.Bar(tc.part, tc.whole); got != tc.want {
+			t.Errorf("%d of %d is drawn %q, want %q", tc.part, tc.whole, got, tc.want)
 		}
 	}
 }

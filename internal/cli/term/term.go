@@ -7,12 +7,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"github.com/slidegate/slidegate/internal/text"
 )
 
 // IsTerminal reports whether what is written appears on a terminal.
@@ -41,61 +38,6 @@ func (on Colours) paint(code, s string) string {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-// BarWidth is the width of a full bar, in characters.
-const BarWidth = 24
-
-// Bar draws a share of the whole, to an eighth of a character.
-func Bar(part, whole int64) string {
-	if whole <= 0 || part <= 0 {
-		return ""
-	}
-	eighths := int(float64(part) / float64(whole) * BarWidth * 8)
-	eighths = max(1, min(eighths, BarWidth*8))
-	full, rest := eighths/8, eighths%8
-	b := strings.Repeat("█", full)
-	if rest > 0 {
-		b += string([]rune("▏▎▍▌▋▊▉")[rest-1])
-	}
-	return b
-}
-
-// Percent writes a share of the whole: 33.3%.
-func Percent(part, whole int64) string {
-	if whole == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
-}
-
-// Per writes how many of something there are for each of all: 0.714.
-func Per(n, all int64) string {
-	if all == 0 {
-		return "0"
-	}
-	return fmt.Sprintf("%.3f", float64(n)/float64(all))
-}
-
-// Brief writes a duration to about three digits: 3d 21h, 5m 4s, 1.24s, 80ms.
-func Brief(d time.Duration) string {
-	switch day := 24 * time.Hour; {
-	case d >= day:
-		return fmt.Sprintf("%dd %dh", d/day, d%day/time.Hour)
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm %ds", d/time.Minute, d%time.Minute/time.Second)
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	}
-	return d.Round(100 * time.Microsecond).String()
-}
-
-// Wait writes a time to wait, rounded up to a tenth of a second.
-func Wait(d time.Duration) string {
-	const step = 100 * time.Millisecond
-	return text.Duration((d + step - 1).Truncate(step))
 }
 
 // Printer prints lines and aligned tables. It keeps the first error in Err and

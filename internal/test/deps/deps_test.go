@@ -53,7 +53,7 @@ var allowed = map[string]string{
 	"internal/oplog":       "internal/clock internal/engine internal/limit",
 	"internal/decideapi":   "internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson",
 	"internal/gateway":     "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/oplog internal/request internal/rules",
-	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/yamlfile",
+	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/replay":      "internal/clock internal/engine internal/request internal/rules internal/limit",
 
 	"internal/receipt":    "internal/engine internal/limit internal/rules",
@@ -104,10 +104,9 @@ var allowed = map[string]string{
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session": "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable",
-	"internal/operator/convert": "internal/imports internal/ruledoc internal/text internal/yamlfile",
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
-	"internal/cli/flags":   "internal/engine internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
+	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",
