@@ -36,7 +36,6 @@ func Import(sources Sources, files ...imports.File) (*imports.Result, error) {
 		}
 		im.importList(nil, d.descriptors)
 	}
-	im.applyReplaces()
 	for _, key := range slices.Sorted(maps.Keys(sources)) {
 		if !im.used[key] {
 			im.Record(imports.Place{Name: "sources"}, imports.Show(key), "no descriptor has this key")
@@ -52,8 +51,7 @@ type importer struct {
 	used    map[string]bool // keys of sources
 	domain  string          // prefixes names of rules if there are several domains
 	names   imports.Names
-	limited []*node // the nodes with a limit, also an unlimited one
-	exempt  int     // number of values in all unless fields
+	exempt  int // number of values in all unless fields
 }
 
 // domain has the descriptors of all files with the same domain.
@@ -145,9 +143,6 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		if other := byKey[d.Key].join(n); other != nil {
 			im.Record(other.place, other.String(), "another descriptor beside it takes every value first")
 			nodes = slices.DeleteFunc(nodes, func(n *node) bool { return n == other })
-		}
-		if d.Limit != nil {
-			im.limited = append(im.limited, n)
 		}
 	}
 	return nodes

@@ -173,17 +173,6 @@ func TestEnvoyMapping(t *testing.T) {
 			[]string{"a: another descriptor beside it takes every value first", "callers without"}},
 		{"the first of two stars", nil, []string{"{key: path, value: /a/*, " + limit(5) + "}", "{key: path, value: /a/b/*, " + limit(6) + "}", "{key: path, value: /c/*, " + limit(7) + "}"},
 			[]string{"when: {path: /a/**}", "unless: {path: /a/**}", "when: {path: /c/**}"}, []string{"the exact spelling", "a counter for each path"}},
-
-		{"replaces what another limit is an exception from", []string{"a=jwt.a", "b=jwt.b"},
-			[]string{"{key: a, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: a, value: x, shadow_mode: true, " + limit(1) + "}",
-				"{key: b, value: y, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
-			[]string{"- name: old", "unless: {match: {jwt.a: x}}"}, []string{"callers without", "replaces: rule b-y beside rule old: unless cannot say"}},
-		{"replaces by a rule for all", []string{"a=jwt.a", "b=jwt.b"},
-			[]string{"{key: a, value: x, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: b, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
-			[]string{"- name: old"}, []string{"callers without", "replaces: rule b beside rule old: unless cannot say"}},
-		{"replaces by an override", []string{"a=jwt.a", "b=jwt.b"},
-			[]string{"{key: a, value: x, rate_limit: {unit: second, requests_per_unit: 5, name: old}}", "{key: b, " + limit(1) + "}", "{key: b, value: y, rate_limit: {unit: second, requests_per_unit: 6, replaces: [{name: old}]}}"},
-			[]string{"- name: old"}, []string{"callers without", "replaces: old: needs two rules"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			file := "domain: d\ndescriptors:\n"

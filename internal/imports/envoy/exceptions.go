@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
@@ -133,34 +132,4 @@ func listSome(words []string) string {
 		return strings.Join(words, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
-}
-
-// applyReplaces makes the exceptions that the field replaces asks for: a limit
-// does not count a request if another limit that applies replaces it.
-func (im *importer) applyReplaces() {
-	for _, by := range im.limited {
-		for _, r := range by.Limit.Replaces {
-			found := false
-			for _, n := range im.limited {
-				if n.Limit.Name == r.Name && n.rule != nil && by.rule != nil && n != by {
-					im.replace(n.rule, by)
-					found = true
-				}
-			}
-			if !found {
-				im.Record(by.place, "replaces: "+imports.Show(r.Name),
-					"needs two rules, and one of them is missing: it is listed, or no limit has that name")
-			}
-		}
-	}
-}
-
-// replace excepts the requests of another rule from a rule.
-func (im *importer) replace(r *imports.Rule, by *node) {
-	if r.Unless != nil || by.rule.Unless != nil || by.rule.When == nil || by.rule.Key != "all" {
-		im.Record(by.place, fmt.Sprintf("replaces: rule %s beside rule %s", by.rule.Name, r.Name),
-			"unless cannot say when the other one applies: requests that both are for count against both")
-		return
-	}
-	r.Unless = by.rule.When
 }

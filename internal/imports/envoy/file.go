@@ -37,7 +37,7 @@ type rateLimit struct {
 	Multiplier *int64        `json:"unit_multiplier"`
 	Unlimited  bool          `json:"unlimited"`
 	Name       string        `json:"name"`
-	Replaces   []replacement `json:"replaces"`
+	Replaces   []replacement `json:"replaces" lost:"no rule replaces another: requests that both are for count against both"`
 
 	window string // as rules documents have it
 }
@@ -80,6 +80,7 @@ func (d *descriptor) check(s *imports.Source, path string) {
 	}
 	if d.Limit != nil {
 		d.Limit.check(s, path+".rate_limit")
+		s.RecordUnused(path+".rate_limit", d.String(), *d.Limit)
 	}
 	d.ShadowMode = d.ShadowMode || d.QuotaMode
 	s.RecordUnused(path, d.String(), *d)
