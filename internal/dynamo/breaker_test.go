@@ -28,7 +28,10 @@ func TestGuarded(t *testing.T) {
 		"an empty fault":     {500, "", true, nil},
 		"a throttled table":  {400, dynamotest.Error("ThrottlingException", ""), false, dynamo.ErrThrottled},
 		"throttled by a 503": {503, dynamotest.Error("ThrottlingException", ""), false, dynamo.ErrThrottled},
-		"a hot key":          {400, `{"__type":"x#ThrottlingException","throttlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`, false, dynamo.ErrHotKey},
+		"a hot key": {
+			400, `{"__type":"x#ThrottlingException","throttlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`,
+			false, dynamo.ErrHotKey,
+		},
 		"a hot key, as before": {
 			400, `{"__type":"x#ProvisionedThroughputExceededException","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`,
 			false, dynamo.ErrHotKey,

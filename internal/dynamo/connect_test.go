@@ -63,7 +63,8 @@ func TestConnectLambda(t *testing.T) {
 			t.Errorf("%s: sent to %s, want %s", name, got, test.url)
 		}
 		signed := sent.got.Header.Get("Authorization")
-		if sent.got.Header.Get("X-Amz-Security-Token") != "token" || !strings.Contains(signed, "Credential=id/") || !strings.Contains(signed, "/eu-west-1/dynamodb/") {
+		if sent.got.Header.Get("X-Amz-Security-Token") != "token" ||
+			!strings.Contains(signed, "Credential=id/") || !strings.Contains(signed, "/eu-west-1/dynamodb/") {
 			t.Errorf("%s: signed by %s, with headers %v", name, signed, sent.got.Header)
 		}
 	}

@@ -44,7 +44,8 @@ func TestTranslate(t *testing.T) {
 		"something else": nil,
 	} {
 		unsent := &smithy.OperationError{Err: errors.New(text)}
-		if got := dynamo.Translate(unsent, "t"); !errors.Is(got, unsent) || want != nil && !errors.Is(got, want) || want == nil && strings.Contains(got.Error(), "no AWS") {
+		got := dynamo.Translate(unsent, "t")
+		if !errors.Is(got, unsent) || want != nil && !errors.Is(got, want) || want == nil && strings.Contains(got.Error(), "no AWS") {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}

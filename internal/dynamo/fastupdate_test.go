@@ -77,26 +77,27 @@ func TestFastUpdateRequest(t *testing.T) {
 func TestFastUpdateAnswers(t *testing.T) {
 	answer := func(body string) http.HandlerFunc { return dynamotest.Fail(http.StatusOK, body) }
 	fail := dynamotest.Fail
-	const prefix = `{"__type":"com.amazonaws.dynamodb.v20120810#`
 	for name, handler := range map[string]http.HandlerFunc{
-		"an item":                            answer(`{"Attributes":{"k":{"S":"key"},"aC":{"N":"12"},"aL":{"B":"AAH/"}}}`),
-		"spaces":                             answer(" { \"Attributes\" :\n{ \"k\" : { \"S\" : \"key\" } , \"n\":{\"N\":\"1\"}} } \n"),
-		"escapes":                            answer(`{"Attributes":{"k":{"S":"a\"b\\\u00e9"}}}`),
-		"other types":                        answer(`{"Attributes":{"k":{"L":[{"S":"x"}]},"b":{"BOOL":true}}}`),
-		"more than an item":                  answer(`{"ConsumedCapacity":{"TableName":"counters"},"Attributes":{"k":{"S":"key"}}}`),
-		"no attributes":                      answer(`{"Attributes":{}}`),
-		"nothing":                            answer(`{}`),
-		"no body":                            answer(``),
-		"no JSON":                            answer(`<html>`),
-		"a broken item":                      answer(`{"Attributes":{"k":{"S":"key"}`),
-		"a broken log":                       answer(`{"Attributes":{"k":{"B":"***"}}}`),
-		"two answers":                        answer(`{"Attributes":{}}{}`),
-		"a failed condition":                 fail(400, prefix+`ConditionalCheckFailedException","message":"The conditional request failed","Item":{"k":{"S":"key"},"n":{"N":"9"}}}`),
-		"a failed condition without an item": fail(400, prefix+`ConditionalCheckFailedException"}`),
-		"throttled":                          fail(400, prefix+`ProvisionedThroughputExceededException","message":"slow","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded","resource":"arn"}]}`),
-		"a conflict":                         fail(400, prefix+`TransactionConflictException"}`),
-		"no table":                           fail(400, prefix+`ResourceNotFoundException","message":"no"}`),
-		"a fault":                            fail(500, `{}`), "a proxy": fail(503, `<html>`), "moved": fail(301, ``),
+		"an item":           answer(`{"Attributes":{"k":{"S":"key"},"aC":{"N":"12"},"aL":{"B":"AAH/"}}}`),
+		"spaces":            answer(" { \"Attributes\" :\n{ \"k\" : { \"S\" : \"key\" } , \"n\":{\"N\":\"1\"}} } \n"),
+		"escapes":           answer(`{"Attributes":{"k":{"S":"a\"b\\\u00e9"}}}`),
+		"other types":       answer(`{"Attributes":{"k":{"L":[{"S":"x"}]},"b":{"BOOL":true}}}`),
+		"more than an item": answer(`{"ConsumedCapacity":{"TableName":"counters"},"Attributes":{"k":{"S":"key"}}}`),
+		"no attributes":     answer(`{"Attributes":{}}`),
+		"nothing":           answer(`{}`),
+		"no body":           answer(``),
+		"no JSON":           answer(`<html>`),
+		"a broken item":     answer(`{"Attributes":{"k":{"S":"key"}`),
+		"a broken log":      answer(`{"Attributes":{"k":{"B":"***"}}}`),
+		"two answers":       answer(`{"Attributes":{}}{}`),
+		"a failed condition": fail(400, dynamotest.Error("ConditionalCheckFailedException",
+			`"message":"The conditional request failed","Item":{"k":{"S":"key"},"n":{"N":"9"}}`)),
+		"a failed condition without an item": fail(400, dynamotest.Error("ConditionalCheckFailedException", "")),
+		"throttled": fail(400, dynamotest.Error("ProvisionedThroughputExceededException",
+			`"message":"slow","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded","resource":"arn"}]`)),
+		"a conflict": fail(400, dynamotest.Error("TransactionConflictException", "")),
+		"no table":   fail(400, dynamotest.Error("ResourceNotFoundException", `"message":"no"`)),
+		"a fault":    fail(500, `{}`), "a proxy": fail(503, `<html>`), "moved": fail(301, ``),
 		"a right checksum": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`))))
 			dynamotest.Succeed(w, nil)

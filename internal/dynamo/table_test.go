@@ -76,6 +76,8 @@ func expires(status, attribute string) string {
 // TestCreateCalls checks the calls of Create: it switches expiry on once, by
 // the table's attribute.
 func TestCreateCalls(t *testing.T) {
+	const described = "CreateTable DescribeTable DescribeTimeToLive"
+	const expiring = described + " UpdateTimeToLive"
 	noAttribute := `{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED"}}`
 	for name, test := range map[string]struct {
 		create, ttl string // the answers to CreateTable and DescribeTimeToLive
@@ -83,14 +85,14 @@ func TestCreateCalls(t *testing.T) {
 		created     bool
 		err         string
 	}{
-		"a new table":               {"{}", expires("DISABLED", "ttl"), "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", true, ""},
-		"an existing table":         {"ResourceInUseException", "{}", "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
-		"one that expires":          {"ResourceInUseException", expires("ENABLED", "ttl"), "CreateTable DescribeTable DescribeTimeToLive", false, ""},
-		"one that is enabling it":   {"ResourceInUseException", expires("ENABLING", "ttl"), "CreateTable DescribeTable DescribeTimeToLive", false, ""},
-		"one by another attribute":  {"ResourceInUseException", expires("ENABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive", false, "table counters: items expire by attribute until: want ttl"},
-		"one that has disabled it":  {"ResourceInUseException", expires("DISABLED", "until"), "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
-		"one without an attribute":  {"ResourceInUseException", noAttribute, "CreateTable DescribeTable DescribeTimeToLive UpdateTimeToLive", false, ""},
-		"no permission to describe": {"{}", "AccessDeniedException", "CreateTable DescribeTable DescribeTimeToLive", true, dynamo.ErrNotPermitted.Error()},
+		"a new table":               {"{}", expires("DISABLED", "ttl"), expiring, true, ""},
+		"an existing table":         {"ResourceInUseException", "{}", expiring, false, ""},
+		"one that expires":          {"ResourceInUseException", expires("ENABLED", "ttl"), described, false, ""},
+		"one that is enabling it":   {"ResourceInUseException", expires("ENABLING", "ttl"), described, false, ""},
+		"one by another attribute":  {"ResourceInUseException", expires("ENABLED", "until"), described, false, "table counters: items expire by attribute until: want ttl"},
+		"one that has disabled it":  {"ResourceInUseException", expires("DISABLED", "until"), expiring, false, ""},
+		"one without an attribute":  {"ResourceInUseException", noAttribute, expiring, false, ""},
+		"no permission to describe": {"{}", "AccessDeniedException", described, true, dynamo.ErrNotPermitted.Error()},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &fakeTable{answers: map[string][]string{"CreateTable": {test.create}, "DescribeTable": {active}, "DescribeTimeToLive": {test.ttl}}}
@@ -129,7 +131,8 @@ func TestCreateAtOnce(t *testing.T) {
 				"DescribeTable": {active}, "UpdateTimeToLive": {"ValidationException"},
 				"DescribeTimeToLive": {expires("DISABLED", "ttl"), expires(test.status, test.attribute)},
 			}}
-			if _, _, err := c.create(dynamo.CountersTable("counters")); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			_, _, err := c.create(dynamo.CountersTable("counters"))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want %q", name, err, test.want)
 			}
 		})
@@ -141,7 +144,8 @@ func TestCreateAtOnce(t *testing.T) {
 func TestCreateBodies(t *testing.T) {
 	for table, want := range map[dynamo.Table][]string{
 		dynamo.CountersTable("counters"): {
-			`{"AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"TableName":"counters"}`,
+			`{"AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST",` +
+				`"KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"TableName":"counters"}`,
 			`{"TableName":"counters","TimeToLiveSpecification":{"AttributeName":"ttl","Enabled":true}}`,
 		},
 		{Name: "rules", Partition: "p", Sort: "s"}: {

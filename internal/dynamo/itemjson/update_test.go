@@ -61,7 +61,8 @@ func TestFailuresStay(t *testing.T) {
 		`{"Attributes":{"a"{"N":"1"}}}`, `{"Attributes":{"a":"N":"1"}}}`, `{"Attributes":{"a":{"N""1"}}}`, `{"Attributes":{"a":{"N":"1"}`,
 		`{"Attributes":{"a":{"B":"!"}}}`, `{"Attributes":{"a":{"B":"!"},"b":{"N":"1"}}}`, `{"Attributes":{"a":{"X":"1"},"b":{"N":"1"}}}`,
 		`{"Attributes":{"a":{"N":"1","b":{"N":"1"}}}`, `{"Attributes":{"a":{"N":"1"}"b":{"N":"1"}}}`, `{"Attributes":{"a\n":{"N":"1"}}}`,
-		`{"Attributes":{"a":{"S":"\u0041"}}}`, "{\"Attributes\":{\"a\":{\"S\":\"\n\"}}}", `{"Attributes":{"a":{"S":"x`, `{"Attributes":{"a"{"B":"AAH/"}}}`, `{} x`, `{"Other":{}}`,
+		`{"Attributes":{"a":{"S":"\u0041"}}}`, "{\"Attributes\":{\"a\":{\"S\":\"\n\"}}}",
+		`{"Attributes":{"a":{"S":"x`, `{"Attributes":{"a"{"B":"AAH/"}}}`, `{} x`, `{"Other":{}}`,
 	} {
 		if item, ok := Attributes([]byte(body)); ok {
 			t.Errorf("%s: %v", body, item)

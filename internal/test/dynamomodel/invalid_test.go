@@ -76,7 +76,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "REMOVE #a SET #b = :1 REMOVE #c", wrongUpdate + `The "REMOVE" section can only be used once in an update expression;`},
 
 	// Meaning.
-	{"", "SET #a = :1, #a = :2", wrongUpdate + "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]"},
+	{"", "SET #a = :1, #a = :2", wrongUpdate + "Two document paths overlap with each other"},
 	{"", "SET #a = :1 REMOVE #a", wrongUpdate + "Two document paths overlap"},
 	{"", "REMOVE #b, #b", wrongUpdate + "Two document paths overlap"},
 	{"", "SET #k = :x", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
@@ -89,7 +89,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"if_not_exists(#a, :1)", "", wrongCondition + "Syntax error"},
 	{":1 = attribute_exists(#a)", "", wrongCondition + "Syntax error"},
 	{"ATTRIBUTE_EXISTS(#a)", "", wrongCondition + "Syntax error"},
-	{"#a = #a", "", wrongCondition + "The first operand must be distinct from the remaining operands for this operator or function; operator: =, first operand: [a]"},
+	{"#a = #a", "", wrongCondition + "The first operand must be distinct from the remaining operands"},
 
 	// Values.
 	{"#a = :nan", "", "The parameter cannot be converted to a numeric value: NaN"},
@@ -198,22 +198,26 @@ func TestInvalidRequests(t *testing.T) {
 		"empty condition": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("") },
 			wrongCondition + "The expression can not be empty;"},
 
-		"no table":      {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
-		"no key":        {func(in *dynamodb.UpdateItemInput) { in.Key = nil }, "The provided key element does not match the schema"},
-		"another key":   {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
-		"two keys":      {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
-		"numeric key":   {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
-		"empty key":     {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") }, "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: k"},
-		"key too long":  {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) }, "One or more parameter values were invalid: Size of hashkey has exceeded"},
+		"no table":    {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
+		"no key":      {func(in *dynamodb.UpdateItemInput) { in.Key = nil }, "The provided key element does not match the schema"},
+		"another key": {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") }, "The provided key element does not match the schema"},
+		"two keys":    {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") }, "The provided key element does not match the schema"},
+		"numeric key": {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") }, "The provided key element does not match the schema"},
+		"empty key":   {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") }, "One or more parameter values are not valid."},
+		"key too long": {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) },
+			"One or more parameter values were invalid: Size of hashkey has exceeded"},
 		"return values": {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = types.ReturnValueUpdatedNew }, notModelled},
 		"a list": {func(in *dynamodb.UpdateItemInput) {
 			in.ExpressionAttributeValues[":1"] = &types.AttributeValueMemberL{}
 		}, notModelled},
-		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" }, "Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
+		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" },
+			"Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
 
-		"old updates":    {func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} }, notModelled + "AttributeUpdates is not modelled"},
-		"old conditions": {func(in *dynamodb.UpdateItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} }, notModelled + "Expected is not modelled"},
-		"old operator":   {func(in *dynamodb.UpdateItemInput) { in.ConditionalOperator = types.ConditionalOperatorAnd }, notModelled},
+		"old updates": {func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} },
+			notModelled + "AttributeUpdates is not modelled"},
+		"old conditions": {func(in *dynamodb.UpdateItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} },
+			notModelled + "Expected is not modelled"},
+		"old operator": {func(in *dynamodb.UpdateItemInput) { in.ConditionalOperator = types.ConditionalOperatorAnd }, notModelled},
 		"metrics": {func(in *dynamodb.UpdateItemInput) {
 			in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize
 		},
