@@ -1,7 +1,6 @@
 package receipt_test
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/receipt"
 )
@@ -23,13 +21,6 @@ func secrets(t *testing.T, text string) receipt.Keys {
 		t.Fatal(err)
 	}
 	return keys
-}
-
-// failing is a store that does not answer charges.
-type failing struct{ *memory.Store }
-
-func (failing) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	return errors.New("no answer")
 }
 
 // TestVerify refuses headers that the authorizer has not signed of late.

@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 const chat = `
@@ -192,7 +193,7 @@ func TestNoReceipt(t *testing.T) {
 	}
 	b := newBench(t, chat)
 	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: compile(t, chat)}, Store: failing{b.store}, Local: b.store,
+		Rules: engine.Fixed{Set: compile(t, chat)}, Store: fakestore.New(fakestore.Fail(limit.ErrDeadline)), Local: b.store,
 	})
 	if _, text := b.decide(epoch); text != "" {
 		t.Errorf("counted by the process: %s", text)

@@ -103,7 +103,7 @@ func generations() func() string {
 	return func() string { return process + strconv.FormatUint(last.Add(1), 36) }
 }
 
-// Together reports whether the engine is to charge all rules of a request in one
+// Batches reports whether the engine is to charge all rules of a request in one
 // call. A server that refuses several keys is a Cluster's, and is not asked again.
 func (s *Store) Batches() bool { return s.opts.OneServer && !s.apart.Load() }
 
