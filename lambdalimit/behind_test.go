@@ -108,7 +108,8 @@ func TestBehind(t *testing.T) {
 // call of the handler.
 func TestPassedDenials(t *testing.T) {
 	for name, test := range map[string]struct{ rules, want string }{
-		"problem details":   {``, `429 61 application/problem+json "all";r=0;t=61 {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["all"]}` + "\n"},
+		"problem details": {``, `429 61 application/problem+json "all";r=0;t=61 ` +
+			`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["all"]}` + "\n"},
 		"the rules' answer": {`denied: {status: 503, content_type: text/plain, body: "wait {retryAfter}"}`, `503 61 text/plain "all";r=0;t=61 wait 61`},
 	} {
 		a := newAuthorizer(t, test.rules+"\nrules: [{name: all, key: all, limit: 1/minute}]", frozen)

@@ -41,25 +41,25 @@ func readSettings() (s settings, err error) {
 	return s, nil
 }
 
-func deadline(text string) (time.Duration, error) {
-	if text == "" {
+func deadline(value string) (time.Duration, error) {
+	if value == "" {
 		return engine.DefaultDeadline, nil
 	}
-	d, err := time.ParseDuration(text)
+	d, err := time.ParseDuration(value)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", text)
+		return 0, fmt.Errorf("SLIDEGATE_DEADLINE is %q: want a duration such as 250ms", value)
 	}
 	return d, nil
 }
 
 // yes reads an environment variable that is true or false.
 func yes(name string, byDefault bool) (bool, error) {
-	switch text := os.Getenv(name); text {
+	switch value := os.Getenv(name); value {
 	case "":
 		return byDefault, nil
 	case "true", "false":
-		return text == "true", nil
+		return value == "true", nil
 	default:
-		return false, fmt.Errorf("%s is %q: want true or false", name, text)
+		return false, fmt.Errorf("%s is %q: want true or false", name, value)
 	}
 }

@@ -107,7 +107,8 @@ func TestHandle(t *testing.T) {
 // TestDenied answers a request that an HTTP API has passed on although it is
 // denied.
 func TestDenied(t *testing.T) {
-	got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{"http":{"method":"GET"},"authorizer":{"lambda":{"allowed":"false","rule":"per-user","retryAfter":"9"}}}}`))
+	got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{
+		"http":{"method":"GET"},"authorizer":{"lambda":{"allowed":"false","rule":"per-user","retryAfter":"9"}}}}`))
 	if err != nil || got.StatusCode != 429 || got.Headers["Retry-After"] != "9" || !strings.Contains(got.Body, "per-user") {
 		t.Errorf("%+v, error %v", got, err)
 	}

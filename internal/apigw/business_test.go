@@ -40,8 +40,10 @@ func TestBusiness(t *testing.T) {
 	}{
 		{"/hidden", "203.0.113.9", 1, "allowed=true degraded=false"},
 		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed xRateLimitRetryAfter=61"},
-		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real xRateLimitLimit=2 xRateLimitRemaining=0`},
-		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real xRateLimitLimit=5 xRateLimitRemaining=2`},
+		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 ` +
+			`rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real xRateLimitLimit=2 xRateLimitRemaining=0`},
+		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 ` +
+			`rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real xRateLimitLimit=5 xRateLimitRemaining=2`},
 		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
 		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false deniedStatus=403 rule=deny"},
 	} {

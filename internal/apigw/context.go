@@ -60,8 +60,8 @@ func nameOf(field reflect.StructField) string {
 func (c *Context) Map() map[string]any {
 	all := map[string]any{}
 	for field, value := range reflect.ValueOf(c).Elem().Fields() {
-		if text := value.String(); text != "" {
-			all[nameOf(field)] = text
+		if set := value.String(); set != "" {
+			all[nameOf(field)] = set
 		}
 	}
 	return all
@@ -71,8 +71,8 @@ func (c *Context) Map() map[string]any {
 func ContextOf(authorizer map[string]any) *Context {
 	c := &Context{}
 	for field, value := range reflect.ValueOf(c).Elem().Fields() {
-		text, _ := authorizer[nameOf(field)].(string)
-		value.SetString(text)
+		set, _ := authorizer[nameOf(field)].(string)
+		value.SetString(set)
 	}
 	return c
 }

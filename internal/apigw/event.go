@@ -130,11 +130,11 @@ func required(fields ...field) error {
 }
 
 // address reads the address that the gateway saw.
-func address(name, text string) (netip.Addr, error) {
-	if err := required(field{name, text}); err != nil {
+func address(name, sourceIP string) (netip.Addr, error) {
+	if err := required(field{name, sourceIP}); err != nil {
 		return netip.Addr{}, err
 	}
-	ip, err := netip.ParseAddr(text)
+	ip, err := netip.ParseAddr(sourceIP)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("event's %s: %w", name, err)
 	}

@@ -136,8 +136,8 @@ type ending struct {
 
 // precede reads the preceding segment, or several if a slash was escaped. It
 // returns false if the path cannot have the wanted end.
-func (e *ending) precede(text string) bool {
-	for _, segment := range slices.Backward(strings.Split(text, "/")) {
+func (e *ending) precede(decoded string) bool {
+	for _, segment := range slices.Backward(strings.Split(decoded, "/")) {
 		last := len(e.rest) - 1
 		switch {
 		case segment == "" || segment == "." && !e.dots:

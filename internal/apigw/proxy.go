@@ -156,9 +156,9 @@ func decoded(query map[string][]string) map[string][]string {
 	return all
 }
 
-func unescaped(text string) string {
-	if plain, err := url.QueryUnescape(text); err == nil {
+func unescaped(escaped string) string {
+	if plain, err := url.QueryUnescape(escaped); err == nil {
 		return plain
 	}
-	return text
+	return escaped
 }

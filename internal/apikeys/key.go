@@ -52,13 +52,13 @@ func of(secret string) Key {
 
 // Parse reads a key. It refuses all text but that of keys whose name and secret
 // belong together. The time that this takes says nothing about other keys.
-func Parse(text string) (k Key, ok bool) {
+func Parse(sent string) (k Key, ok bool) {
 	const nameLength = len(prefix) + nameDigits
-	if len(text) != nameLength+1+secretLength || text[nameLength] != '_' || strings.Trim(text[nameLength+1:], secretLetter) != "" {
+	if len(sent) != nameLength+1+secretLength || sent[nameLength] != '_' || strings.Trim(sent[nameLength+1:], secretLetter) != "" {
 		return Key{}, false
 	}
-	k = of(text[nameLength+1:])
-	return k, k.name == text[:nameLength]
+	k = of(sent[nameLength+1:])
+	return k, k.name == sent[:nameLength]
 }
 
 // Name returns the public name of the key, such as sg_59b94cffe8b34dbf.
@@ -79,11 +79,11 @@ func (k Key) GoString() string { return k.name }
 
 // ParseName reads the name of a key, with or without its prefix sg_, or a whole
 // key, such as one that has leaked.
-func ParseName(text string) (name string, err error) {
-	if k, ok := Parse(text); ok {
+func ParseName(given string) (name string, err error) {
+	if k, ok := Parse(given); ok {
 		return k.name, nil
 	}
-	digits := strings.TrimPrefix(text, prefix)
+	digits := strings.TrimPrefix(given, prefix)
 	if len(digits) != nameDigits || strings.Trim(digits, "0123456789abcdef") != "" {
 		return "", ErrForm // without the text, which may be a part of a secret
 	}

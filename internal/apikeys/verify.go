@@ -104,8 +104,8 @@ type Caller struct {
 // Verify returns the caller of a key as a client sent it; nil if the key does
 // not exist, has ended or is revoked. It fails with ErrUnavailable if it cannot
 // know.
-func (v *Verifier) Verify(ctx context.Context, now time.Time, text string) (*Caller, error) {
-	k, ok := Parse(text)
+func (v *Verifier) Verify(ctx context.Context, now time.Time, sent string) (*Caller, error) {
+	k, ok := Parse(sent)
 	if !ok {
 		return nil, nil
 	}

@@ -37,8 +37,9 @@ func TestNewPrepare(t *testing.T) {
 		return a
 	}})))
 	for document, want := range map[string]string{
-		`rules: [{name: r, key: "ip:{ip}", limits: [{capacity: 1, window: 1s}]}]`:                                                                                    "",
-		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: `level=WARN msg="rules need credentials that are not verified" rules=f never_matched=[s] count_all_callers_as_one=[r]` + "\n",
+		`rules: [{name: r, key: "ip:{ip}", limits: [{capacity: 1, window: 1s}]}]`: "",
+		`rules: [{name: r, key: "{jwt.sub}", limits: [{capacity: 1, window: 1s}]}, {name: s, when: {caller: known}, key: all, limits: [{capacity: 1, window: 1s}]}]`: "" +
+			`level=WARN msg="rules need credentials that are not verified" rules=f never_matched=[s] count_all_callers_as_one=[r]` + "\n",
 	} {
 		out.Reset()
 		set, err := rulefile.Parse("f", []byte(document))

@@ -92,8 +92,8 @@ func (j *jwk) ed25519() any {
 }
 
 // decode returns nil for text that is not base64url.
-func decode(text string) []byte {
-	data, err := base64.RawURLEncoding.DecodeString(text)
+func decode(base64url string) []byte {
+	data, err := base64.RawURLEncoding.DecodeString(base64url)
 	if err != nil {
 		return nil
 	}

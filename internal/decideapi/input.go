@@ -22,11 +22,11 @@ func readRequest(body []byte) (*request.Request, *problem) {
 		return nil, p
 	}
 	f := fields{object: object}
-	target := f.text("path")
+	target := f.string("path")
 	req := &request.Request{
-		Method: f.text("method"), Route: f.text("route"), Stage: f.text("stage"), IP: f.address("ip"),
-		Headers: f.headers("headers"), PathParams: f.texts("path_params"),
-		Claims: f.claims("jwt"), APIKey: f.text("apikey"), Rejected: f.boolean("rejected"),
+		Method: f.string("method"), Route: f.string("route"), Stage: f.string("stage"), IP: f.address("ip"),
+		Headers: f.headers("headers"), PathParams: f.strings("path_params"),
+		Claims: f.claims("jwt"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
 	}
 	f.refuseOthers()
 	if req.Path, req.Query = request.SplitTarget(target); !req.IP.IsValid() {
@@ -100,7 +100,7 @@ func take[T any](f *fields, name, want string) (value T) {
 	return value
 }
 
-func (f *fields) text(name string) string { return take[string](f, name, "a string") }
+func (f *fields) string(name string) string { return take[string](f, name, "a string") }
 
 func (f *fields) boolean(name string) bool { return take[bool](f, name, "true or false") }
 
@@ -109,26 +109,26 @@ func (f *fields) claims(name string) map[string]any {
 }
 
 func (f *fields) address(name string) (ip netip.Addr) {
-	text := f.text(name)
-	if text == "" {
+	sent := f.string(name)
+	if sent == "" {
 		return ip
 	}
-	ip, err := netip.ParseAddr(text)
+	ip, err := netip.ParseAddr(sent)
 	if err != nil {
 		f.fail("/"+name, "want an IPv4 or IPv6 address, such as 203.0.113.9")
 	}
 	return ip
 }
 
-func (f *fields) texts(name string) map[string]string {
+func (f *fields) strings(name string) map[string]string {
 	object := take[map[string]any](f, name, "an object of strings")
 	values := make(map[string]string, len(object))
 	for key, value := range object {
-		text, ok := value.(string)
+		member, ok := value.(string)
 		if !ok {
 			f.fail("/"+name+"/"+strictjson.Escape(key), "want a string")
 		}
-		values[key] = text
+		values[key] = member
 	}
 	return values
 }
@@ -143,11 +143,11 @@ func (f *fields) headers(name string) map[string][]string {
 			items = []any{value}
 		}
 		for _, item := range items {
-			text, ok := item.(string)
+			member, ok := item.(string)
 			if !ok {
 				f.fail("/"+name+"/"+strictjson.Escape(key), "want a string or a list of strings")
 			}
-			values[key] = append(values[key], text)
+			values[key] = append(values[key], member)
 		}
 	}
 	return values

@@ -101,7 +101,7 @@ func abort() { panic(http.ErrAbortHandler) }
 // errorLog logs the free text that net/http writes, as lines of one kind.
 type errorLog struct{ log *slog.Logger }
 
-func (l errorLog) Write(text []byte) (int, error) {
-	l.log.Warn("an answer broke off", "detail", string(bytes.TrimSpace(text)))
-	return len(text), nil
+func (l errorLog) Write(line []byte) (int, error) {
+	l.log.Warn("an answer broke off", "detail", string(bytes.TrimSpace(line)))
+	return len(line), nil
 }

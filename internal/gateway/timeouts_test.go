@@ -102,15 +102,17 @@ func TestTimeouts(t *testing.T) {
 	}{
 		"an upload that never ends": {readAll, gateway.Timeouts{}, upload + "less", 408, "the request's body takes too long\n", time.Minute},
 		"with a flag":               {readAll, short, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second},
-		"a client that is slower than a backend may be": {readAll, gateway.Timeouts{Read: 7 * time.Second, Backend: 2 * time.Second}, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second},
-		"a backend that stops reading":                  {readOne, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
-		"an upload after the answer has begun":          {slowAnswer, short, upload + "all of it", 200, "begun, ended", 0},
-		"an upload that ends":                           {readAll, short, upload + "all of it", 200, "done", 8 * time.Second},
-		"a backend that does not answer":                {stuck, gateway.Timeouts{}, get, 504, "the backend does not answer in time\n", 30 * time.Second},
-		"with a flag for that":                          {stuck, short, get, 504, "the backend does not answer in time\n", 3 * time.Second},
-		"a backend that does not read":                  {stuck, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
-		"an answer that takes an hour":                  {slowAnswer, short, get, 200, "begun, ended", 0},
-		"a connection without a next request":           {nil, short, "", 0, "", 7 * time.Second},
+		"a client that is slower than a backend may be": {
+			readAll, gateway.Timeouts{Read: 7 * time.Second, Backend: 2 * time.Second}, upload + "less", 408, "the request's body takes too long\n", 7 * time.Second,
+		},
+		"a backend that stops reading":         {readOne, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
+		"an upload after the answer has begun": {slowAnswer, short, upload + "all of it", 200, "begun, ended", 0},
+		"an upload that ends":                  {readAll, short, upload + "all of it", 200, "done", 8 * time.Second},
+		"a backend that does not answer":       {stuck, gateway.Timeouts{}, get, 504, "the backend does not answer in time\n", 30 * time.Second},
+		"with a flag for that":                 {stuck, short, get, 504, "the backend does not answer in time\n", 3 * time.Second},
+		"a backend that does not read":         {stuck, short, upload + "all of it", 504, "the backend does not answer in time\n", 3 * time.Second},
+		"an answer that takes an hour":         {slowAnswer, short, get, 200, "begun, ended", 0},
+		"a connection without a next request":  {nil, short, "", 0, "", 7 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

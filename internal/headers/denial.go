@@ -78,6 +78,6 @@ func ProblemBody(status int, p Problem, rule string) string {
 	if rule != "" {
 		body.Violated = []string{rule}
 	}
-	text, _ := json.Marshal(body) // texts and a number
-	return string(text) + "\n"
+	encoded, _ := json.Marshal(body) // texts and a number
+	return string(encoded) + "\n"
 }

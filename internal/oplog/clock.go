@@ -12,10 +12,10 @@ import (
 func LogClockSteps(log *slog.Logger) func(clock.Step) {
 	throttled := Throttle(log)
 	return func(s clock.Step) {
-		text := "the machine's clock was set; limits go on as if it had not been"
+		message := "the machine's clock was set; limits go on as if it had not been"
 		if s.Corrected {
-			text = "the machine's clock is wrong; limits go by DynamoDB's"
+			message = "the machine's clock is wrong; limits go by DynamoDB's"
 		}
-		throttled.Warn(text, "step", s.By.Round(time.Millisecond).String())
+		throttled.Warn(message, "step", s.By.Round(time.Millisecond).String())
 	}
 }

@@ -131,11 +131,11 @@ func (h *Handler) kind(r slog.Record) string {
 	add := func(a slog.Attr) bool {
 		if slices.Contains(h.attrs, a.Key) {
 			value := a.Value.Resolve()
-			text := value.String()
+			attr := value.String()
 			if err, ok := value.Any().(error); ok {
-				text = rootCause(err)
+				attr = rootCause(err)
 			}
-			fmt.Fprintf(&b, " %s=%q", a.Key, text)
+			fmt.Fprintf(&b, " %s=%q", a.Key, attr)
 		}
 		return true
 	}

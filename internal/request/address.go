@@ -23,21 +23,21 @@ const CloudFrontAddress = "cloudfront-viewer-address"
 // Locate replaces the gateway's peer by the client's address if there are
 // proxies between them. It keeps the peer if the request names no client.
 func (a *ClientAddress) Locate(r *Request) {
-	var text string
+	var stated string
 	switch {
 	case a.Header == "":
-		text = a.forwarded(r)
+		stated = a.forwarded(r)
 	case !a.hasProxySecret(r):
 	case a.Header == CloudFrontAddress:
-		text = withoutPort(r.only(a.Header))
+		stated = withoutPort(r.only(a.Header))
 		r.Country, r.ASN = r.only("cloudfront-viewer-country"), r.only("cloudfront-viewer-asn")
 	default:
-		text = r.only(a.Header)
+		stated = r.only(a.Header)
 	}
-	if text == "" { // netip would make an error of it
+	if stated == "" { // netip would make an error of it
 		return
 	}
-	if addr, ok := parseAddr(text); ok {
+	if addr, ok := parseAddr(stated); ok {
 		r.IP = addr
 	}
 }
@@ -52,8 +52,8 @@ func (r *Request) only(name string) string {
 
 // withoutPort cuts the port from an address. CloudFront writes IPv6 addresses
 // without brackets: "2001:db8::1:46532".
-func withoutPort(text string) string {
-	address := text[:max(0, strings.LastIndexByte(text, ':'))]
+func withoutPort(withPort string) string {
+	address := withPort[:max(0, strings.LastIndexByte(withPort, ':'))]
 	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
 }
 
@@ -83,7 +83,7 @@ func (a *ClientAddress) forwarded(r *Request) string {
 }
 
 // parseAddr reads an address, without a port as proxies write it.
-func parseAddr(text string) (netip.Addr, bool) {
-	addr, err := netip.ParseAddr(strings.TrimSpace(text))
+func parseAddr(written string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(strings.TrimSpace(written))
 	return addr.Unmap().WithZone(""), err == nil
 }
