@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -77,52 +78,56 @@ func (c *cli) printValidation(p *term.Printer, r *operator.ValidateReport) {
 
 // printRules prints the rules and their limits.
 func printRules(p *term.Printer, r *operator.FileReport) {
-	p.Line("%s is valid: %s, unmatched requests: %s", r.File, text.Plural(len(r.Rules), "rule"), r.Unmatched)
+	set := r.Rules
+	p.Line("%s is valid: %s, unmatched requests: %s", r.File, text.Plural(len(set.Rules), "rule"), set.Unmatched)
 	var limits, plans, more [][]string
-	for i := range r.Rules {
-		rule := &r.Rules[i]
-		for j := range rule.Limits {
-			l := &rule.Limits[j]
+	for _, rule := range set.Rules {
+		for i := range rule.Limits {
+			l := operator.FormOf(&rule.Limits[i])
 			limits = append(limits, []string{
-				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, rule.OnError,
+				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, rule.OnError.String(),
 				rule.Key,
 			})
 		}
-		if also := unusual(rule); also != "" {
+		if also := unusual(set, rule); also != "" {
 			more = append(more, []string{rule.Name, also})
 		}
 	}
-	for _, plan := range r.Plans {
-		plans = append(plans, planRows(r, plan)...)
+	for _, plan := range set.Plans() {
+		plans = append(plans, planRows(set, plan)...)
 	}
 	p.Section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, limits)
 	p.Section("lll", []string{"plan", "limit", "capacity"}, plans)
 	p.Section("ll", []string{"rule", "also"}, more)
-	if source, overrides := r.PlanSource, overridesText(r.PlanOverrideKeys, r.PlanOverrides); source != "" || overrides != "" {
+	source := ""
+	if plan := set.Document().Plan; plan != nil {
+		source = plan.From
+	}
+	if overrides := overridesText(set, rules.PlanOverrides); source != "" || overrides != "" {
 		p.Line("")
 		p.Line("plan of a caller: %s", strings.TrimPrefix(source+overrides, "; "))
 	}
 }
 
-// overridesText describes how overrides are looked up; empty for none.
-func overridesText(keys string, here int) string {
+// overridesText describes how a rule's overrides are looked up; empty for none.
+func overridesText(set *rules.Set, rule string) string {
+	keys := set.OverrideKeys(rule)
 	if keys == "" {
 		return ""
 	}
-	return fmt.Sprintf("; overrides by %s, %s of them here", keys, text.Thousands(here))
+	return fmt.Sprintf("; overrides by %s, %s of them here", keys, text.Thousands(len(set.Document().Overrides[rule])))
 }
 
 // planRows describe the limits of a plan.
-func planRows(r *operator.FileReport, plan string) (rows [][]string) {
-	for i := range r.Rules {
-		rule := &r.Rules[i]
-		limits, ok := rule.Plans[plan]
+func planRows(set *rules.Set, plan string) (rows [][]string) {
+	for _, rule := range set.Rules {
+		limits, ok := set.Document().Plans[plan][rule.Name]
 		if ok && limits.Unlimited {
 			rows = append(rows, []string{plan, rule.Name, "unlimited"})
 		}
-		for j := range rule.Limits {
-			if capacity, ok := limits.Capacity[rule.Limits[j].Name]; ok {
-				rows = append(rows, []string{plan, engine.PolicyName(rule.Name, rule.Limits[j].Name), text.Thousands(capacity)})
+		for i := range rule.Limits {
+			if capacity, ok := limits.Capacity[rule.Limits[i].Name]; ok {
+				rows = append(rows, []string{plan, engine.PolicyName(rule.Name, rule.Limits[i].Name), text.Thousands(capacity)})
 			}
 		}
 	}
@@ -130,44 +135,49 @@ func planRows(r *operator.FileReport, plan string) (rows [][]string) {
 }
 
 // unusual lists what is unusual about a rule.
-func unusual(r *operator.RuleReport) string {
+func unusual(set *rules.Set, r *rules.Rule) string {
+	document := set.Document().Rule(r.Name)
 	var words []string
 	say := func(condition bool, format string, args ...any) {
 		if condition {
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	say(r.Mode == rules.Shadow.String(), "shadow")
-	say(r.Mode == rules.Off.String(), "off")
-	say(r.Hashed, "keys hashed")
+	say(r.Mode != rules.Enforce, "%s", r.Mode)
+	say(r.Hashed(), "keys hashed")
 	say(r.Atomic, "atomic")
 	say(r.Lease > 0, "leases up to %s charges", text.Thousands(r.Lease))
 	say(r.Quiet, "no headers")
 	for i := range r.Limits {
-		l := &r.Limits[i]
-		name := engine.PolicyName(r.Name, l.Name)
-		say(costText(l) != "", "%s costs %s", name, costText(l))
-		say(l.CandidateText() != "", "%s has candidate %s", name, l.CandidateText())
-		say(l.AnchorFrom != "", "%s starts on the day that %s says", name, l.AnchorFrom)
+		name := engine.PolicyName(r.Name, r.Limits[i].Name)
+		cost := costText(&r.Costs[i])
+		say(cost != "", "%s costs %s", name, cost)
+		if r.Candidates != nil {
+			c := ruledoc.Candidate{Units: r.Candidates[i].Units, Percent: r.Candidates[i].Percent}.String()
+			say(c != "", "%s has candidate %s", name, c)
+		}
+		if anchor := document.Limits[i].Anchor; anchor != nil {
+			say(anchor.From != "", "%s starts on the day that %s says", name, anchor.From)
+		}
 	}
-	overrides := strings.TrimPrefix(overridesText(r.OverrideKeys, r.Overrides), "; ")
+	overrides := strings.TrimPrefix(overridesText(set, r.Name), "; ")
 	say(overrides != "", "%s", overrides)
-	say(len(r.RefundOn) > 0, "refunds on %s", strings.Join(r.RefundOn, ", "))
+	say(len(document.RefundOn) > 0, "refunds on %s", strings.Join(document.RefundOn, ", "))
 	return strings.Join(words, "; ")
 }
 
 // costText describes the cost of a request; empty for one unit.
-func costText(l *operator.LimitReport) string {
+func costText(c *rules.Cost) string {
 	cost := ""
 	switch {
-	case l.CostFrom != "":
-		cost = fmt.Sprintf("%s, %s to %s", l.CostFrom, text.Thousands(l.CostMin), text.Thousands(l.Cost))
-	case l.Cost != 1:
-		cost = text.Thousands(l.Cost)
-	case l.Settle:
+	case c.Source() != "":
+		cost = fmt.Sprintf("%s, %s to %s", c.Source(), text.Thousands(c.Min), text.Thousands(c.Max))
+	case c.Max != 1:
+		cost = text.Thousands(c.Max)
+	case c.Settle:
 		cost = "1"
 	}
-	if l.Settle {
+	if c.Settle {
 		cost += ", settled afterwards"
 	}
 	return cost

@@ -42,14 +42,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := mustRun(t, "completion "+shell); !strings.Contains(got, "slidegate") {
-			t.Errorf("%s: %q", shell, got)
-		}
-	}
-}
-
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, command := range []string{
 		"version", "version --json", "rules validate testdata/rules.yaml", "rules validate testdata/rules.yaml --json",

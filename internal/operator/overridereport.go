@@ -63,7 +63,7 @@ func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.
 		r.From, r.Who, r.When, r.Why = fromTable, note.Who, note.When, cmp.Or(o.Why, note.Why)
 	}
 	for i := range o.Limits {
-		r.Limits = append(r.Limits, formOf(&o.Limits[i]))
+		r.Limits = append(r.Limits, FormOf(&o.Limits[i]))
 	}
 	for _, g := range grants {
 		r.Grants = append(r.Grants, GrantReport{

@@ -20,46 +20,6 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// RuleReport describes a rule of a document.
-type RuleReport struct {
-	Name         string                `json:"name"`
-	Key          string                `json:"key"`
-	Hashed       bool                  `json:"hashed,omitempty"` // tables and logs have hashes in place of keys
-	Mode         string                `json:"mode"`             // enforce, shadow or off
-	OnError      string                `json:"on_error"`
-	Atomic       bool                  `json:"atomic"`
-	Lease        int64                 `json:"lease,omitempty"`
-	Quiet        bool                  `json:"quiet,omitempty"` // responses do not name it
-	Limits       []LimitReport         `json:"limits"`
-	Plans        map[string]PlanLimits `json:"plans,omitempty"`         // by name
-	OverrideKeys string                `json:"override_keys,omitempty"` // their form; empty for no overrides
-	Overrides    int                   `json:"overrides,omitempty"`     // in the document
-	RefundOn     []string              `json:"refund_on,omitempty"`
-}
-
-// PlanLimits are the limits of a rule under a plan: none, or its capacities by
-// the limits' names, "" for an only limit.
-type PlanLimits struct {
-	Unlimited bool             `json:"unlimited,omitempty"`
-	Capacity  map[string]int64 `json:"capacity,omitempty"`
-}
-
-// LimitReport describes a limit and what requests take from it.
-type LimitReport struct {
-	LimitForm
-	Cost     int64  `json:"cost"`                // of a request, or of one that does not state it
-	CostFrom string `json:"cost_from,omitempty"` // where a request states it
-	CostMin  int64  `json:"cost_min,omitempty"`  // the least that a request may state; the most is cost
-	Settle   bool   `json:"settle,omitempty"`    // the backend reports the true cost afterwards
-	Clamp    bool   `json:"clamp,omitempty"`     // a cost above the capacity takes it all
-	// A candidate capacity: units, or a percentage of the capacity in force.
-	Candidate        int64 `json:"candidate,omitempty"`
-	CandidatePercent int64 `json:"candidate_percent,omitempty"`
-	// AnchorFrom is where a request states on which day months begin; Anchor is
-	// for requests that do not.
-	AnchorFrom string `json:"anchor_from,omitempty"`
-}
-
 // LimitForm is a limit without what requests take from it.
 type LimitForm struct {
 	Name        string  `json:"name"` // empty for a rule's only limit
@@ -76,44 +36,14 @@ type LimitForm struct {
 
 // UsageReport is a limit and how much of it is used.
 type UsageReport struct {
-	LimitReport
+	LimitForm
+	Cost       int64   `json:"cost"` // of the request
 	Used       int64   `json:"used"`
 	Remaining  int64   `json:"remaining"`
 	Reset      float64 `json:"reset_s"`       // until the counter is empty again
 	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
 	// CandidateCapacity is the candidate in units; only Explain sets it.
 	CandidateCapacity int64 `json:"candidate_capacity,omitempty"`
-}
-
-func reportRule(set *rules.Set, r *rules.Rule) RuleReport {
-	document := set.Document().Rule(r.Name)
-	report := RuleReport{
-		Name: r.Name, Key: r.Key, Hashed: r.Hashed(), Mode: r.Mode.String(), OnError: r.OnError.String(), Atomic: r.Atomic, Lease: r.Lease, Quiet: r.Quiet,
-		OverrideKeys: set.OverrideKeys(r.Name), Overrides: len(set.Document().Overrides[r.Name]), RefundOn: document.RefundOn,
-		Plans: map[string]PlanLimits{},
-	}
-	for i := range r.Limits {
-		cost := &r.Costs[i]
-		one := LimitReport{
-			LimitForm: formOf(&r.Limits[i]), CostFrom: cost.Source(), Cost: cost.Max, Settle: cost.Settle, Clamp: cost.Clamp,
-		}
-		if one.CostFrom != "" {
-			one.CostMin = cost.Min
-		}
-		if r.Candidates != nil {
-			one.Candidate, one.CandidatePercent = r.Candidates[i].Units, r.Candidates[i].Percent
-		}
-		if anchor := document.Limits[i].Anchor; anchor != nil {
-			one.AnchorFrom = anchor.From
-		}
-		report.Limits = append(report.Limits, one)
-	}
-	for plan, limits := range set.Document().Plans {
-		if of, ok := limits[r.Name]; ok {
-			report.Plans[plan] = PlanLimits{of.Unlimited, of.Capacity}
-		}
-	}
-	return report
 }
 
 // reportUsages describes the limits of a resolution, as its counter has them.
@@ -126,7 +56,7 @@ func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageRepo
 
 func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
 	return UsageReport{
-		LimitReport: LimitReport{LimitForm: formOf(l), Cost: cost}, Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
+		LimitForm: FormOf(l), Cost: cost, Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
 		Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
 	}
 }
@@ -138,7 +68,8 @@ func retrySeconds(d time.Duration) float64 {
 	return d.Seconds()
 }
 
-func formOf(l *limit.Limit) LimitForm {
+// FormOf describes a limit.
+func FormOf(l *limit.Limit) LimitForm {
 	f := LimitForm{
 		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
 		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
@@ -151,12 +82,6 @@ func formOf(l *limit.Limit) LimitForm {
 		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
 	}
 	return f
-}
-
-// CandidateText is the candidate capacity as rules files have it, such as 80%;
-// "" for none.
-func (r *LimitReport) CandidateText() string {
-	return ruledoc.Candidate{Units: r.Candidate, Percent: r.CandidatePercent}.String()
 }
 
 // WindowText is the window as rules files have it: 1m, or
@@ -198,18 +123,13 @@ type ValidateReport struct {
 
 // FileReport describes the rules of a file, or everything wrong with it.
 type FileReport struct {
-	File      string          `json:"file"`
-	Valid     bool            `json:"valid"`
-	Errors    yamlfile.Errors `json:"errors"`
-	Warnings  yamlfile.Errors `json:"warnings"`
-	Unmatched string          `json:"unmatched,omitempty"` // allow or deny
-	Plans     []string        `json:"plans"`
-	// Overrides of callers' plans in the document, and the form of their keys.
-	PlanOverrides    int          `json:"plan_overrides"`
-	PlanOverrideKeys string       `json:"plan_override_keys,omitempty"`
-	Rules            []RuleReport `json:"rules"`
+	File     string            `json:"file"`
+	Valid    bool              `json:"valid"`
+	Errors   yamlfile.Errors   `json:"errors"`
+	Warnings yamlfile.Errors   `json:"warnings"`
+	Document *ruledoc.Document `json:"document,omitempty"` // in its normal form, of a valid file
 
-	PlanSource string `json:"-"` // the source of a caller's plan; empty for none
+	Rules *rules.Set `json:"-"` // of a valid file
 }
 
 // ValidateFile adds the report on a file to those of others. One that cannot be
@@ -227,7 +147,7 @@ func (r *ValidateReport) Validate(name string, from io.Reader) {
 }
 
 func (r *ValidateReport) add(name string, text []byte, err error) {
-	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}, Plans: []string{}, Rules: []RuleReport{}}
+	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}}
 	if err == nil {
 		err = file.check(text)
 	}
@@ -258,22 +178,8 @@ func (r *FileReport) check(text []byte) error {
 		warn("apply would refuse the rules: " + err.Error())
 	}
 	r.Warnings = append(append(r.Warnings, warnings...), caveats...)
-	r.describe(set)
+	r.Valid, r.Document, r.Rules = true, set.Document(), set
 	return nil
-}
-
-// describe adds what a valid file says.
-func (r *FileReport) describe(set *rules.Set) {
-	r.Valid = true
-	r.Unmatched, r.Plans = set.Unmatched.String(), append(r.Plans, set.Plans()...)
-	r.PlanOverrides, r.PlanOverrideKeys = len(set.Document().Overrides[rules.PlanOverrides]),
-		set.OverrideKeys(rules.PlanOverrides)
-	if plan := set.Document().Plan; plan != nil {
-		r.PlanSource = plan.From
-	}
-	for _, rule := range set.Rules {
-		r.Rules = append(r.Rules, reportRule(set, rule))
-	}
 }
 
 // warnings are the document's warnings, and one if a secret in the environment
