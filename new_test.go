@@ -27,50 +27,50 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.Limit{}}, "limit 1 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
 		{options{minute, slidegate.Limit{}.Named("x")}, "limit 2 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
 
-		{options{slidegate.SlidingWindow(0, time.Minute)}, "SlidingWindow(0, 1m): n must be at least 1"},
-		{options{slidegate.FixedWindow(-1, time.Minute)}, "FixedWindow(-1, 1m): n must be at least 1"},
-		{options{slidegate.SlidingWindowCounter(1<<32, time.Minute)}, "SlidingWindowCounter(4294967296, 1m): n must be at most 4294967295"},
+		{options{slidegate.SlidingWindow(0, time.Minute)}, "SlidingWindow(0, 1m): is missing: write n, which is at least 1"},
+		{options{slidegate.FixedWindow(-1, time.Minute)}, "FixedWindow(-1, 1m): n must be from 1 to 4294967295"},
+		{options{slidegate.SlidingWindowCounter(1<<32, time.Minute)}, "SlidingWindowCounter(4294967296, 1m): n must be from 1 to 4294967295"},
 		{options{slidegate.SlidingLog(1001, time.Minute)}, "SlidingLog(1001, 1m): n must be at most 1000: use SlidingWindow for more"},
-		{options{slidegate.SlidingLog(1<<32, time.Minute)}, "SlidingLog(4294967296, 1m): n must be at most 1000: use SlidingWindow for more"},
+		{options{slidegate.SlidingLog(1<<32, time.Minute)}, "SlidingLog(4294967296, 1m): n must be from 1 to 4294967295"},
 		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): n must be at most 100000000"},
-		{options{slidegate.PerMonth(0, "UTC")}, `PerMonth(0, "UTC"): n must be at least 1`},
+		{options{slidegate.PerMonth(0, "UTC")}, `PerMonth(0, "UTC"): is missing: write n, which is at least 1`},
 
-		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window is out of range: give 100ms to ten years"},
-		{options{slidegate.SlidingWindow(100, 60)}, "SlidingWindow(100, 60ns): the window is out of range: give 100ms to ten years"},
-		{options{slidegate.TokenBucket(100, -time.Second, 1)}, "TokenBucket(100, -1s, 1): the window is out of range: give 100ms to ten years"},
+		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to 3650d"},
+		{options{slidegate.SlidingWindow(100, 60)}, "SlidingWindow(100, 60ns): the window must be from 100ms to 3650d"},
+		{options{slidegate.TokenBucket(100, -time.Second, 1)}, `TokenBucket(100, -1s, 1): "-1s" is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d`},
 		{options{slidegate.TokenBucket(1, 20*time.Millisecond, 5)},
-			"TokenBucket(1, 20ms, 5): the window is out of range: give 100ms to ten years; the same rate is TokenBucket(10, 200ms, 5)"},
+			"TokenBucket(1, 20ms, 5): the window must be from 100ms to 3650d"},
 		{options{slidegate.LeakyBucket(3, 7*time.Microsecond, 0)},
-			"LeakyBucket(3, 7µs, 0): the window is out of range: give 100ms to ten years; the same rate is LeakyBucket(300000, 700ms, 3)"},
-		{options{slidegate.FixedWindow(100, math.MaxInt64)}, "FixedWindow(100, 2562047h47m16.854775807s): the window is out of range: give 100ms to ten years"},
+			"LeakyBucket(3, 7µs, 0): the window must be from 100ms to 3650d"},
+		{options{slidegate.FixedWindow(100, math.MaxInt64)}, "FixedWindow(100, 2562047h47m16.854775807s): the window must be from 100ms to 3650d"},
 		{options{slidegate.SlidingWindow(100, 61*time.Second)},
 			"SlidingWindow(100, 1m1s): the window does not divide into 10 to 60 even slots: add WithSlots(1s), or give a rounder window"},
 		{options{slidegate.SlidingWindow(100, 1234567891)},
-			"SlidingWindow(100, 1.234567891s): the window does not divide into 10 to 60 even slots: add WithSlots(1.234567891s), or give a rounder window"},
+			"SlidingWindow(100, 1.234567891s): the window is no whole multiple of 100ms: give one that is, or add WithSlots"},
 
 		{options{minute.WithSlots(7 * time.Second)}, "SlidingWindow(100, 1m).WithSlots(7s): slots must divide the window into at most 600: write WithSlots(7.5s)"},
 		{options{slidegate.SlidingWindow(100, time.Hour).WithSlots(time.Second)},
 			"SlidingWindow(100, 1h).WithSlots(1s): slots must divide the window into at most 600: write WithSlots(6s)"},
 		{options{minute.WithSlots(2 * time.Minute)}, "SlidingWindow(100, 1m).WithSlots(2m): slots must divide the window into at most 600: write WithSlots(1m)"},
-		{options{minute.WithSlots(0)}, "SlidingWindow(100, 1m).WithSlots(0s): slots must be at least 100ms wide"},
-		{options{minute.WithSlots(-time.Second)}, "SlidingWindow(100, 1m).WithSlots(-1s): slots must be at least 100ms wide"},
-		{options{slidegate.FixedWindow(100, time.Minute).WithSlots(time.Second)}, "FixedWindow(100, 1m).WithSlots(1s): only SlidingWindow takes WithSlots"},
+		{options{minute.WithSlots(0)}, "SlidingWindow(100, 1m).WithSlots(0s): slots must be from 100ms to 3650d"},
+		{options{minute.WithSlots(-time.Second)}, `SlidingWindow(100, 1m).WithSlots(-1s): "-1s" is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d`},
+		{options{slidegate.FixedWindow(100, time.Minute).WithSlots(time.Second)}, "FixedWindow(100, 1m).WithSlots(1s): only SlidingWindow takes slots"},
 
-		{options{slidegate.TokenBucket(10, time.Second, -1)}, "TokenBucket(10, 1s, -1): burst must be at least 1, or 0 for n"},
-		{options{slidegate.TokenBucket(1, 365*24*time.Hour, 11)}, "TokenBucket(1, 365d, 11): burst must be at most 10: more take over ten years to refill"},
-		{options{slidegate.LeakyBucket(10, time.Second, -1)}, "LeakyBucket(10, 1s, -1): queue must be at least 1, or 0 for n"},
-		{options{slidegate.LeakyBucket(10, time.Second, 1<<32)}, "LeakyBucket(10, 1s, 4294967296): queue must be at most 3162240000: more take over ten years to drain"},
-		{options{slidegate.LeakyBucket(10, time.Millisecond*100, 1<<32)}, "LeakyBucket(10, 100ms, 4294967296): queue must be at most 4294967295"},
+		{options{slidegate.TokenBucket(10, time.Second, -1)}, "TokenBucket(10, 1s, -1): burst must be from 1 to 4294967295"},
+		{options{slidegate.TokenBucket(1, 365*24*time.Hour, 11)}, "TokenBucket(1, 365d, 11): burst must be at most 10: more take over ten years"},
+		{options{slidegate.LeakyBucket(10, time.Second, -1)}, "LeakyBucket(10, 1s, -1): queue must be from 1 to 4294967295"},
+		{options{slidegate.LeakyBucket(10, time.Second, 1<<32)}, "LeakyBucket(10, 1s, 4294967296): queue must be from 1 to 4294967295"},
+		{options{slidegate.LeakyBucket(10, time.Millisecond*100, 1<<32)}, "LeakyBucket(10, 100ms, 4294967296): queue must be from 1 to 4294967295"},
 
-		{options{slidegate.PerDay(5, "Berlin")}, `PerDay(5, "Berlin"): unknown time zone: give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
+		{options{slidegate.PerDay(5, "Berlin")}, `PerDay(5, "Berlin"): unknown time zone "Berlin": give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
 			"import time/tzdata if the system has none"},
-		{options{slidegate.PerWeek(5, "Local")}, `PerWeek(5, "Local"): unknown time zone: give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
+		{options{slidegate.PerWeek(5, "Local")}, `PerWeek(5, "Local"): unknown time zone "Local": give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
 			"import time/tzdata if the system has none"},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(29)}, `PerMonth(5, "UTC").Anchored(29): months start on a day from 1 to 28`},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(0)}, `PerMonth(5, "UTC").Anchored(0): months start on a day from 1 to 28`},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(-1)}, `PerMonth(5, "UTC").Anchored(-1): months start on a day from 1 to 28`},
+		{options{slidegate.PerMonth(5, "UTC").Anchored(29)}, `PerMonth(5, "UTC").Anchored(29): the day must be from 1 to 28`},
+		{options{slidegate.PerMonth(5, "UTC").Anchored(0)}, `PerMonth(5, "UTC").Anchored(0): the day must be from 1 to 28`},
+		{options{slidegate.PerMonth(5, "UTC").Anchored(-1)}, `PerMonth(5, "UTC").Anchored(-1): the day must be from 1 to 28`},
 		{options{slidegate.PerDay(5, "UTC").Anchored(15)}, `PerDay(5, "UTC").Anchored(15): only PerMonth can be Anchored`},
-		{options{minute.Anchored(15)}, "SlidingWindow(100, 1m).Anchored(15): only PerMonth can be Anchored"},
+		{options{minute.Anchored(15)}, "SlidingWindow(100, 1m).Anchored(15): only FixedWindow takes the day"},
 
 		{options{minute.Named("Per Minute")}, `SlidingWindow(100, 1m).Named("Per Minute"): ` +
 			`"Per Minute" cannot be a name: use 1 to 31 lower-case letters, digits and hyphens, a letter or digit first`},
@@ -78,10 +78,10 @@ func TestNewErrors(t *testing.T) {
 		{options{minute.Named("a"), slidegate.FixedWindow(7, time.Hour).Named("a")},
 			`FixedWindow(7, 1h).Named("a"): has the name "a" as SlidingWindow(100, 1m).Named("a") has: name one of them, such as Named("burst")`},
 		{options{slidegate.SlidingWindow(0, 0), minute},
-			"SlidingWindow(0, 0s): n must be at least 1\nSlidingWindow(0, 0s): the window is out of range: give 100ms to ten years"},
+			"SlidingWindow(0, 0s): is missing: write n, which is at least 1\nSlidingWindow(0, 0s): the window must be from 100ms to 3650d"},
 
-		{options{minute, slidegate.WithName("API")}, `WithName("API"): cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
-		{options{minute, slidegate.WithName("deny")}, `WithName("deny"): stands for the deny list in responses: write another name`},
+		{options{minute, slidegate.WithName("API")}, `WithName: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+		{options{minute, slidegate.WithName("deny")}, `WithName: "deny" stands for the deny list in responses: write another name`},
 		{options{minute, slidegate.WithName("x"), slidegate.WithStore(&slidegate.Memory{})}, "WithStore: the Memory is not usable: make one with NewMemory"},
 		{options{minute, slidegate.WithName("x"), slidegate.WithStore((*slidegate.Memory)(nil))}, "WithStore: the Memory is not usable: make one with NewMemory"},
 		{options{minute, slidegate.WithStore(slidegate.NewMemory(0))}, `a limiter with WithStore needs a name for its counters, such as WithName("api")`},
@@ -94,7 +94,7 @@ func TestNewErrors(t *testing.T) {
 		{options{minute, slidegate.WithLease(1)}, "WithLease: give a number from 2 to 1000"},
 		{options{minute, slidegate.WithLease(2)}, "WithLease: counters in memory need no leases: leave the option out"},
 		{options{slidegate.TokenBucket(5, time.Minute, 5), slidegate.WithName("x"), withStore(slidegatetest.Fail(errDown)), slidegate.WithLease(2)},
-			"WithLease: a TokenBucket has no slots that a lease could end with: remove the lease, or use a SlidingWindow"},
+			"WithLease: a TokenBucket has no slots that a lease could end with: remove the lease, or use SlidingWindow"},
 		{options{minute, slidegate.WithErrorPolicy(slidegate.ErrorPolicy{})},
 			"WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process"},
 		{options{minute, slidegate.WithErrorPolicy(slidegate.FailLocal(0))},
@@ -131,7 +131,7 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 			`Rules[0].When.Paths[1]: pattern "b": a pattern begins with a slash: write /b
 Rules[0].When.Claims["path"]: path needs a name: write path.NAME`},
 		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, Cost: -1, RefundOn: []string{"6xx"}},
-			`Rules[0].Cost: -1 is out of range: write a number from 0 to 4294967295
+			`Rules[0].Cost must be from 0 to 4294967295
 Rules[0].RefundOn[0]: "6xx" is no status: write a number such as 404, or a class such as 5xx`},
 	} {
 		_, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{test.rule}})
@@ -140,7 +140,7 @@ Rules[0].RefundOn[0]: "6xx" is no status: write a number such as 404, or a class
 		}
 	}
 	_, err := slidegate.NewGate(slidegate.Rules{TrustedProxies: -1, Deny: []slidegate.Match{{CIDRs: []string{"1.2"}}}})
-	if want := `slidegate: TrustedProxies: -1 is out of range: write a number from 0 to 32
+	if want := `slidegate: TrustedProxies must be from 0 to 32
 Deny[0].CIDRs[0]: "1.2" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -113,7 +113,7 @@ func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSou
 		log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
 	}
 	for _, w := range lint.Check(doc, set) {
-		log.Warn("slidegate: rules", "warning", setup.GoPath(w.Path)+": "+setup.GoReason(w.Reason))
+		log.Warn("slidegate: rules", "warning", setup.Warning(w, doc.Rules))
 	}
 	return engine.Fixed{Set: set}, nil, nil
 }

@@ -122,5 +122,5 @@ func Refused(key string, when *ruledoc.Selector) (reason string) {
 	if len(problems) == 0 {
 		return ""
 	}
-	return problems[0].Reason
+	return problems[0].Reason()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/yamlfile"
@@ -32,7 +33,7 @@ type Source struct {
 	number    int
 	positions *yamlfile.Positions // nil if the file is not YAML
 	syntax    yamlfile.Errors     // why it is not
-	problems  []ruledoc.Problem
+	problems  []yamlfile.Problem
 }
 
 // Read decodes a YAML or JSON file into a tagged struct. It returns nil if the
@@ -55,9 +56,12 @@ func (s *Source) Place(path string) Place {
 	return Place{fmt.Sprintf("%s:%d:%d", s.name, p.Line, p.Column), s.number, p.Line, p.Column}
 }
 
-// Fail records an error at the value at a path.
+// Fail records an error at the value at a path. A format that begins with "is
+// missing" continues the name of the field.
 func (s *Source) Fail(path, format string, args ...any) {
-	s.problems = append(s.problems, ruledoc.Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
+	s.problems = append(s.problems, yamlfile.Problem{
+		Path: path, Missing: strings.HasPrefix(format, "is missing"), Reason: fmt.Sprintf(format, args...),
+	})
 }
 
 // RecordUnused records the fields of a decoded struct that are set and have a

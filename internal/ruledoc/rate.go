@@ -6,6 +6,8 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/problem"
 )
 
 // A rate is the short form of a limit that states a capacity and a window and
@@ -93,10 +95,10 @@ func (l *Limit) Rate() string {
 	return rate
 }
 
-// defaultName names a limit by its window: per-second, per-10s. It returns ""
-// for a window that is none.
-func (l *Limit) defaultName() string {
-	window := canonicalDuration(l.Window)
+// LimitName names a limit by its window: per-second, per-10s. It returns "" for
+// a window that is none.
+func LimitName(window string) string {
+	window = canonicalDuration(window)
 	for _, w := range rateWords {
 		if window == w.window {
 			return "per-" + w.word
@@ -110,18 +112,18 @@ func (l *Limit) defaultName() string {
 
 // EachLimit yields the limits of the rule with this path, and the path of each.
 // A valid rule states either limit or limits.
-func (r *Rule) EachLimit(path string) iter.Seq2[string, *Limit] {
+func (r *Rule) EachLimit(path problem.Path) iter.Seq2[problem.Path, *Limit] {
 	if r.Limit != nil {
-		return func(yield func(string, *Limit) bool) { yield(Join(path, fieldLimit), r.Limit) }
+		return func(yield func(problem.Path, *Limit) bool) { yield(path.To(fieldLimit), r.Limit) }
 	}
-	return EachLimit(Join(path, fieldLimits), r.Limits)
+	return EachLimit(path.To(fieldLimits), r.Limits)
 }
 
 // EachLimit yields the limits of a list with this path, and the path of each.
-func EachLimit(path string, list []Limit) iter.Seq2[string, *Limit] {
-	return func(yield func(string, *Limit) bool) {
+func EachLimit(path problem.Path, list []Limit) iter.Seq2[problem.Path, *Limit] {
+	return func(yield func(problem.Path, *Limit) bool) {
 		for i := range list {
-			if !yield(Index(path, i), &list[i]) {
+			if !yield(path.At(i), &list[i]) {
 				return
 			}
 		}
@@ -132,7 +134,7 @@ func EachLimit(path string, list []Limit) iter.Seq2[string, *Limit] {
 func nameLimits(limits []Limit) {
 	for i := range limits {
 		if len(limits) > 1 {
-			limits[i].Name = cmp.Or(limits[i].Name, limits[i].defaultName())
+			limits[i].Name = cmp.Or(limits[i].Name, LimitName(limits[i].Window))
 		}
 	}
 }

@@ -151,23 +151,3 @@ type Override struct {
 	Until     time.Time  `json:"until,omitzero" example:"2026-12-31T00:00:00Z" doc:"When the override ends, such as 2026-12-31T00:00:00Z."`
 	Why       string     `json:"why,omitempty" empty:"ok" example:"ticket 81" doc:"The reason, for people."`
 }
-
-// Problem is one thing that is wrong with a document, or suspicious in it.
-type Problem struct {
-	// Path locates it, such as "rules[1].limits[0].window"; "" is the
-	// document itself.
-	Path string
-	// AtKey says that the problem is the last name in Path, not the value
-	// that it names: an unknown rule in overrides, say.
-	AtKey bool
-	// Reason says what is wrong and what to write instead.
-	Reason string
-}
-
-// String returns "path: reason".
-func (p Problem) String() string {
-	if p.Path == "" {
-		return p.Reason
-	}
-	return p.Path + ": " + p.Reason
-}

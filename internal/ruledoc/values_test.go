@@ -139,17 +139,3 @@ func TestUnmarshalIsStrict(t *testing.T) {
 		}
 	}
 }
-
-func TestProblems(t *testing.T) {
-	for _, tt := range []struct {
-		problem Problem
-		want    string
-	}{
-		{Problem{Path: "rules[0].key", Reason: "is missing"}, "rules[0].key: is missing"},
-		{Problem{Reason: "is empty"}, "is empty"},
-	} {
-		if got := tt.problem.String(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-	}
-}

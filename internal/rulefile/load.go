@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
@@ -65,10 +66,20 @@ func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnin
 		document.SetDefaults(d)
 	}
 	set, problems := rules.Compile(document)
-	if errs := positions.Locate(problems); len(errs) > 0 {
+	if errs := locate(positions, problems); len(errs) > 0 {
 		return nil, nil, nil, errs
 	}
-	return set, positions.Locate(lint.Check(document, set)), positions.Locate(lint.Caveats(document, set)), nil
+	return set, locate(positions, lint.Check(document, set)), locate(positions, lint.Caveats(document, set)), nil
+}
+
+// locate returns problems with their places in the file.
+func locate(positions *yamlfile.Positions, problems []problem.Problem) yamlfile.Errors {
+	located := make([]yamlfile.Problem, len(problems))
+	for i, p := range problems {
+		missing := p.Code == problem.Missing || p.Code == problem.MissingLeast
+		located[i] = yamlfile.Problem{Path: p.Path.String(), AtKey: p.AtKey, Missing: missing, Reason: p.Reason()}
+	}
+	return positions.Locate(located)
 }
 
 // ParseOverride reads one override, as a rules document states it, and compiles
@@ -81,7 +92,7 @@ func ParseOverride(place string, text []byte) (*rules.Override, *ruledoc.Overrid
 		return nil, nil, err
 	}
 	override, problems := rules.CompileOverride(document)
-	if errs := positions.Locate(problems); len(errs) > 0 {
+	if errs := locate(positions, problems); len(errs) > 0 {
 		return nil, nil, errs
 	}
 	return override, document, nil

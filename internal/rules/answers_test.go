@@ -23,7 +23,7 @@ func TestCompileAnswers(t *testing.T) {
 		{"denied: {content_type: json}", `denied.content_type: "json" is no media type: write one such as application/json or text/html; charset=utf-8`},
 		{`denied: {content_type: "text/plain\r\nX: y"}`, `denied.content_type: "text/plain\r\nX: y" is no media type: write one such as application/json or text/html; charset=utf-8`},
 		{"denied: {content_type: text/plain, body: é}", "denied.body: has other characters than plain ASCII: write them as \\u00e9 in JSON, or as &eacute; in HTML"},
-		{"denied: {content_type: text/plain, body: " + strings.Repeat("a", 2049) + "}", "denied.body: has 2049 bytes: the most is 2048"},
+		{"denied: {content_type: text/plain, body: " + strings.Repeat("a", 2049) + "}", "denied.body: has 2049 bytes, and 2048 is the most: shorten it"},
 		{"denied: {content_type: text/plain, body: '{rule} {rateLimit}'}",
 			"denied.body: unknown value {rateLimit}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
 	} {

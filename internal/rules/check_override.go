@@ -3,12 +3,9 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
@@ -21,11 +18,9 @@ func (s *Set) CheckOverride(rule, key string, o *Override) error {
 		return err
 	}
 	all := []error{about.check(key)}
-	about.checkFields(o, func(field, problem string) {
-		if problem != "" {
-			all = append(all, errors.New(ruledoc.Problem{Path: field, Reason: problem}.String()))
-		}
-	})
+	for _, p := range about.checkFields(o) {
+		all = append(all, errors.New(p.String()))
+	}
 	return errors.Join(all...)
 }
 
@@ -94,8 +89,8 @@ func (s *Set) ResolveKeys(r *Rule, text string, req *request.Request) (keys Keys
 type overrideTarget struct {
 	name string        // in messages
 	keys *key.Template // nil if overrides cannot be checked
-	// checkFields reports problems by field; an empty one is none.
-	checkFields func(o *Override, report func(field, problem string))
+	// checkFields returns what is wrong with an override, by its fields.
+	checkFields func(o *Override) []problem.Problem
 }
 
 // overrideTarget finds the target of overrides from outside the document, which
@@ -108,7 +103,7 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 	case rule == PlanOverrides:
 		return overrideTarget{rule, s.plan.overrides, s.checkPlanOverride}, nil
 	case !ok:
-		return about, errors.New(s.noRule(rule))
+		return about, errors.New(s.noRule(rule).Reason())
 	case !r.TakesOverrides():
 		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule", rule)
 	}
@@ -151,19 +146,22 @@ func (about *overrideTarget) check(text string) error {
 	return nil
 }
 
-func (s *Set) checkPlanOverride(o *Override, report func(field, problem string)) {
+// fieldFault is a problem of a field of an override.
+func fieldFault(path problem.Path, wrong problem.Fault) (all []problem.Problem) {
+	if wrong.Found() {
+		all = append(all, problem.Problem{Path: path, Fault: wrong})
+	}
+	return all
+}
+
+func (s *Set) checkPlanOverride(o *Override) (all []problem.Problem) {
 	for _, f := range o.fields() {
 		if f != "plan" && f != "deny" {
-			report(f, "is for the keys of one rule: among the overrides of plan, write plan or deny")
+			all = append(all, fieldFault(problem.Root(f),
+				problem.New(problem.Instead, "is for the keys of one rule", "plan or deny among the overrides of plan"))...)
 		}
 	}
-	switch {
-	case o.Plan == "" || slices.Contains(s.plans, o.Plan):
-	case len(s.plans) == 0:
-		report("plan", "there are no plans: write plans: {"+o.Plan+": {RULE: CAPACITY}}")
-	default:
-		report("plan", fmt.Sprintf("there is no plan %q: %s", o.Plan, ruledoc.Suggest(o.Plan, s.plans, "there are", "and")))
-	}
+	return append(all, fieldFault(problem.Root("plan"), s.planFault(o.Plan))...)
 }
 
 // fields returns the names of the fields that the override states.
@@ -182,62 +180,34 @@ func (o *Override) fields() (names []string) {
 	return names
 }
 
-func (r *Rule) checkOverride(o *Override, report func(field, problem string)) {
+func (r *Rule) checkOverride(o *Override) (all []problem.Problem) {
+	report := func(path problem.Path, wrong problem.Fault) { all = append(all, fieldFault(path, wrong)...) }
 	for _, f := range o.fields() {
 		switch {
 		case f == "plan":
-			report(f, "is for all rules together: write it among the overrides of plan")
+			report(problem.Root(f), problem.New(problem.Instead, "is for all rules together", "it among the overrides of plan"))
 		case r.restrictOnly && (f == "limits" || f == "unlimited" || f == "grants"):
-			report(f, "may loosen the rule, and "+r.whyRestrictOnly())
+			report(problem.Root(f), r.restricted("may loosen the rule"))
 		}
 	}
 	for _, name := range sortedKeys(o.Capacity) {
-		i, l, problem := r.adjusted(name, o.Capacity[name])
-		if problem == "" && r.restrictOnly && l.Capacity > r.highest(i) {
-			problem = fmt.Sprintf("%d is above the rule's %d, and %s", l.Capacity, r.highest(i), r.whyRestrictOnly())
+		i, l, wrong := r.adjusted(name, o.Capacity[name])
+		if !wrong.Found() && r.restrictOnly && l.Capacity > r.highest(i) {
+			wrong = r.restricted(fmt.Sprintf("%d is above the rule's %d", l.Capacity, r.highest(i)))
 		}
-		report(capacityPath("capacity", name), problem)
+		report(capacityPath(problem.Root("capacity"), name), wrong)
 	}
 	limits := r.Limits
 	if o.Limits != nil {
 		limits = o.Limits
 	}
 	for i := range o.Limits {
-		report("limits", r.limitProblem(&o.Limits[i], &o.Costs[i]))
+		report(problem.Root("limits"), r.limitFault(&o.Limits[i], &o.Costs[i]))
 	}
 	for _, g := range o.Grants {
 		if limitNamed(limits, g.Limit) < 0 {
-			report("grants", r.noLimit(limits, g.Limit))
+			report(problem.Root("grants"), r.noLimit(limits, g.Limit))
 		}
 	}
-}
-
-func (r *Rule) whyRestrictOnly() string {
-	return fmt.Sprintf("the client sets %s of its key: write deny or a lower capacity, or, if the backend verifies it, trusted: [%s] in the rule",
-		ruledoc.Enumerate(r.overridable.ClientSources, "and"), key.WithoutBraces.Replace(strings.Join(r.overridable.ClientSources, ", ")))
-}
-
-// highest returns the highest capacity that limit i has without overrides.
-func (r *Rule) highest(i int) int64 {
-	most := r.Limits[i].Capacity
-	for _, p := range r.plans {
-		if p.Unlimited {
-			return limit.MaxCapacity
-		}
-		most = max(most, p.Limits[i].Capacity)
-	}
-	return most
-}
-
-// limitProblem checks a limit of an override with the rule's refunds and costs.
-func (r *Rule) limitProblem(l *limit.Limit, c *Cost) (reason string) {
-	cost := r.inherit(*c, l.Name)
-	switch {
-	case len(r.refunds) > 0 && !l.Correctable():
-		return fmt.Sprintf("the rule has refund_on, and a %s cannot refund: write algorithm: %s", l.Algorithm, limit.SlidingWindow)
-	case cost.Settle && !l.Correctable():
-		return fmt.Sprintf("the rule's cost settles, and a %s cannot be corrected afterwards: write algorithm: %s, or a cost of its own",
-			l.Algorithm, limit.SlidingWindow)
-	}
-	return cost.tooHigh(l)
+	return all
 }

@@ -1,24 +1,37 @@
 package rules
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
+// The files compile*.go turn documents into a Set. They use the rest of the
+// package, which never uses them: a test checks that.
+
 // Compile checks a document and builds the Set that evaluates requests by it.
 // The problems are everything that is wrong; there is no Set if there are any.
 // The document may come from a file, from JSON or from a Go program.
-func Compile(d *ruledoc.Document) (*Set, []ruledoc.Problem) {
+func Compile(d *ruledoc.Document) (*Set, []problem.Problem) { return CompileWith(d, nil) }
+
+// CompileWith is Compile for a Go program, whose limits are values: limits[i]
+// are those of rule i, which states none in the document. Each needs an
+// algorithm, a capacity, and a window or a calendar. The zero value of any other
+// field stands for its default: the name of the window if there are several
+// limits, 10 to 60 slots, a Burst of the capacity, UTC, the 1st of the month.
+//
+// Problems of limits have paths such as "rules[0].limits[1].capacity".
+func CompileWith(d *ruledoc.Document, limits [][]limit.Limit) (*Set, []problem.Problem) {
 	if d == nil {
 		d = &ruledoc.Document{}
 	}
 	c := newCompiler(ruledoc.WithDefaults(d), ruledoc.Check(d))
+	c.values = limits
 	c.compile()
 	if len(c.problems) > 0 {
 		return nil, c.problems
@@ -30,28 +43,38 @@ func Compile(d *ruledoc.Document) (*Set, []ruledoc.Problem) {
 
 // CompileOverride checks one override, nil for an empty one, and returns it as
 // Terms uses it. CheckOverride reports whether a rule can have it.
-func CompileOverride(d *ruledoc.Override) (*Override, []ruledoc.Problem) {
+func CompileOverride(d *ruledoc.Override) (*Override, []problem.Problem) {
 	if d == nil {
 		d = &ruledoc.Override{}
 	}
 	c := newCompiler(&ruledoc.Document{}, ruledoc.Check(d))
-	o := c.override("", ruledoc.OverrideWithDefaults(d))
+	o := c.override(nil, ruledoc.OverrideWithDefaults(d))
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
 	return o, nil
 }
 
-// compiler builds a Set and collects what is wrong with its document.
+// NewUnpublished returns a set in place of rules that were never published.
+func NewUnpublished() *Set {
+	s, _ := Compile(&ruledoc.Document{Rules: []ruledoc.Rule{}})
+	s.Unpublished = true
+	return s
+}
+
+// compiler builds a Set and collects what is wrong with its document. What
+// depends on a value that is wrong is not checked, so that one mistake is
+// reported once.
 type compiler struct {
 	doc      *ruledoc.Document // with defaults
+	values   [][]limit.Limit   // of rules, in place of those of the document; nil for none
 	set      *Set
 	trusted  map[*Rule][]key.Part // sources of the client that rules trust
-	problems []ruledoc.Problem
+	problems []problem.Problem
 	wrong    map[string]bool // paths of problems, and of the values around them
 }
 
-func newCompiler(d *ruledoc.Document, problems []ruledoc.Problem) *compiler {
+func newCompiler(d *ruledoc.Document, problems []problem.Problem) *compiler {
 	c := &compiler{doc: d, set: &Set{}, trusted: map[*Rule][]key.Part{}, wrong: map[string]bool{}}
 	for _, p := range problems {
 		c.report(p)
@@ -59,29 +82,32 @@ func newCompiler(d *ruledoc.Document, problems []ruledoc.Problem) *compiler {
 	return c
 }
 
-func (c *compiler) report(p ruledoc.Problem) {
+func (c *compiler) report(p problem.Problem) {
 	c.problems = append(c.problems, p)
-	for path := p.Path; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-		c.wrong[path] = true
+	for n := range p.Path {
+		c.wrong[p.Path[:n+1].String()] = true
 	}
 }
+
+// isWrong reports whether a value has problems, or one inside it.
+func (c *compiler) isWrong(path problem.Path) bool { return len(c.wrong) > 0 && c.wrong[path.String()] }
 
 // fail reports a problem of the value at a path.
-func (c *compiler) fail(path, format string, args ...any) {
-	c.report(ruledoc.Problem{Path: path, Reason: fmt.Sprintf(format, args...)})
-}
-
-// check reports the problem of the value at a path, unless it is empty.
-func (c *compiler) check(path, problem string) (ok bool) {
-	if problem != "" {
-		c.fail(path, "%s", problem)
-	}
-	return problem == ""
+func (c *compiler) fail(path problem.Path, code problem.Code, args ...any) {
+	c.report(problem.Problem{Path: path, Fault: problem.New(code, args...)})
 }
 
 // failKey reports a problem of the last name in a path.
-func (c *compiler) failKey(path, format string, args ...any) {
-	c.report(ruledoc.Problem{Path: path, AtKey: true, Reason: fmt.Sprintf(format, args...)})
+func (c *compiler) failKey(path problem.Path, code problem.Code, args ...any) {
+	c.report(problem.Problem{Path: path, AtKey: true, Fault: problem.New(code, args...)})
+}
+
+// check reports the fault of the value at a path, if there is one.
+func (c *compiler) check(path problem.Path, wrong problem.Fault) (ok bool) {
+	if wrong.Found() {
+		c.report(problem.Problem{Path: path, Fault: wrong})
+	}
+	return !wrong.Found()
 }
 
 func (c *compiler) compile() {
@@ -93,7 +119,7 @@ func (c *compiler) compile() {
 	s.address = c.clientAddress(d.ClientIP)
 	c.authentication(d.Authentication)
 	s.hash = c.keyHash(d.HashSecret)
-	s.deny, s.skip = c.selectors("deny", d.Deny), c.selectors("skip", d.Skip)
+	s.deny, s.skip = c.selectors(problem.Root("deny"), d.Deny), c.selectors(problem.Root("skip"), d.Skip)
 	c.plan(d.Plan)
 	c.rules()
 	c.plans()
@@ -109,11 +135,11 @@ func (c *compiler) checkUnused() {
 	d, s := c.doc, c.set
 	switch {
 	case d.Plan != nil && d.Plan.From != "" && d.Plans == nil:
-		c.fail("plan", "names the plans of callers, and there are none: write plans: {pro: {RULE: CAPACITY}}")
+		c.fail(problem.Root("plan"), problem.Instead, "names the plans of callers, and there are none", "plans: {pro: {RULE: CAPACITY}}")
 	case s.hash != nil && !s.OverridesHashed(PlanOverrides) && !slices.ContainsFunc(s.Rules, (*Rule).Hashed):
-		c.failKey("hash_secret", "is not used: write hash: true in a rule or in plan, or remove it")
+		c.failKey(problem.Root("hash_secret"), problem.Instead, "is not used", "hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:
-		c.fail("plans", "no source names the plan of a caller: write plan: {from: jwt.plan}")
+		c.fail(problem.Root("plans"), problem.Instead, "no source names the plan of a caller", "plan: {from: jwt.plan}")
 	}
 }
 
@@ -134,26 +160,27 @@ func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 // nameForm is what names of a kind look like.
 type nameForm struct {
 	pattern func() *regexp.Regexp
-	longest int    // in characters
-	another string // what to write in place of a name that is taken
+	longest string       // in characters
+	taken   problem.Code // of a name that another has
 }
 
 var (
-	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), 63, "write a name of its own"}
-	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), 31, "write a name of its own, such as {name: burst, capacity: 20, window: 1s}"}
+	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), "63", problem.RuleNameTaken}
+	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), "31", problem.LimitNameTaken}
 )
 
-// name checks a name and takes it. taken has the paths of what has each name so
-// far; nil if several may have the same name.
-func (c *compiler) name(path, name string, form nameForm, taken map[string]string) {
+// name checks the name of the value at a path and takes it. taken has what has
+// each name so far; nil if several may have the same name.
+func (c *compiler) name(path problem.Path, field, name string, form nameForm, taken map[string]problem.Path) {
 	switch other, ok := taken[name]; {
 	case name == "": // Check reports names that are missing
 	case !form.pattern().MatchString(name):
-		c.fail(path, "%q cannot be a name: use 1 to %d lower-case letters, digits and hyphens, a letter or digit first", name, form.longest)
+		c.fail(path.To(field), problem.BadName, name, "name",
+			"1 to "+form.longest+" lower-case letters, digits and hyphens, a letter or digit first")
 	case ok:
-		c.fail(path, "%q is the name of %s too: %s", name, other, form.another)
+		c.fail(path.To(field), form.taken, name, other)
 	case taken != nil:
-		taken[name] = strings.TrimSuffix(path, ".name")
+		taken[name] = path
 	}
 }
 

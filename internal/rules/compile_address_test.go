@@ -25,7 +25,7 @@ func TestCompileAddress(t *testing.T) {
 		{"{}", ": is empty: write trusted_hops: N, or header and secret, or remove it"},
 		{"1", `: must be a map with fields such as "trusted_hops:", and is a number`},
 		{"{trusted_hops: 33}", ".trusted_hops: 33 is out of range: write a number from 0 to 32"},
-		{"{header: x-real-ip}", ".header: any client could send it: add a header that your proxy alone sets, such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}"},
+		{"{header: x-real-ip}", ".header: any client could send it: write a secret that your proxy alone knows, such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}"},
 		{"{secret: {header: x, env: E}}", ".secret: is of no use alone: write header: NAME, the header that holds the client's address"},
 		{"{trusted_hops: 1, secret: {header: x, env: E}}", ".secret: is of no use alone: write header: NAME, the header that holds the client's address"},
 		{"{trusted_hops: 1, header: x, secret: {header: y, env: E}}", ".header: stands beside trusted_hops, and an address is read in one place: remove one of them"},

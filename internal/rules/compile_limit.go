@@ -1,22 +1,23 @@
 package rules
 
 import (
-	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // limitContext is what all limits of a rule or an override share.
 type limitContext struct {
-	cost     *Cost  // of the rule; nil for none, or a wrong one
-	costPath string // of that cost
-	override bool   // they are an override's
+	cost     *Cost        // of the rule; nil for none, or a wrong one
+	costPath problem.Path // of that cost
+	override bool         // they are an override's
 }
 
 // charge is a limit with what belongs to it.
@@ -25,46 +26,49 @@ type charge struct {
 	cost      Cost
 	candidate Candidate
 	anchored  key.Part // the source of the anchor's day; a literal for a fixed day
-	path      string
+	path      problem.Path
+	place     int // among the limits as they are written
 }
 
 // limits compiles limits and puts them in the order of their names.
-func (c *compiler) limits(each iter.Seq2[string, *ruledoc.Limit], in limitContext) (charges []charge) {
-	taken := map[string]string{}
+func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limitContext) (charges []charge) {
+	taken := map[string]problem.Path{}
 	for at, l := range each {
-		c.name(at+".name", l.Name, limitName, taken)
-		charges = append(charges, c.limit(at, l, in))
+		c.name(at, "name", l.Name, limitName, taken)
+		ch := c.limit(at, l, in)
+		ch.place = len(charges)
+		charges = append(charges, ch)
 	}
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 	return charges
 }
 
 // limit compiles a limit. What depends on a field that is wrong is not checked.
-func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge {
+func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
 	l := &ch.limit
-	if c.wrong[path+".capacity"] {
+	if c.isWrong(path.To("capacity")) {
 		l.Capacity = 0
 	}
 	if in.override && d.Candidate != nil {
-		c.fail(path+".candidate", "is for limits of rules: remove it")
+		c.fail(path.To("candidate"), problem.Remove, "is for limits of rules", "it")
 	}
 	switch {
 	case d.Anchor == nil || d.Anchor.From == "":
 	case in.override:
-		c.fail(path+".anchor", "a claim decides in rules alone: write the day of the month, such as 15")
+		c.fail(path.To("anchor"), problem.Instead, "a claim decides in rules alone", "the day of the month, such as 15")
 	default:
-		var problem string
-		ch.anchored, problem = key.ParseTrusted(d.Anchor.From)
-		c.check(path+".anchor.from", problem)
+		var wrong problem.Fault
+		ch.anchored, wrong = key.ParseTrusted(d.Anchor.From)
+		c.check(path.To("anchor").To("from"), wrong)
 	}
 	var known bool
 	if l.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
 		c.window(path, d, l)
 		c.refuseMisplaced(path, d, l.Algorithm)
 		c.detail(path, d, l)
-		field, problem := outOfRange(l)
-		c.check(path+"."+field, problem)
+		field, wrong := outOfRange(l)
+		c.check(path.To(field), wrong)
 		ch.candidate = c.candidate(path, d, l)
 	}
 	ch.cost = c.price(path, d, l, in)
@@ -72,12 +76,12 @@ func (c *compiler) limit(path string, d *ruledoc.Limit, in limitContext) charge 
 }
 
 // detail compiles the fields that only some algorithms have.
-func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
+func (c *compiler) detail(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 	switch l.Algorithm {
 	case limit.SlidingWindow:
-		l.Granularity = c.duration(path+".granularity", d.Granularity, "")
+		l.Granularity = c.duration(path.To("granularity"), d.Granularity, "")
 		if d.Granularity == "" && l.Window != 0 {
-			c.fail(path+".window", "%s", noDefault(l.Window))
+			c.check(path.To("window"), noDefault(l.Window))
 		}
 	case limit.FixedWindow:
 		c.calendar(path, d, l)
@@ -87,7 +91,7 @@ func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 	case limit.SlidingWindowLog:
 		l.Granularity = limit.Exact
 	case limit.TokenBucket, limit.LeakyBucket:
-		if l.Capacity != 0 && !c.wrong[path+"."+SizeField(l.Algorithm)] {
+		if l.Capacity != 0 && !c.isWrong(path.To(SizeField(l.Algorithm))) {
 			l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
 		}
 	}
@@ -95,68 +99,47 @@ func (c *compiler) detail(path string, d *ruledoc.Limit, l *limit.Limit) {
 
 // duration compiles a length of time; it returns 0 for what it has reported.
 // besides names other values that the field allows.
-func (c *compiler) duration(path, text, besides string) time.Duration {
+func (c *compiler) duration(path problem.Path, text, besides string) time.Duration {
 	length, ok := ruledoc.ParseDuration(text)
 	switch {
 	case text == "":
 	case strings.Trim(text, "0123456789") == "":
-		c.fail(path, "needs a unit: write %ss for seconds", text)
+		c.fail(path, problem.NeedsUnit, text)
 	case !ok:
-		c.fail(path, "%q is no length of time: write numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d%s", text, besides)
+		c.fail(path, problem.Malformed, strconv.Quote(text), "length of time",
+			"numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d"+besides)
 	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
-		c.fail(path, "%s is out of range: write %s to %s", text, ruledoc.FormatDuration(ruledoc.MinWindow),
-			ruledoc.FormatDuration(ruledoc.MaxWindow))
+		c.check(path, outOfBounds(text))
 	default:
 		return length
 	}
 	return 0
 }
 
-// outOfRange returns the field of a limit that its algorithm cannot count, and
-// what to write instead. The problem is empty for a good limit, and for one that
-// lacks a field.
-func outOfRange(l *limit.Limit) (field, problem string) {
-	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
-	switch {
-	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
-		return "capacity", fmt.Sprintf("a %s keeps every request, and %d is the most: lower it, or write algorithm: %s",
-			l.Algorithm, limit.MaxLog, limit.SlidingWindow)
-	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
-	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
-		return "granularity", fmt.Sprintf("the window of %s is no whole multiple of %s: write %s",
-			window, ruledoc.FormatDuration(width), NearestGranularity(l.Window, width))
-	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
-		return "granularity", fmt.Sprintf("cuts the window of %s into %d slots, and %d is the most: write %s",
-			window, l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
-	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
-		return "capacity", fmt.Sprintf("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-			l.Capacity, window, l.Window)
-	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
-		return SizeField(l.Algorithm), fmt.Sprintf("at %d in %s, %d take more than ten years: write at most %d",
-			l.Capacity, window, l.Burst, limit.MaxDrain/l.Interval())
-	}
-	return "", ""
+// outOfBounds is the fault of a length of time that no window or slot can have.
+func outOfBounds(text string) problem.Fault {
+	return problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
 }
 
 // candidate compiles a capacity to try.
-func (c *compiler) candidate(path string, d *ruledoc.Limit, l *limit.Limit) Candidate {
-	at := path + ".candidate"
-	if d.Candidate == nil || c.wrong[at] {
+func (c *compiler) candidate(path problem.Path, d *ruledoc.Limit, l *limit.Limit) Candidate {
+	at := path.To("candidate")
+	if d.Candidate == nil || c.isWrong(at) {
 		return Candidate{}
 	}
 	tried := *l
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
-		c.fail(at, "the state of a %s cannot be evaluated at another rate: try it as a rule of its own, with mode: shadow", l.Algorithm)
-	} else if field, problem := outOfRange(&tried); field == "capacity" {
-		c.fail(at, "%s", problem)
+		c.fail(at, problem.CandidateBucket, algorithm(l.Algorithm))
+	} else if field, wrong := outOfRange(&tried); field == "capacity" {
+		c.check(at, wrong)
 	}
 	return *d.Candidate
 }
 
 // refuseMisplaced reports fields that mean nothing to the limit's algorithm.
 // To ignore them would leave a person with another limit than was written.
-func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algorithm) {
+func (c *compiler) refuseMisplaced(path problem.Path, d *ruledoc.Limit, a limit.Algorithm) {
 	for _, f := range []struct {
 		name   string
 		owner  limit.Algorithm
@@ -173,6 +156,6 @@ func (c *compiler) refuseMisplaced(path string, d *ruledoc.Limit, a limit.Algori
 		if size := SizeField(a); size != "capacity" && SizeField(f.owner) == f.name {
 			instead = "write " + size
 		}
-		c.fail(path+"."+f.name, "a %s has no %s: %s, or write algorithm: %s", a, f.name, instead, f.owner)
+		c.fail(path.To(f.name), problem.NotOfAlgorithm, algorithm(a), problem.Field(f.name), instead, algorithm(f.owner))
 	}
 }

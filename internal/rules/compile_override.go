@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"fmt"
 	"maps"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
@@ -12,28 +14,28 @@ import (
 const longestWhy = 500
 
 // override compiles one override. What it replaces decides whether it fits.
-func (c *compiler) override(path string, d *ruledoc.Override) *Override {
+func (c *compiler) override(path problem.Path, d *ruledoc.Override) *Override {
 	o := &Override{
 		Deny: d.Deny, Unlimited: d.Unlimited, Plan: d.Plan, Capacity: maps.Clone(map[string]int64(d.Capacity)), Until: d.Until, Why: d.Why,
 	}
 	if d.Limits != nil {
 		o.Limits = []limit.Limit{}
-		for _, ch := range c.limits(ruledoc.EachLimit(ruledoc.Join(path, "limits"), d.Limits), limitContext{override: true}) {
+		for _, ch := range c.limits(ruledoc.EachLimit(path.To("limits"), d.Limits), limitContext{override: true}) {
 			o.Limits, o.Costs = append(o.Limits, ch.limit), append(o.Costs, ch.cost)
 		}
 		o.suffix = suffix(o.Limits)
 	}
 	says := o.fields()
 	if len(says) == 0 {
-		c.fail(path, "says nothing: write capacity, limits, unlimited, plan or deny")
+		c.fail(path, problem.Instead, "says nothing", "capacity, limits, unlimited, plan or deny")
 	} else if len(says) > 1 {
-		c.fail(path, "says %s, and an override says one thing: remove all but one", ruledoc.Enumerate(says, "and"))
+		c.fail(path, problem.Remove, "says "+ruledoc.Enumerate(says, "and")+", and an override says one thing", "all but one")
 	}
 	if year := d.Until.UTC().Year(); year < 0 || year > 9999 { // which JSON cannot hold
-		c.fail(ruledoc.Join(path, "until"), "is in the year %d in UTC: write a time in the years 0 to 9999, or none", year)
+		c.fail(path.To("until"), problem.Instead, fmt.Sprintf("is in the year %d in UTC", year), "a time in the years 0 to 9999, or none")
 	}
 	if len(d.Why) > longestWhy {
-		c.fail(ruledoc.Join(path, "why"), "has %d bytes, and %d is the most: shorten it", len(d.Why), longestWhy)
+		c.fail(path.To("why"), problem.TooLong, len(d.Why), longestWhy)
 	}
 	return o
 }
@@ -42,7 +44,7 @@ func (c *compiler) override(path string, d *ruledoc.Override) *Override {
 func (c *compiler) overrides() {
 	c.set.overrides = map[string]map[string]*Override{}
 	for _, name := range sortedKeys(c.doc.Overrides) {
-		path := ruledoc.Join("overrides", name)
+		path := problem.Root("overrides").To(name)
 		c.set.overrides[name] = c.overridesOf(path, c.doc.Overrides[name], c.target(path, name))
 	}
 }
@@ -50,20 +52,20 @@ func (c *compiler) overrides() {
 // target returns the target of a rule's overrides, or of PlanOverrides; an empty
 // one if they cannot be checked. If a rule has overrides in the document and does
 // not state their keys, they are the rule's own.
-func (c *compiler) target(path, name string) overrideTarget {
+func (c *compiler) target(path problem.Path, name string) overrideTarget {
 	r, ok := c.set.Rule(name)
 	switch {
 	case !ok:
 		about, err := c.set.overrideTarget(name)
 		if err != nil {
-			c.failKey(path, "%s", err)
+			c.failKey(path, problem.Refused, err)
 		}
 		return about
 	case c.ruleIsWrong(r):
 		return overrideTarget{}
 	case r.overridable != nil || len(c.doc.Overrides[name]) == 0:
 	case c.doc.Rule(name).Overrides != nil:
-		c.failKey(path, "rule %s says overrides: false, and here are some: remove one or the other", r.Name)
+		c.failKey(path, problem.Remove, "rule "+r.Name+" says overrides: false, and here are some", "one or the other")
 		return overrideTarget{}
 	default:
 		r.overridable, r.documentOnly = &r.template, true
@@ -74,26 +76,29 @@ func (c *compiler) target(path, name string) overrideTarget {
 
 // overridesOf compiles the overrides of one rule, by their keys as requests
 // make them, before those are hashed.
-func (c *compiler) overridesOf(path string, overrides map[string]ruledoc.Override, about overrideTarget) map[string]*Override {
+func (c *compiler) overridesOf(path problem.Path, overrides map[string]ruledoc.Override, about overrideTarget) map[string]*Override {
 	all := make(map[string]*Override, len(overrides))
 	written := make(map[string]string, len(overrides))
 	for _, text := range sortedKeys(overrides) {
-		at := ruledoc.Join(path, text)
+		at := path.To(text)
 		d := overrides[text]
 		o := c.override(at, &d)
 		if about.keys == nil {
 			continue
 		}
-		if !c.wrong[at] {
-			about.checkFields(o, func(field, problem string) { c.check(ruledoc.Join(at, field), problem) })
+		if !c.isWrong(at) {
+			for _, p := range about.checkFields(o) {
+				p.Path = append(at[:len(at):len(at)], p.Path...)
+				c.report(p)
+			}
 		}
 		key, err := about.read(text)
 		if err != nil {
-			c.failKey(at, "%s", err)
+			c.failKey(at, problem.Refused, err)
 			continue
 		}
 		if other, ok := written[key]; ok {
-			c.failKey(at, "%s is the key of %q too, written otherwise: remove one of them", key, other)
+			c.failKey(at, problem.Remove, fmt.Sprintf("%s is the key of %q too, written otherwise", key, other), "one of them")
 			continue
 		}
 		all[key], written[key] = o, text

@@ -96,7 +96,7 @@ func TestCompileOverrideErrors(t *testing.T) {
 }
 
 func TestCompileNoOverride(t *testing.T) {
-	if o, problems := CompileOverride(nil); o != nil || len(problems) != 1 || problems[0].Reason != "says nothing: write capacity, limits, unlimited, plan or deny" {
+	if o, problems := CompileOverride(nil); o != nil || len(problems) != 1 || problems[0].Reason() != "says nothing: write capacity, limits, unlimited, plan or deny" {
 		t.Errorf("got %+v and %v", o, problems)
 	}
 }
@@ -208,8 +208,8 @@ func TestCheckOverride(t *testing.T) {
 		{PlanOverrides, "user:1", "deny: true", ""},
 		{PlanOverrides, "user:1", "plan: prp", `plan: there is no plan "prp": did you mean pro?`},
 		{PlanOverrides, "user:1", "plan: enterprise", `plan: there is no plan "enterprise": there are free and pro`},
-		{PlanOverrides, "user:1", "capacity: 5", "capacity: is for the keys of one rule: among the overrides of plan, write plan or deny"},
-		{PlanOverrides, "user:1", "unlimited: true", "unlimited: is for the keys of one rule: among the overrides of plan, write plan or deny"},
+		{PlanOverrides, "user:1", "capacity: 5", "capacity: is for the keys of one rule: write plan or deny among the overrides of plan"},
+		{PlanOverrides, "user:1", "unlimited: true", "unlimited: is for the keys of one rule: write plan or deny among the overrides of plan"},
 		{PlanOverrides, "1", "deny: true", `"1" is no key of the overrides of plan, which look like user:{jwt.sub}: write user:1`},
 	} {
 		o, err := parseOverride("o", []byte(tt.document))
@@ -237,7 +237,7 @@ func TestCheckGrants(t *testing.T) {
 		{"partner", "partner:acme", "", "grants: may loosen the rule, and the client sets {path.partner} of its key: write deny or a lower capacity, " +
 			"or, if the backend verifies it, trusted: [path.partner] in the rule"},
 		{"verified", "partner:acme", "", ""},
-		{PlanOverrides, "user:1", "", "grants: is for the keys of one rule: among the overrides of plan, write plan or deny"},
+		{PlanOverrides, "user:1", "", "grants: is for the keys of one rule: write plan or deny among the overrides of plan"},
 	} {
 		got := ""
 		if err := s.CheckOverride(tt.rule, tt.key, &Override{Grants: []Grant{{Limit: tt.limit, Add: 5}}}); err != nil {

@@ -16,9 +16,9 @@ import (
 // mustPatterns reads patterns, which must be good.
 func mustPatterns(texts ...string) (patterns []match.Pattern) {
 	for _, text := range texts {
-		g, problem := match.ParseRoute(text)
-		if problem != "" {
-			panic(problem)
+		g, wrong := match.ParseRoute(text)
+		if wrong.Found() {
+			panic(wrong.Reason())
 		}
 		patterns = append(patterns, g)
 	}
@@ -26,9 +26,9 @@ func mustPatterns(texts ...string) (patterns []match.Pattern) {
 }
 
 func sourceOf(text string) key.Part {
-	p, problem := key.ParseSource(text)
-	if problem != "" {
-		panic(problem)
+	p, wrong := key.ParseSource(text)
+	if wrong.Found() {
+		panic(wrong.Reason())
 	}
 	return p
 }

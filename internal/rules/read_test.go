@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/match"
@@ -39,10 +40,20 @@ func compileText(file string, text []byte) (*Set, *ruledoc.Document, error) {
 		return nil, nil, err
 	}
 	s, problems := Compile(d)
-	if errs := positions.Locate(problems); len(errs) > 0 {
+	if errs := locate(positions, problems); len(errs) > 0 {
 		return nil, nil, errs
 	}
 	return s, d, nil
+}
+
+// locate does what rulefile does, which imports this package.
+func locate(positions *yamlfile.Positions, problems []problem.Problem) yamlfile.Errors {
+	located := make([]yamlfile.Problem, len(problems))
+	for i, p := range problems {
+		missing := p.Code == problem.Missing || p.Code == problem.MissingLeast
+		located[i] = yamlfile.Problem{Path: p.Path.String(), AtKey: p.AtKey, Missing: missing, Reason: p.Reason()}
+	}
+	return positions.Locate(located)
 }
 
 // checkNormal compiles a document in its canonical form and out of JSON.
@@ -91,7 +102,7 @@ func checkNormal(t testing.TB, s *Set, d *ruledoc.Document, text string) {
 func behaviour(r *Rule) Rule {
 	b := *r
 	b.Key, b.when, b.unless, b.refunds, b.overridable = "", match.Selector{}, nil, nil, nil
-	b.template.ClientSources = nil
+	b.template.ClientSources, b.Places = nil, nil
 	b.Limits = slices.Clone(r.Limits)
 	for i := range b.Limits {
 		if c := b.Limits[i].Calendar; c != nil {
@@ -167,7 +178,7 @@ func parseOverride(place string, document []byte) (*Override, error) {
 		return nil, err
 	}
 	o, problems := CompileOverride(d)
-	if errs := positions.Locate(problems); len(errs) > 0 {
+	if errs := locate(positions, problems); len(errs) > 0 {
 		return nil, errs
 	}
 	return o, nil

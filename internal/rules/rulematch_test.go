@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
@@ -132,9 +133,9 @@ func agree(t interface{ Errorf(string, ...any) }, rules []*Rule, req *request.Re
 }
 
 // patternsOf parses texts and leaves out those that are no patterns.
-func patternsOf(parse func(string) (match.Pattern, string), texts ...string) (patterns []match.Pattern) {
+func patternsOf(parse func(string) (match.Pattern, problem.Fault), texts ...string) (patterns []match.Pattern) {
 	for _, text := range texts {
-		if g, problem := parse(text); problem == "" {
+		if g, wrong := parse(text); !wrong.Found() {
 			patterns = append(patterns, g)
 		}
 	}
@@ -260,7 +261,7 @@ var (
 	someClaims      = []any{nil, "x", "y", "x y", json.Number("1"), true, []any{"x", json.Number("1")}, map[string]any{"x": "y"}, []any{}}
 )
 
-func drawPatterns(t *rapid.T, parse func(string) (match.Pattern, string), label string) []match.Pattern {
+func drawPatterns(t *rapid.T, parse func(string) (match.Pattern, problem.Fault), label string) []match.Pattern {
 	pattern := rapid.Custom(func(t *rapid.T) string {
 		return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(patternSegments), 0, 4).Draw(t, "pattern"), "/")
 	})

@@ -89,16 +89,14 @@ type Set struct {
 	hashed          func() (map[string]map[string]*Override, error) // overrides by rule and hash; nil if no keys are hashed
 }
 
-// NewUnpublished returns a set in place of rules that were never published.
-func NewUnpublished() *Set {
-	s, _ := Compile(&ruledoc.Document{Rules: []ruledoc.Rule{}})
-	s.Unpublished = true
-	return s
-}
-
 // Document returns the normalized document that the set was compiled from. It
 // must not be changed.
 func (s *Set) Document() *ruledoc.Document { return s.document }
+
+// Locate replaces the gateway's peer by the client's address if the document
+// says that there are proxies between them. Call it once, before any other use
+// of the request.
+func (s *Set) Locate(r *request.Request) { s.address.Locate(r) }
 
 // Ambiguous reports whether the request is denied before anything else, because
 // servers may read its path in several ways (see urlpath.Examine). The gateway's
@@ -157,6 +155,8 @@ type Rule struct {
 	OnError OnError
 	Mode    Mode
 	Quiet   bool // responses do not mention it
+	// Places are those of the limits in the list that the author wrote.
+	Places []int
 	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
@@ -239,4 +239,20 @@ func appendKey(dst []byte, t *key.Template, req *request.Request, s *match.Selec
 		route = s.Route(req)
 	}
 	return t.Append(dst, req, route), true
+}
+
+// maxUsageKey is the longest value that an API key of API Gateway may have.
+const maxUsageKey = 128
+
+// UsageIdentifierKey returns the value of the API key by which a REST API's usage
+// plans count a request, "" for none. It is a secret if API keys are.
+func (s *Set) UsageIdentifierKey(r *request.Request) string {
+	if s.usageKey.Kind == key.Literal {
+		return ""
+	}
+	value, ok := s.usageKey.Value(r)
+	if !ok || len(value) > maxUsageKey {
+		return ""
+	}
+	return value
 }

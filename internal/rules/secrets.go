@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
@@ -124,35 +123,4 @@ func (s *Set) Rehashed(from *Set, rule, text string) bool {
 // environment variable: no process can have both.
 func (s *Set) Collides(with *Set) bool {
 	return s.hash != nil && with.hash != nil && s.hash.Env == with.hash.Env && s.hash.Check != with.hash.Check
-}
-
-var (
-	envName      = ruledoc.Pattern(ruledoc.HashSecret{}, "env")
-	checkPattern = ruledoc.Pattern(ruledoc.HashSecret{}, "check")
-)
-
-// keyHash compiles the secret for hashed keys; nil for none.
-func (c *compiler) keyHash(d *ruledoc.HashSecret) *key.Hash {
-	if d == nil {
-		return nil
-	}
-	if d.Check != "" && !checkPattern().MatchString(d.Check) {
-		c.fail("hash_secret.check", `%q is no check: write the first 8 digits that printf %%s "$KEY_SECRET" | sha256sum prints`, d.Check)
-	}
-	env := c.form("hash_secret.env", d.Env, "environment variable", "KEY_SECRET", envName().MatchString(d.Env))
-	h := &key.Hash{Env: env, Check: d.Check}
-	_, h.Missing = secretOf("hash_secret", h.Env, func(string) (string, bool) { return "", false }) // until it is loaded
-	return h
-}
-
-// hashed returns by what the keys of a rule or of plans are hashed; nil for
-// not at all.
-func (c *compiler) hashed(path string, hash bool) *key.Hash {
-	if !hash {
-		return nil
-	}
-	if c.set.hash == nil {
-		c.fail(path+".hash", `there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`)
-	}
-	return c.set.hash
 }

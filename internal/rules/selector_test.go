@@ -140,8 +140,8 @@ func TestParseCIDR(t *testing.T) {
 		{"10.0.0.0/33", `"10.0.0.0/33" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
 		{"", `"" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
 	} {
-		if _, got := parseCIDR(tt.text); got != tt.want {
-			t.Errorf("parseCIDR(%q): %s, want %s", tt.text, got, tt.want)
+		if _, got := parseCIDR(tt.text); got.Reason() != tt.want {
+			t.Errorf("parseCIDR(%q): %s, want %s", tt.text, got.Reason(), tt.want)
 		}
 	}
 }

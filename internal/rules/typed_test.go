@@ -123,7 +123,7 @@ func TestOverrideKeyOfSet(t *testing.T) {
 			t.Errorf("of the rule itself: %v", err)
 		}
 	}
-	if _, err := parse(t, "rules: []").OverrideKey("api", "a"); err == nil || err.Error() != `there is no rule "api", nor any other` {
+	if _, err := parse(t, "rules: []").OverrideKey("api", "a"); err == nil || err.Error() != `there is no rule "api": there are no others` {
 		t.Errorf("without rules: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -33,7 +34,7 @@ func (o *Override) Compile(name string) (*rules.Override, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		var problems []ruledoc.Problem
+		var problems []problem.Problem
 		if compiled, problems = rules.CompileOverride(d); len(problems) > 0 {
 			return nil, &Problems{name, problems}
 		}

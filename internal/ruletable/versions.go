@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -246,14 +247,14 @@ func digits(version int64) string { return fmt.Sprintf("%010d", version) }
 // Problems is the error of a document that is not valid.
 type Problems struct {
 	Name string // the document's place, for messages
-	All  []ruledoc.Problem
+	All  []problem.Problem
 }
 
 // Error returns a line for each problem.
 func (p *Problems) Error() string {
 	lines := make([]string, len(p.All))
-	for i, problem := range p.All {
-		lines[i] = p.Name + ": " + problem.String()
+	for i, one := range p.All {
+		lines[i] = p.Name + ": " + one.String()
 	}
 	return strings.Join(lines, "\n")
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/problem"
 )
 
 // MaxPattern is the length of the longest pattern, in bytes.
@@ -21,25 +23,27 @@ type Pattern struct {
 	folded   matcher
 }
 
-// Parse reads a pattern. The problem says what to write instead; it is empty
-// for a good pattern.
-func Parse(text string) (p Pattern, problem string) {
+// Parse reads a pattern. A fault says what to write instead.
+func Parse(text string) (p Pattern, wrong problem.Fault) {
+	bad := func(why, instead string) (Pattern, problem.Fault) {
+		return Pattern{}, problem.New(problem.BadPattern, text, why, instead)
+	}
 	switch {
 	case len(text) > MaxPattern:
-		return p, fmt.Sprintf("a pattern is at most %d bytes long", MaxPattern)
+		return p, problem.New(problem.TooLong, len(text), MaxPattern)
 	case !strings.HasPrefix(text, "/"):
-		return p, toBegin(text)
+		return bad(toBegin(text))
 	case path.Clean(text) != text:
-		return p, fmt.Sprintf("paths are cleaned before they are matched, so nothing has this form: write %s", path.Clean(text))
+		return bad("paths are cleaned before they are matched, so nothing has this form", path.Clean(text))
 	case HasEscape(text):
-		return p, fmt.Sprintf("paths are decoded before they are matched: write %s", Decode(text))
+		return bad("paths are decoded before they are matched", Decode(text))
 	}
 	if text != "/" {
 		p.segments = strings.Split(text[1:], "/")
 	}
 	for _, s := range p.segments {
 		if s != AnyDepth && strings.Contains(s, AnyDepth) {
-			return Pattern{}, fmt.Sprintf("** stands alone between slashes: write * in place of ** in %q, or /** after it", s)
+			return bad("** stands alone between slashes", fmt.Sprintf("* in place of ** in %q, or /** after it", s))
 		}
 	}
 	p.exact = newMatcher(p.segments)
@@ -47,24 +51,27 @@ func Parse(text string) (p Pattern, problem string) {
 	if folded := fold(text); folded != text {
 		p.folded = newMatcher(strings.Split(folded[1:], "/"))
 	}
-	return p, ""
+	return p, wrong
 }
 
 // toBegin says what to write for a pattern without a slash at its start: a
 // regular expression, a URL, or a path after something else.
-func toBegin(text string) (problem string) {
+func toBegin(text string) (why, instead string) {
 	if strings.HasPrefix(text, "^") || strings.HasSuffix(text, "$") {
-		return "a pattern is no regular expression, and all but * is text: write " + FromRegexp(text)
+		return NoRegexp, FromRegexp(text)
 	}
 	if _, after, ok := strings.Cut(text, "://"); ok {
 		_, after, _ = strings.Cut(after, "/")
-		return "a pattern has no scheme and no host: write /" + after
+		return "a pattern has no scheme and no host", "/" + after
 	}
 	if at := strings.LastIndex(text, " /"); at >= 0 {
-		return "a pattern is a path alone: write " + text[at+1:]
+		return "a pattern is a path alone", text[at+1:]
 	}
-	return "a pattern begins with a slash: write /" + text
+	return "a pattern begins with a slash", "/" + text
 }
+
+// NoRegexp says what is wrong with a pattern that looks like one.
+const NoRegexp = "a pattern is no regular expression, and all but * is text"
 
 // FromRegexp returns the pattern for a regular expression of usual parts, or an
 // example.
@@ -73,7 +80,7 @@ func FromRegexp(text string) string {
 	if !strings.HasPrefix(meant, "/") || strings.ContainsAny(meant, `\()[]+?|^$`) {
 		return "one such as /v1/**"
 	}
-	if _, problem := Parse(meant); problem != "" {
+	if _, wrong := Parse(meant); wrong.Found() {
 		return "one such as /v1/**"
 	}
 	return meant

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-
-	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Place is where something stands in a file. Both count from 1; columns count
@@ -38,15 +36,25 @@ func (p *Positions) At(path string) Place {
 	return p.places[p.nearest(path)].value
 }
 
+// Problem is something that is wrong with a decoded value.
+type Problem struct {
+	Path  string // such as "rules[1].limits[0].window"; "" is the document itself
+	AtKey bool   // the problem is the last name in Path, not the value that it names
+	// Missing says that the value is not there, so that the reason continues its
+	// name: "is missing: write it".
+	Missing bool
+	Reason  string
+}
+
 // Locate returns the errors that Decode found, and the problems that were found
 // later in the decoded value, in the order of the text. It leaves out problems
 // that follow from an error of Decode: those of values that it could not
 // decode, and those of maps that lack one, for maps may seem empty without it.
 //
 // A problem whose path the file does not state has the place and the path of
-// the nearest value around it. A reason such as "is missing: write it" then
-// begins with the name of the field.
-func (p *Positions) Locate(problems []ruledoc.Problem) Errors {
+// the nearest value around it. The reason that it is missing then begins with the
+// name of the field.
+func (p *Positions) Locate(problems []Problem) Errors {
 	all := slices.Clone(p.errors)
 	for _, problem := range problems {
 		if !p.follows(problem) {
@@ -56,10 +64,10 @@ func (p *Positions) Locate(problems []ruledoc.Problem) Errors {
 	return all.in(p.file)
 }
 
-func (p *Positions) locate(problem ruledoc.Problem) *Error {
+func (p *Positions) locate(problem Problem) *Error {
 	path, reason := p.nearest(problem.Path), problem.Reason
 	missing := strings.TrimPrefix(strings.TrimPrefix(problem.Path, path), ".")
-	if missing != "" && strings.HasPrefix(reason, "is missing") {
+	if missing != "" && problem.Missing {
 		reason = missing + " " + reason
 	}
 	place := p.places[path].value
@@ -70,7 +78,7 @@ func (p *Positions) locate(problem ruledoc.Problem) *Error {
 }
 
 // follows reports whether a problem follows from an error of Decode.
-func (p *Positions) follows(problem ruledoc.Problem) bool {
+func (p *Positions) follows(problem Problem) bool {
 	path := problem.Path
 	if problem.AtKey {
 		path = parent(path) // the key itself was decoded

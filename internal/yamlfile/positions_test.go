@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 func TestLocate(t *testing.T) {
@@ -24,21 +22,21 @@ overrides:
 	if p == nil {
 		t.Fatal(message)
 	}
-	problem := func(path string) ruledoc.Problem { return ruledoc.Problem{Path: path, Reason: "is wrong"} }
-	key := func(path string) ruledoc.Problem {
-		return ruledoc.Problem{Path: path, AtKey: true, Reason: "is unknown"}
+	problem := func(path string) Problem { return Problem{Path: path, Reason: "is wrong"} }
+	key := func(path string) Problem {
+		return Problem{Path: path, AtKey: true, Reason: "is unknown"}
 	}
 	for _, tt := range []struct {
 		name    string
-		problem ruledoc.Problem
+		problem Problem
 		want    string // "" for a problem that is left out
 	}{
 		{"the document", problem(""), "f:1:1: is wrong"},
 		{"a value", problem("rules[0].mode"), "f:5:11: rules[0].mode: is wrong"},
 		{"a map in block style", problem("rules[0]"), "f:2:5: rules[0]: is wrong"},
 		{"a key", key("rules[0].mode"), "f:5:5: rules[0].mode: is unknown"},
-		{"a missing field", ruledoc.Problem{Path: "rules[0].key", Reason: "is missing: write it"}, "f:2:5: rules[0]: key is missing: write it"},
-		{"a field of a missing one", ruledoc.Problem{Path: "plan.from", Reason: "is missing"}, "f:1:1: plan.from is missing"},
+		{"a missing field", Problem{Path: "rules[0].key", Missing: true, Reason: "is missing: write it"}, "f:2:5: rules[0]: key is missing: write it"},
+		{"a field of a missing one", Problem{Path: "plan.from", Missing: true, Reason: "is missing"}, "f:1:1: plan.from is missing"},
 		{"a default", problem("rules[0].cost"), "f:2:5: rules[0]: is wrong"},
 		{"an entry of a value that is no list", problem("rules[0].mode[0]"), "f:5:11: rules[0].mode: is wrong"},
 		{"dots in names", problem("overrides.r.ip:10.0.0.1.capacity"), "f:9:17: overrides.r.ip:10.0.0.1.capacity: is wrong"},
@@ -58,7 +56,7 @@ overrides:
 			for _, e := range p.errors {
 				known[e] = true
 			}
-			for _, e := range p.Locate([]ruledoc.Problem{tt.problem}) {
+			for _, e := range p.Locate([]Problem{tt.problem}) {
 				if !known[e] {
 					got += e.Error()
 				}
@@ -68,7 +66,7 @@ overrides:
 			}
 		})
 	}
-	if all := p.Locate([]ruledoc.Problem{problem("rules[0].mode"), problem("rules[0].name")}); len(all) != 7 || all[0].Line != 2 || all[6].Line != 11 {
+	if all := p.Locate([]Problem{problem("rules[0].mode"), problem("rules[0].name")}); len(all) != 7 || all[0].Line != 2 || all[6].Line != 11 {
 		t.Errorf("not in the order of the text:\n%v", all)
 	}
 	if got, want := p.At("rules[0].mode"), (Place{5, 11}); got != want {

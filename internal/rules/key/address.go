@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -20,16 +21,15 @@ const (
 )
 
 // parsePrefix reads the number of {ip/64}.
-func parsePrefix(text string) (p Part, problem string) {
+func parsePrefix(text string) (p Part, wrong problem.Fault) {
 	n, err := strconv.ParseUint(text, 10, 8)
 	switch {
 	case err != nil || n < leastBits || n > wholeBits || text[0] == '0':
-		return p, fmt.Sprintf("the number in {ip/%s} is how many bits of an IPv6 address count: write {ip} for /%d, or {ip/%d} to {ip/%d}; "+
-			"an IPv4 address always counts whole", text, defaultBits, leastBits, wholeBits)
+		return p, problem.New(problem.KeyPrefix, text, defaultBits, leastBits, wholeBits)
 	case n == defaultBits:
-		return Part{Kind: FromIP}, ""
+		return Part{Kind: FromIP}, wrong
 	}
-	return Part{Kind: FromIP, Text: text}, ""
+	return Part{Kind: FromIP, Text: text}, wrong
 }
 
 // bits returns how many bits of an IPv6 address count.

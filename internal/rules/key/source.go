@@ -4,10 +4,9 @@ package key
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -61,98 +60,129 @@ var aliases = map[string]string{
 	"headers": "header", "params": "path", "args": "query",
 }
 
-const sourcesKnown = "{ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country} and {asn}"
-
 // Part is a piece of a key: text of its own, or the value of a source.
 type Part struct {
 	Kind Kind
 	Text string // the literal, or the name of the header, query or path parameter, or claim; of {ip/128}, the 128
 }
 
-// parseBraced reads a source as keys have it between braces, such as
-// "header.x-user". The problem says what to write instead.
-func parseBraced(text string) (p Part, problem string) {
+// parseSource reads a source such as "header.x-user". A fault quotes it, and
+// what to write instead, as quote writes a source: keys have braces around it.
+func parseSource(text string, quote func(string) string) (p Part, wrong problem.Fault) {
 	if bits, ok := strings.CutPrefix(text, "ip/"); ok {
 		return parsePrefix(bits)
 	}
 	word, name, dotted := strings.Cut(text, ".")
-	words := make([]string, len(sources))
-	for kind, s := range sources {
-		words[kind] = s.word
-	}
-	p.Kind = Kind(max(0, slices.Index(words, word)))
+	p.Kind = kindOf(word)
 	named := sources[p.Kind].named
+	instead := func(is, write string) (Part, problem.Fault) {
+		return p, problem.New(problem.Instead, quote(text)+" "+is, quote(write))
+	}
 	switch {
 	case p.Kind == Literal:
-		meant := cmp.Or(aliases[strings.ToLower(word)], ruledoc.Closest(word, words))
-		if strings.HasPrefix(strings.ToLower(word), "x-") {
-			meant = cmp.Or(meant, "header."+strings.ToLower(word))
-		}
-		if meant != "" {
-			return p, fmt.Sprintf("unknown source {%s}: did you mean {%s}?", text, strings.Replace(text, word, meant, 1))
-		}
-		return p, fmt.Sprintf("unknown source {%s}: there are %s", text, sourcesKnown)
+		return p, problem.New(problem.UnknownSource, quote(text), suggestSource(text, word, quote))
 	case !named && dotted:
-		return p, fmt.Sprintf("{%s} takes no name: write {%s}", text, word)
+		return instead("takes no name", word)
 	case named && name == "":
-		return p, fmt.Sprintf("{%s} needs a name: write {%s.NAME}", text, word)
+		return instead("needs a name", word+".NAME")
 	case p.Kind == FromHeader && !request.IsToken(name):
-		return p, fmt.Sprintf("{%s} is no header: write a name such as {header.x-user}", text)
+		return p, problem.New(problem.Malformed, quote(text), "header", "a name such as "+quote("header.x-user"))
 	case strings.ContainsRune(name, '{'):
-		return p, fmt.Sprintf("{%s is never closed: write } after the name", text)
+		return p, problem.New(problem.NeverClosed, "{"+text)
 	case p.Kind == FromHeader:
 		name = strings.ToLower(name)
 	}
 	p.Text = name
-	return p, ""
+	return p, wrong
+}
+
+// kindOf returns the kind of a source by its word; Literal for none.
+func kindOf(word string) Kind {
+	for kind, s := range sources {
+		if s.word == word {
+			return Kind(kind)
+		}
+	}
+	return Literal
+}
+
+// suggestSource says what to write for an unknown source, whose text begins with
+// a word.
+func suggestSource(text, word string, quote func(string) string) string {
+	var words, all []string
+	for _, kind := range inMessages {
+		s := sources[kind]
+		words = append(words, s.word)
+		if s.named {
+			all = append(all, quote(s.word+".NAME"))
+		} else {
+			all = append(all, quote(s.word))
+		}
+	}
+	lower := strings.ToLower(word)
+	meant := cmp.Or(aliases[lower], ruledoc.Closest(word, words))
+	if strings.HasPrefix(lower, "x-") {
+		meant = cmp.Or(meant, "header."+lower)
+	}
+	if meant == "" {
+		return "there are " + ruledoc.Enumerate(all, "and")
+	}
+	return "did you mean " + quote(strings.Replace(text, word, meant, 1)) + "?"
+}
+
+// inMessages are the sources in the order of messages.
+var inMessages = []Kind{
+	FromIP, FromClaim, FromAPIKey, FromHeader, FromQuery, FromPath, FromMethod, FromRoute, FromStage, FromCountry, FromASN,
 }
 
 // IsClient reports whether the client fills in the source: it can make up a
 // new value for every request.
 func (k Kind) IsClient() bool { return sources[k].client }
 
-// WithoutBraces turns a message about a source in a key into one about a source
-// that stands by itself.
+func inBraces(source string) string { return "{" + source + "}" }
+
+// WithoutBraces removes the braces that sources in a key have.
 var WithoutBraces = strings.NewReplacer("{", "", "}", "")
 
 // ParseSource reads a source that stands by itself, such as header.x-tokens.
-func ParseSource(text string) (p Part, problem string) {
+func ParseSource(text string) (p Part, wrong problem.Fault) {
 	if inside := WithoutBraces.Replace(text); inside != text {
-		return Part{}, "a source has braces in keys alone: write " + inside
+		return Part{}, problem.New(problem.Instead, "a source has braces in keys alone", inside)
 	}
-	p, problem = parseBraced(text)
-	return p, WithoutBraces.Replace(problem)
+	return parseSource(text, func(source string) string { return source })
 }
 
 // ParseTrusted reads a source that decides what a caller may do: one that is
 // signed or set by the gateway. Any client could write the others.
-func ParseTrusted(text string) (p Part, problem string) {
-	p, problem = ParseSource(text)
+func ParseTrusted(text string) (p Part, wrong problem.Fault) {
+	const instead = "a claim such as jwt.plan, apikey or stage"
+	p, wrong = ParseSource(text)
 	switch {
-	case problem != "":
-		return Part{}, problem
+	case wrong.Found():
+		return Part{}, wrong
 	case p.Kind == FromClaim || p.Kind == FromAPIKey || p.Kind == FromStage:
-		return p, ""
+		return p, wrong
 	case p.Kind.IsClient():
-		return Part{}, text + " can be set by any client: use a claim such as jwt.plan, apikey or stage"
+		return Part{}, problem.New(problem.WrongSource, text, "can be set by any client", instead)
 	}
-	return Part{}, text + " does not tell callers apart: use a claim such as jwt.plan, apikey or stage"
+	return Part{}, problem.New(problem.WrongSource, text, "does not tell callers apart", instead)
 }
 
 // ParseStated reads a source of an identifier that another system checks: one of
 // verified credentials, or a header.
-func ParseStated(text string) (p Part, problem string) {
-	if p, problem = ParseSource(text); problem == "" && !p.OfCredentials() && p.Kind != FromHeader {
-		problem = text + " is no credential: use a claim such as jwt.usage_key, apikey, or a header such as header.x-api-key"
+func ParseStated(text string) (p Part, wrong problem.Fault) {
+	if p, wrong = ParseSource(text); !wrong.Found() && !p.OfCredentials() && p.Kind != FromHeader {
+		wrong = problem.New(problem.WrongSource, text, "is no credential",
+			"a claim such as jwt.usage_key, apikey, or a header such as header.x-api-key")
 	}
-	return p, problem
+	return p, wrong
 }
 
 // ParseCompared reads a source that match compares: one that is trusted, or a
 // fact of the viewer.
-func ParseCompared(text string) (p Part, problem string) {
-	if p, problem = ParseSource(text); problem == "" && p.OfViewer() {
-		return p, ""
+func ParseCompared(text string) (p Part, wrong problem.Fault) {
+	if p, wrong = ParseSource(text); !wrong.Found() && p.OfViewer() {
+		return p, wrong
 	}
 	return ParseTrusted(text)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
@@ -23,47 +24,46 @@ type Template struct {
 
 func isSeparator(c byte) bool { return c == ':' || c == '|' }
 
-// Parse reads a key template such as "tenant:{header.x-tenant}|{ip}".
-// The problems say what to write instead.
-func Parse(text string) (t Template, problems []string) {
-	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+// Parse reads a key template such as "tenant:{header.x-tenant}|{ip}". The faults
+// say what to write instead.
+func Parse(text string) (t Template, faults []problem.Fault) {
+	fail := func(code problem.Code, args ...any) { faults = append(faults, problem.New(code, args...)) }
 	if len(text) == 0 || len(text) > maxTemplate {
-		fail("a key is 1 to %d bytes long: write \"ip:{ip}\" to count by address, or a fixed text to count all requests together",
-			maxTemplate)
-		return t, problems
+		fail(problem.KeyLength, maxTemplate)
+		return t, faults
 	}
 	if single := strings.NewReplacer("{{", "{", "}}", "}").Replace(text); single != text {
-		fail("sources have single braces: write %s", single)
-		return t, problems
+		fail(problem.Instead, "sources have single braces", single)
+		return t, faults
 	}
 	for rest := text; rest != ""; {
 		if rest[0] != '{' {
 			n := strings.IndexByte(rest+"{", '{')
 			if i := strings.IndexFunc(rest[:n], isForbidden); i >= 0 {
-				fail("%q cannot stand in a key's own text: use printable ASCII without %%, { and }", []rune(rest[i:n])[0])
+				fail(problem.KeyCharacter, []rune(rest[i:n])[0])
 			}
 			t.Parts, rest = append(t.Parts, Part{Literal, rest[:n]}), rest[n:]
 			continue
 		}
 		inside, tail, closed := strings.Cut(rest[1:], "}")
 		if !closed {
-			fail("%q is never closed: write } after the name", rest)
-			return t, problems
+			fail(problem.NeverClosed, rest)
+			return t, faults
 		}
-		if p, problem := parseBraced(inside); problem != "" {
-			fail("%s", problem)
+		if p, wrong := parseSource(inside, inBraces); wrong.Found() {
+			faults = append(faults, wrong)
 		} else {
 			t.Parts = append(t.Parts, p)
 			if p.Kind.IsClient() {
-				t.ClientSources = append(t.ClientSources, "{"+inside+"}")
+				t.ClientSources = append(t.ClientSources, inBraces(inside))
 			}
 		}
 		if tail != "" && !isSeparator(tail[0]) {
-			fail("write : or | after {%s}, so that no two requests can have the same key", inside)
+			fail(problem.NoSeparator, inside)
 		}
 		rest = tail
 	}
-	return t, problems
+	return t, faults
 }
 
 // isForbidden reports whether a template's own text cannot hold a character.
@@ -74,7 +74,7 @@ func (t *Template) Has(p Part) bool { return t != nil && slices.Contains(t.Parts
 
 // String writes the template as a document has it; "" for none.
 func (t *Template) String() string {
-	return t.write(func(p Part) string { return "{" + p.String() + "}" })
+	return t.write(func(p Part) string { return inBraces(p.String()) })
 }
 
 // Outline formats what all keys of the template have in common: the text around

@@ -47,7 +47,7 @@ func TestParseTemplate(t *testing.T) {
 		{"{ip", []string{`"{ip" is never closed: write } after the name`}},
 		{"{ip:{stage}", []string{"unknown source {ip:{stage}: " + known}},
 		{"{header.x{ip}", []string{"{header.x{ip} is no header: write a name such as {header.x-user}"}},
-		{"{query.x{ip}", []string{"{query.x{ip is never closed: write } after the name"}},
+		{"{query.x{ip}", []string{"\"{query.x{ip\" is never closed: write } after the name"}},
 		{"ip}", []string{"'}' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
 		{"100%", []string{"'%' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
 		{"é:{ip}", []string{"'é' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
@@ -59,7 +59,7 @@ func TestParseTemplate(t *testing.T) {
 		{"ip:{{ip}}", []string{"sources have single braces: write ip:{ip}"}},
 		{"{jwt}", []string{"{jwt} needs a name: write {jwt.NAME}"}},
 		{"{apikey.id}", []string{"{apikey.id} takes no name: write {apikey}"}},
-		{"{jwt./a{b}", []string{"{jwt./a{b is never closed: write } after the name"}},
+		{"{jwt./a{b}", []string{"\"{jwt./a{b\" is never closed: write } after the name"}},
 		{"{headers.x-user}", []string{"unknown source {headers.x-user}: did you mean {header.x-user}?"}},
 		{"{stag}", []string{"unknown source {stag}: did you mean {stage}?"}},
 		{"{IP}", []string{"unknown source {IP}: " + known}},
@@ -78,7 +78,11 @@ func TestParseTemplate(t *testing.T) {
 			"'%' cannot stand in a key's own text: use printable ASCII without %, { and }",
 		}},
 	} {
-		_, problems := Parse(tt.text)
+		_, faults := Parse(tt.text)
+		var problems []string
+		for _, f := range faults {
+			problems = append(problems, f.Reason())
+		}
 		if diff := cmp.Diff(tt.problems, problems); diff != "" {
 			t.Errorf("template %.40q (-want +got):\n%s", tt.text, diff)
 		}

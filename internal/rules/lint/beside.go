@@ -3,32 +3,30 @@ package lint
 import (
 	"slices"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // checkBeside warns about effects of other rules for the same requests on rule i.
 // If there are too many patterns to compare, it warns about that instead.
 func (c *checker) checkBeside(i int) {
-	r, path := c.set.Rules[i], ruledoc.Index("rules", i)
+	r, path := c.set.Rules[i], problem.Root("rules").At(i)
 	before := len(c.warnings)
 	if kept := keeps(r); kept != "" && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
 		if denier := c.deniesAfter(i); denier != nil {
-			at := path + ".limits"
+			at := path.To("limits")
 			if c.author.Rules[i].Limit != nil {
-				at = path + ".limit"
+				at = path.To("limit")
 			}
-			c.warn(at, "a %s does not refund a request that rule %s denies afterwards: "+
-				"put this rule below it, or write atomic: true in both", kept, denier.Name)
+			c.warn(at, problem.NotRefunded, problem.Algorithm(kept), denier.Name)
 		}
 	}
 	if r.Atomic && c.partner(i, len(c.set.Rules)) < 0 {
-		c.warn(path+".atomic", "has no effect: no other rule for the same requests is atomic")
+		c.warn(path.To("atomic"), problem.AloneAtomic)
 	}
 	if c.near.spent() {
 		c.warnings = c.warnings[:before]
-		c.warn(path+".key", "there are more routes and paths than are compared: from this rule on, warnings "+
-			"about rules that cover the same requests are left out")
+		c.warn(path.To("key"), problem.TooManyPatterns)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -13,21 +14,20 @@ import (
 // how to verify credentials, and because a REST API's own answers were deployed
 // before. It has one line of each kind for a rule at most. Replays, and requests
 // that a person describes, have the credentials that they state.
-func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
+func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
 	if c.doc.Denied != nil {
-		c.warn("denied", "a REST API answers denied requests as it was deployed, with status 429 and problem details: only slidegate serve and the Go library use this")
+		c.warn(problem.Root("denied"), problem.DeployedAnswer)
 	}
 	v := verifiedBy(d)
-	unverified := v.what() + ": "
 	for i := range d.Deny {
 		if v.lacksAnyOf(&d.Deny[i]) {
-			c.warn(ruledoc.Index("deny", i), "%s", unverified+"this denies no live request")
+			c.warn(problem.Root("deny").At(i), problem.Unverified, v.what(), "this denies no live request")
 		}
 	}
 	for i := range d.Skip {
 		if v.lacksAnyOf(&d.Skip[i]) {
-			c.warn(ruledoc.Index("skip", i), "%s", unverified+"this skips no live request")
+			c.warn(problem.Root("skip").At(i), problem.Unverified, v.what(), "this skips no live request")
 		}
 	}
 	if d.Plan != nil {
@@ -38,7 +38,7 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 			continue
 		}
 		if path, effect := c.withoutCredentials(i, v); effect != "" {
-			c.warn(path, "%s", unverified+effect)
+			c.warn(path, problem.Unverified, v.what(), effect)
 		}
 	}
 	return c.warnings
@@ -47,36 +47,36 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []ruledoc.Problem {
 // checkPlan warns if live callers have no plan, or cannot have that of an
 // override. The gateway's stage may name a plan: that needs no credentials.
 func (c *checker) checkPlan(p *ruledoc.PlanSource, v verified) {
-	unverified := v.what() + ": "
+	path := problem.Root("plan")
 	fromCredentials := v.lacksSource(p.From)
 	switch overrides := p.Overrides != "" && !v.lacksInTemplate(p.Overrides); {
 	case (fromCredentials || p.From == "") && !overrides:
-		c.warn("plan", "%s", unverified+"no live caller has a plan")
+		c.warn(path, problem.Unverified, v.what(), "no live caller has a plan")
 	case fromCredentials:
-		c.warn("plan.from", "%s", unverified+"a live caller has a plan by an override alone")
+		c.warn(path.To("from"), problem.Unverified, v.what(), "a live caller has a plan by an override alone")
 	case p.Overrides != "" && !overrides:
-		c.warn("plan.overrides", "%s", unverified+"no override of a plan applies to a live request")
+		c.warn(path.To("overrides"), problem.Unverified, v.what(), "no override of a plan applies to a live request")
 	}
 }
 
 // withoutCredentials says what becomes of a rule without the credentials that
 // are not verified, and the path of the reason; nothing if it stays as it is.
-func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
-	r, at := &c.doc.Rules[i], ruledoc.Index("rules", i)+"."
+func (c *checker) withoutCredentials(i int, v verified) (path problem.Path, effect string) {
+	r, at := &c.doc.Rules[i], problem.Root("rules").At(i)
 	missing, others := v.lacking(r.Key)
 	switch {
 	case r.When != nil && v.lacksAnyOf(r.When):
-		return at + "when", "the rule covers no live request"
+		return at.To("when"), "the rule covers no live request"
 	case !v.claims && !v.keys && r.When != nil && slices.Contains(r.When.Caller, request.Anonymous) && !slices.Contains(r.When.Caller, request.Known):
-		return at + "when", "the rule covers live requests with a token or a key too"
+		return at.To("when"), "the rule covers live requests with a token or a key too"
 	case len(missing) > 0 && others == 0:
-		return at + "key", "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
+		return at.To("key"), "all live callers share one counter, because none has " + ruledoc.Enumerate(missing, "or")
 	case len(missing) > 0:
-		return at + "key", "live requests are counted without " + ruledoc.Enumerate(missing, "and")
+		return at.To("key"), "live requests are counted without " + ruledoc.Enumerate(missing, "and")
 	case r.Unless != nil && v.lacksAnyOf(r.Unless):
-		return at + "unless", "the rule leaves out no live request"
+		return at.To("unless"), "the rule leaves out no live request"
 	case r.Overrides != nil && v.lacksInTemplate(r.Overrides.Template):
-		return at + "overrides", "no override applies to a live request"
+		return at.To("overrides"), "no override applies to a live request"
 	}
 	for j := range r.Limits {
 		l := &r.Limits[j]
@@ -85,8 +85,8 @@ func (c *checker) withoutCredentials(i int, v verified) (path, effect string) {
 			return costAt, fmt.Sprintf("every live request costs max, %d", l.Cost.Max)
 		}
 		if l.Anchor != nil && v.lacksSource(l.Anchor.From) {
-			return limitAt + ".anchor", fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
+			return limitAt.To("anchor"), fmt.Sprintf("months of all live callers start on day %d", max(1, l.Anchor.Day))
 		}
 	}
-	return "", ""
+	return nil, ""
 }

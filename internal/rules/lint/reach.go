@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -12,17 +13,17 @@ import (
 // skip leave out all that it covers, or because requests cost nothing. A rule
 // of cost 0 with overrides may limit only their keys.
 func (c *checker) checkReach(i int) {
-	r, path := &c.doc.Rules[i], ruledoc.Index("rules", i)
+	r, path := &c.doc.Rules[i], problem.Root("rules").At(i)
 	if r.Unless != nil && coversAll(r.Unless, r.When) {
-		c.warn(path+".unless", "it leaves out every request that the rule covers, so the rule limits nothing: narrow it, or remove it")
+		c.warn(path.To("unless"), problem.LimitsNothing)
 	}
 	if j := slices.IndexFunc(c.author.Skip, func(s ruledoc.Selector) bool { return coversAll(&s, r.When) }); j >= 0 {
-		c.warn(path, "%s lifts all limits of every request that this rule covers: narrow it, or remove the rule", ruledoc.Index("skip", j))
+		c.warn(path, problem.SkippedWhole, problem.Root("skip").At(j))
 	}
 	costs := c.set.Rules[i].Costs
 	if r.Overrides == nil && !slices.ContainsFunc(costs, func(cost rules.Cost) bool { return cost.Max > 0 }) {
 		_, costAt := c.paths(i, 0)
-		c.warn(costAt, "requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its limits, or remove it")
+		c.warn(costAt, problem.CostsNothing)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/urlpath"
@@ -14,36 +15,36 @@ const oneCounter = "all"
 
 // checkKey warns about a key that is the same text for every request, and about
 // a $ before a source.
-func (c *checker) checkKey(path, text string) {
+func (c *checker) checkKey(path problem.Path, text string) {
 	t, _ := key.Parse(text)
 	isSource := func(p key.Part) bool { return p.Kind != key.Literal }
 	bare := strings.Trim(text, "$<>[]()")
-	switch _, problem := key.ParseSource(bare); {
+	switch _, wrong := key.ParseSource(bare); {
 	case strings.Contains(text, "${"):
-		c.warn(path, "$ is text of the key, and no part of a source: write %s", strings.ReplaceAll(text, "${", "{"))
+		c.warn(path, problem.DollarText, strings.ReplaceAll(text, "${", "{"))
 	case text == oneCounter || slices.ContainsFunc(t.Parts, isSource):
-	case problem == "":
-		c.warn(path, "%s without braces is text, so all requests share one counter: write \"{%s}\"", text, bare)
+	case !wrong.Found():
+		c.warn(path, problem.BareSource, text, bare)
 	default:
-		c.warn(path, "no source is in it, so all requests share one counter: write one such as \"ip:{ip}\", or %s if that is meant", oneCounter)
+		c.warn(path, problem.ConstantKey, oneCounter)
 	}
 }
 
 // checkSelector warns about what no request, or hardly one, can have.
-func (c *checker) checkSelector(path string, s *ruledoc.Selector) {
+func (c *checker) checkSelector(path problem.Path, s *ruledoc.Selector) {
 	if s == nil {
 		return
 	}
 	for i, method := range s.Methods {
 		if m := strings.ToUpper(method); !slices.Contains(methods, m) {
-			c.warn(ruledoc.Index(path+".methods", i), "HTTP has no method %s: %s", m, ruledoc.Suggest(m, methods[:usualMethods], "write", "or"))
+			c.warn(path.To("methods").At(i), problem.UnusualMethod, m, ruledoc.Suggest(m, methods[:usualMethods], "write", "or"))
 		}
 	}
 	for i, text := range s.Route {
-		c.checkPattern(ruledoc.Index(path+".route", i), text, "{NAME}")
+		c.checkPattern(path.To("route").At(i), text, "{NAME}")
 	}
 	for i, text := range s.Path {
-		c.checkPattern(ruledoc.Index(path+".path", i), text, "*")
+		c.checkPattern(path.To("path").At(i), text, "*")
 	}
 }
 
@@ -62,19 +63,19 @@ var (
 
 // checkPattern warns about a pattern that means another thing elsewhere. form
 // is how a parameter of a path is written here.
-func (c *checker) checkPattern(path, text, form string) {
-	warn := func(format string, args ...any) { c.warn(path, "pattern %q: "+format, append([]any{text}, args...)...) }
+func (c *checker) checkPattern(path problem.Path, text, form string) {
+	warn := func(why, instead string) { c.warn(path, problem.BadPattern, text, why, instead) }
 	switch found := parameter().FindStringSubmatch(text); {
 	case strings.Contains(text, "?"):
 		before, _, _ := strings.Cut(text, "?")
-		warn("a ? begins the query, which no path holds: write %s, or * for any text in a segment", before)
+		warn("a ? begins the query, which no path holds", before+", or * for any text in a segment")
 	case strings.Contains(text, "#"):
 		before, _, _ := strings.Cut(text, "#")
-		warn("a # begins the fragment, which no client sends: write %s", before)
+		warn("a # begins the fragment, which no client sends", before)
 	case regexpPart().MatchString(strings.ReplaceAll(text, "*.*", "*")): // *.* is a pattern of its own
-		warn("a pattern is no regular expression, and all but * is text: write %s", urlpath.FromRegexp(text))
+		warn(urlpath.NoRegexp, urlpath.FromRegexp(text))
 	case found != nil:
 		name := strings.Join(found[2:], "")
-		warn("%s is text, and no parameter: write %s", found[1], strings.Replace(text, found[1], strings.ReplaceAll(form, "NAME", name), 1))
+		warn(found[1]+" is text, and no parameter", strings.Replace(text, found[1], strings.ReplaceAll(form, "NAME", name), 1))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
@@ -14,11 +15,11 @@ import (
 // field tells them apart. That the index leaves out none, the tests of package
 // rules show.
 func TestIndex(t *testing.T) {
-	patterns := func(parse func(string) (match.Pattern, string), texts ...string) (all []match.Pattern) {
+	patterns := func(parse func(string) (match.Pattern, problem.Fault), texts ...string) (all []match.Pattern) {
 		for _, text := range texts {
-			p, problem := parse(text)
-			if problem != "" {
-				t.Fatal(problem)
+			p, wrong := parse(text)
+			if wrong.Found() {
+				t.Fatal(wrong.Reason())
 			}
 			all = append(all, p)
 		}

@@ -1,9 +1,9 @@
 package match
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
@@ -17,23 +17,22 @@ type Pattern struct {
 	pattern urlpath.Pattern
 }
 
-// ParseRoute reads a pattern of routes. The problem says what to write instead;
-// it is empty for a good pattern.
-func ParseRoute(text string) (g Pattern, problem string) {
+// ParseRoute reads a pattern of routes. A fault says what to write instead.
+func ParseRoute(text string) (g Pattern, wrong problem.Fault) {
 	g.Text = text
 	switch method, rest, ok := strings.Cut(text, " "); {
 	case len(text) > urlpath.MaxPattern: // reported below
 	case ok && request.IsMethod(method) && strings.HasPrefix(rest, "/"):
-		return Pattern{}, fmt.Sprintf("write %s here and %s under methods", rest, method)
+		return Pattern{}, problem.New(problem.PatternMethod, text, rest, method)
 	case text == "$default" || strings.HasSuffix(text, "+}"):
-		return Pattern{}, fmt.Sprintf("requests on a catch-all route are matched by their path: write %s", widened(text))
+		return Pattern{}, problem.New(problem.BadPattern, text, "requests on a catch-all route are matched by their path", widened(text))
 	case isWebSocketRoute(text):
 		text = "/" + text
 	}
-	if g.pattern, problem = urlpath.Parse(text); problem != "" {
-		return Pattern{}, problem
+	if g.pattern, wrong = urlpath.Parse(text); wrong.Found() {
+		return Pattern{}, wrong
 	}
-	return g, ""
+	return g, wrong
 }
 
 // isWebSocketRoute reports whether a pattern is a route such as $connect.
@@ -42,14 +41,14 @@ func isWebSocketRoute(text string) bool {
 }
 
 // ParsePath reads a pattern of paths, which have no template parameters.
-func ParsePath(text string) (Pattern, string) {
-	g, problem := ParseRoute(text)
+func ParsePath(text string) (Pattern, problem.Fault) {
+	g, wrong := ParseRoute(text)
 	for _, s := range g.pattern.Segments() {
 		if isParameter(s) {
-			return Pattern{}, fmt.Sprintf("a path has no template parameters: write * in place of %s, or match on route", s)
+			return Pattern{}, problem.New(problem.PatternParameter, text, s)
 		}
 	}
-	return g, problem
+	return g, wrong
 }
 
 func isParameter(segment string) bool {

@@ -1,0 +1,183 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/match"
+)
+
+// The functions below decide what fits a limit or a rule. The compiler asks them
+// about documents, and Set.CheckOverride about overrides of tables.
+
+// algorithm names an algorithm in a Fault.
+func algorithm(a limit.Algorithm) problem.Algorithm { return problem.Algorithm(a.String()) }
+
+// outOfRange returns the field of a limit that its algorithm cannot count, and
+// what to write instead. There is no fault in a good limit, nor in one that
+// lacks a field.
+func outOfRange(l *limit.Limit) (field string, wrong problem.Fault) {
+	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
+	slots := func(code problem.Code) problem.Fault {
+		return problem.New(code, window, ruledoc.FormatDuration(width), l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
+	}
+	switch {
+	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
+		return "capacity", problem.New(problem.LogCapacity, algorithm(l.Algorithm), limit.MaxLog, algorithm(limit.SlidingWindow))
+	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
+		return "granularity", slots(problem.NotMultiple)
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
+		return "granularity", slots(problem.TooManySlots)
+	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
+		return "capacity", problem.New(problem.TooFast, l.Capacity, window, int64(l.Window))
+	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
+		return SizeField(l.Algorithm), problem.New(problem.TooSlow, l.Capacity, window, l.Burst, int64(limit.MaxDrain/l.Interval()))
+	}
+	return "", wrong
+}
+
+// NearestGranularity returns the width of slots nearest to g that a window can
+// be cut into, in whole tenths of a second if the window is such. There always
+// is one: the window itself.
+func NearestGranularity(window, g time.Duration) string {
+	unit := ruledoc.MinWindow
+	if window%unit != 0 {
+		unit = 1
+	}
+	wanted := min(window/g, limit.MaxSlots)
+	for away := time.Duration(0); ; away++ {
+		for _, k := range []time.Duration{wanted - away, wanted + away} {
+			if k >= 1 && k <= limit.MaxSlots && window%(k*unit) == 0 && window/k >= ruledoc.MinWindow {
+				return ruledoc.FormatDuration(window / k)
+			}
+		}
+	}
+}
+
+// SizeField names the field with the most that a limit can allow at once.
+func SizeField(a limit.Algorithm) string {
+	switch a {
+	case limit.TokenBucket:
+		return "burst"
+	case limit.LeakyBucket:
+		return "queue"
+	}
+	return "capacity"
+}
+
+// tooHigh reports that the limit could never allow the least that a request pays.
+func (c *Cost) tooHigh(l *limit.Limit) (wrong problem.Fault) {
+	if !c.unpayable(l.MaxCost()) {
+		return wrong
+	}
+	return problem.New(problem.UnpayableCost, c.Min, SizeField(l.Algorithm), l.MaxCost())
+}
+
+// adjusted returns a limit of the rule with another capacity. The burst of a
+// bucket changes too if it follows the capacity. A fault says why there can be
+// no such limit.
+func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, wrong problem.Fault) {
+	if i = limitNamed(r.Limits, name); i < 0 {
+		return i, l, r.noLimit(r.Limits, name)
+	}
+	l = withCapacity(r.Limits[i], units)
+	if _, wrong = outOfRange(&l); !wrong.Found() {
+		wrong = r.Costs[i].tooHigh(&l)
+	}
+	return i, l, wrong
+}
+
+// noLimit says what to write in place of an unknown limit: limits are those of
+// the rule or of one of its overrides.
+func (r *Rule) noLimit(limits []limit.Limit, name string) problem.Fault {
+	var known []string
+	for i := range limits {
+		known = append(known, limits[i].Name)
+	}
+	switch {
+	case name == "":
+		return problem.New(problem.Instead, "rule "+r.Name+" has several limits",
+			fmt.Sprintf("a capacity for each by name, such as {%s: %d}", known[0], limits[0].Capacity))
+	case len(known) == 1 && known[0] == "":
+		return problem.New(problem.Instead, "rule "+r.Name+" has one limit, without a name", "the capacity alone")
+	}
+	return problem.New(problem.Unknown, fmt.Sprintf("rule %s has no limit %q", r.Name, name), ruledoc.Suggest(name, known, "there are", "and"))
+}
+
+// noRule says what to write in place of an unknown rule.
+func (s *Set) noRule(name string) problem.Fault {
+	var known []string
+	for _, r := range s.Rules {
+		if r.Name != "" { // a rule without a name is a problem of its own
+			known = append(known, r.Name)
+		}
+	}
+	instead := "there are no others"
+	if meant := ruledoc.Closest(name, known); meant != "" {
+		instead = "did you mean " + meant + "?"
+	} else if len(known) > 0 {
+		instead = "the rules are " + match.ShortList(known)
+	}
+	return problem.New(problem.Unknown, fmt.Sprintf("there is no rule %q", name), instead)
+}
+
+// highest returns the highest capacity that limit i has without overrides.
+func (r *Rule) highest(i int) int64 {
+	most := r.Limits[i].Capacity
+	for _, p := range r.plans {
+		if p.Unlimited {
+			return limit.MaxCapacity
+		}
+		most = max(most, p.Limits[i].Capacity)
+	}
+	return most
+}
+
+// restricted says why an override of a rule whose keys the client fills in
+// cannot loosen it.
+func (r *Rule) restricted(why string) problem.Fault {
+	var list []string
+	for _, source := range r.overridable.ClientSources {
+		list = append(list, source[1:len(source)-1]) // without braces
+	}
+	return problem.New(problem.RestrictedBy, why, ruledoc.Enumerate(r.overridable.ClientSources, "and"), strings.Join(list, ", "))
+}
+
+// limitFault checks a limit of an override with the rule's refunds and costs.
+func (r *Rule) limitFault(l *limit.Limit, c *Cost) problem.Fault {
+	cost := r.inherit(*c, l.Name)
+	switch {
+	case len(r.refunds) > 0 && !l.Correctable():
+		return problem.New(problem.Instead, fmt.Sprintf("the rule has refund_on, and a %s cannot refund", l.Algorithm),
+			"algorithm: sliding_window")
+	case cost.Settle && !l.Correctable():
+		return problem.New(problem.Instead, fmt.Sprintf("the rule's cost settles, and a %s cannot be corrected afterwards", l.Algorithm),
+			"algorithm: sliding_window, or a cost of its own")
+	}
+	return cost.tooHigh(l)
+}
+
+// planFault says why callers cannot have a plan by an override.
+func (s *Set) planFault(plan string) (wrong problem.Fault) {
+	switch {
+	case plan == "" || slices.Contains(s.plans, plan):
+		return wrong
+	case len(s.plans) == 0:
+		return problem.New(problem.Instead, "there are no plans", "plans: {"+plan+": {RULE: CAPACITY}}")
+	}
+	return problem.New(problem.Unknown, fmt.Sprintf("there is no plan %q", plan), ruledoc.Suggest(plan, s.plans, "there are", "and"))
+}
+
+// capacityPath returns the path of a limit's capacity; "" names a rule's only limit.
+func capacityPath(path problem.Path, limit string) problem.Path {
+	if limit == "" {
+		return path
+	}
+	return path.To(limit)
+}
