@@ -109,50 +109,34 @@ func (p *Pattern) Match(t *Text) bool { return p.folded.match(t.folded, t.segmen
 func (p *Pattern) MatchExactly(t *Text) bool { return p.exact.match(t.exact, t.segments) }
 
 // matcher matches texts that have no slash at their start or end with one
-// pattern. Most patterns are decided by their ends alone.
+// pattern. Most paths are decided by texts that every match has. For others it takes at most
+// as many steps as the path has bytes times those of the pattern.
 type matcher struct {
-	head string // before the first star, each segment with a slash after it
-	tail string // after the last star, without slashes around it
-	core string // the longest text between a ** and the last star, likewise
-	kind kind
-	// How many segments a match has at least; exactly so many without a **.
-	segments int
+	head     string   // before the first star, each segment with a slash after it
+	tail     string   // after the last star, without slashes around it
+	core     string   // the longest text between a ** and the last star, likewise
+	segments []string // of a pattern with a star; nil for others
+	least    int      // how many segments a match has; exactly so many without a **
 	deep     bool     // has a **
-	slow     *machine // for patterns that their ends do not decide
 }
-
-type kind uint8
-
-const (
-	plain  kind = iota // has no star, so that head is all of it
-	below              // head and then **, so that whatever follows matches
-	ragged             // anything else
-)
 
 func newMatcher(segments []string) matcher {
 	text := ""
 	for _, s := range segments {
 		text += s + "/"
 	}
-	first := strings.IndexByte(text, '*')
+	first, last := strings.IndexByte(text, '*'), strings.LastIndexByte(text, '*')
 	if first < 0 {
 		return matcher{head: text}
 	}
-	m := matcher{head: text[:first]}
-	if text[first:] == AnyDepth+"/" {
-		m.kind = below
-		return m
-	}
-	m.kind, m.slow = ragged, newMachine(segments)
+	m := matcher{head: text[:first], tail: strings.Trim(text[last+1:], "/"), segments: segments}
 	for _, s := range segments {
 		if s == AnyDepth {
 			m.deep = true
 		} else {
-			m.segments++
+			m.least++
 		}
 	}
-	last := strings.LastIndexByte(text, '*')
-	m.tail = strings.Trim(text[last+1:], "/")
 	_, floating, _ := strings.Cut(text[:last], AnyDepth)
 	for run := range strings.SplitSeq(floating, "*") {
 		if run = strings.Trim(run, "/"); len(run) > len(m.core) {
@@ -164,22 +148,62 @@ func newMatcher(segments []string) matcher {
 
 // match takes a text and the number of its segments.
 func (m *matcher) match(text string, segments int) bool {
-	switch m.kind {
-	case plain:
+	if m.segments == nil {
 		return len(text)+1 == len(m.head) && m.head[:len(text)] == text || m.head == "" && text == ""
-	case below:
-		return startsWith(text, m.head)
 	}
-	if !m.undecided(text, segments) {
-		return false
-	}
-	ok, _ := m.slow.run(text)
-	return ok
+	return (segments == m.least || m.deep && segments > m.least) && startsWith(text, m.head) &&
+		strings.HasSuffix(text, m.tail) && strings.Contains(text, m.core) && m.matchSegments(text)
 }
 
-// undecided reports whether the text has what every match has.
-func (m *matcher) undecided(text string, segments int) bool {
-	return (segments == m.segments || m.deep && segments > m.segments) && startsWith(text, m.head) && strings.HasSuffix(text, m.tail) && strings.Contains(text, m.core)
+// matchSegments compares segment by segment. Where one differs, the last ** takes
+// one segment more.
+func (m *matcher) matchSegments(text string) bool {
+	at, deep, retry := 0, -1, 0 // in the pattern; the last **, and where the text after it begins
+	for rest := 0; rest < len(text); {
+		segment, _, _ := strings.Cut(text[rest:], "/")
+		switch {
+		case at < len(m.segments) && m.segments[at] == AnyDepth:
+			if at++; at == len(m.segments) {
+				return true
+			}
+			deep, retry = at, rest
+		case at < len(m.segments) && matchStars(m.segments[at], segment):
+			at++
+			rest += len(segment) + 1
+		case deep >= 0:
+			segment, _, _ = strings.Cut(text[retry:], "/")
+			retry += len(segment) + 1
+			at, rest = deep, retry
+		default:
+			return false
+		}
+	}
+	for at < len(m.segments) && m.segments[at] == AnyDepth {
+		at++
+	}
+	return at == len(m.segments)
+}
+
+// matchStars compares one segment, byte by byte. Where one differs, the last *
+// takes one byte more.
+func matchStars(pattern, text string) bool {
+	at, star, retry := 0, -1, 0
+	for i := 0; i < len(text); {
+		switch {
+		case at < len(pattern) && pattern[at] == '*':
+			at++
+			star, retry = at, i
+		case at < len(pattern) && pattern[at] == text[i]:
+			at++
+			i++
+		case star >= 0:
+			retry++
+			at, i = star, retry
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[at:], "*") == ""
 }
 
 // startsWith is strings.HasPrefix for a text that ends in a slash which is not

@@ -226,38 +226,6 @@ var long = []string{
 	"/" + strings.Repeat("\u212a", 10<<10/3),
 }
 
-// Matching takes at most one step for each byte of the path and each 64 bytes
-// of the pattern, whatever the pattern.
-func TestStepsAreLinear(t *testing.T) {
-	patterns := []string{
-		strings.Repeat("/**/a", 80) + "/b/**", strings.Repeat("/**/a/*", 60) + "/**/b",
-		"/" + strings.Repeat("*a", 200) + "b", "/**/" + strings.Repeat("a/", 200) + "b*/**", strings.Repeat("/**/*", 80) + "/b",
-		strings.Repeat("/*", 250), "/**/*a*/**", "/**/items*/x/**",
-	}
-	for _, text := range patterns {
-		p := patternOf(t, text)
-		for _, path := range long {
-			for _, m := range []*matcher{&p.exact, &p.folded} {
-				_, steps := m.slow.run(NewText(path).folded)
-				if most := (1 + len(path)) * (1 + len(text)/64); steps > most {
-					t.Errorf("%.40q takes %d steps for %d bytes of %.20q, want %d at most", text, steps, len(path), path, most)
-				}
-			}
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		pattern := rapid.StringMatching(`(/(\*\*|[a*]{1,3})){1,40}`).Draw(t, "pattern")
-		path := rapid.StringMatching(`(/[ab]{0,4}){0,200}`).Draw(t, "path")
-		p, wrong := Parse(pattern)
-		if wrong.Found() || p.folded.slow == nil {
-			return
-		}
-		if _, steps := p.folded.slow.run(NewText(path).folded); steps > (1+len(path))*(1+len(pattern)/64) {
-			t.Errorf("%q takes %d steps for %q", pattern, steps, path)
-		}
-	})
-}
-
 // ordinary are patterns as documents have them: their ends decide them.
 func ordinary(t testing.TB, n int) (patterns []Pattern) {
 	for i := range n {
@@ -278,23 +246,6 @@ func starred(t testing.TB, n int) (patterns []Pattern) {
 		patterns = append(patterns, patternOf(t, text))
 	}
 	return patterns
-}
-
-// Ordinary patterns take no steps for most paths: of a thousand, few get as far
-// as the machine.
-func TestOrdinaryPatternsTakeFewSteps(t *testing.T) {
-	for _, path := range long {
-		text, steps := NewText(path), 0
-		for _, p := range ordinary(t, 1000) {
-			if m := p.folded; m.slow != nil && m.undecided(text.folded, text.segments) {
-				_, n := m.slow.run(text.folded)
-				steps += n
-			}
-		}
-		if steps > 3*len(path) {
-			t.Errorf("a thousand patterns take %d steps for %d bytes of %.20q", steps, len(path), path)
-		}
-	}
 }
 
 func TestMatchAllocations(t *testing.T) {
