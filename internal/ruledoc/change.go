@@ -13,7 +13,7 @@ type ChangeKind string
 const (
 	Added    ChangeKind = "added"
 	Removed  ChangeKind = "removed"
-	Moved    ChangeKind = "moved"    // a rule, in the order of charging
+	Moved    ChangeKind = "moved"    // rules, in the order of charging
 	Changed  ChangeKind = "changed"  // the value of a field
 	Counters ChangeKind = "counters" // what happens to the counters of a changed rule
 )
@@ -26,8 +26,8 @@ type Change struct {
 	Field string     `json:"field,omitempty"` // as the document has it, inner ones after a dot; empty for a whole rule
 	Key   string     `json:"key,omitempty"`   // of an override
 	// The values before and after, "" for what was not there. Those of Moved are
-	// the names of the rules before it, "" for the first place. Those of Counters
-	// are what names the counters: counter, key, limits and perhaps routes.
+	// the names of the rules that both documents have. Those of Counters are what
+	// names the counters: counter, key, limits and perhaps routes.
 	From Value `json:"from,omitempty"`
 	To   Value `json:"to,omitempty"`
 	// CountersReset says that the counters of an added or changed rule, or of an
@@ -52,7 +52,7 @@ func (c Change) String() string {
 	case Removed:
 		line += "removed: " + c.From.String()
 	case Moved:
-		line += fmt.Sprintf("moved from %s to %s", placeText(c.From), placeText(c.To))
+		line = fmt.Sprintf("rules are charged in another order: from %s to %s", c.From, c.To)
 	case Changed:
 		line += fmt.Sprintf("from %s to %s", cmp.Or(c.From.String(), "none"), cmp.Or(c.To.String(), "none"))
 	}
@@ -75,14 +75,6 @@ func (c Change) counters() string {
 		return takesOver
 	}
 	return keepsWindows
-}
-
-// placeText says when a rule is charged, by the name of the rule before it.
-func placeText(before Value) string {
-	if before == "" {
-		return "the first place"
-	}
-	return "after " + before.String()
 }
 
 // ofPatterns reports whether the names of counters differ only in the patterns of

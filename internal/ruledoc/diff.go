@@ -27,10 +27,9 @@ const (
 // then the rules in the order of the next document, then removed rules, then
 // overrides.
 //
-// A rule that changed otherwise than by moving has a Change of kind Counters
-// after the others. Its counters start at zero if their names change: the rule or its
-// counter, the key, the patterns that a {route} of it may be, or how its
-// limits count.
+// A changed rule has a Change of kind Counters after the others. Its counters
+// start at zero if their names change: the rule or its counter, the key, the
+// patterns that a {route} of it may be, or how its limits count.
 func Diff(current, next *Document) []Change {
 	d := differ{current: forDiff(current), next: forDiff(next), counters: map[Value]bool{}}
 	for i := range d.current.Rules {

@@ -7,7 +7,9 @@ import (
 
 // rules compares the rules, each with its limits and what plans make of it.
 func (d *differ) rules() {
-	moved := moved(d.current.Rules, d.next.Rules)
+	if from, to := d.current.order(d.next), d.next.order(d.current); from != to {
+		d.changes = append(d.changes, Change{Kind: Moved, Field: "rules", From: from, To: to})
+	}
 	for i := range d.next.Rules {
 		r := &d.next.Rules[i]
 		old := d.current.Rule(r.Name)
@@ -15,9 +17,6 @@ func (d *differ) rules() {
 		if old == nil {
 			d.changes = append(d.changes, Change{Kind: Added, Rule: r.Name, To: d.next.summary(r), CountersReset: !d.counters[names]})
 			continue
-		}
-		if moved[r.Name] {
-			d.changes = append(d.changes, Change{Kind: Moved, Rule: r.Name, From: d.current.place(old), To: d.next.place(r)})
 		}
 		before := len(d.changes)
 		d.compare(d.current.ruleFacts(old), d.next.ruleFacts(r))
@@ -38,13 +37,15 @@ func (d *differ) removed() []Rule {
 	return slices.DeleteFunc(slices.Clone(d.current.Rules), func(r Rule) bool { return d.next.Rule(r.Name) != nil })
 }
 
-// place says when a rule is charged: after which one, "" for the first place.
-func (d *Document) place(r *Rule) Value {
-	i := slices.IndexFunc(d.Rules, func(other Rule) bool { return other.Name == r.Name })
-	if i < 1 {
-		return ""
+// order returns the names of the rules that another document has too.
+func (d *Document) order(other *Document) Value {
+	var names []Value
+	for _, r := range d.Rules {
+		if other.Rule(r.Name) != nil {
+			names = append(names, valueOf(r.Name))
+		}
 	}
-	return valueOf(d.Rules[i-1].Name)
+	return list(names)
 }
 
 // limitFacts returns the limits field by field if the other version of the rule

@@ -15,7 +15,7 @@ import (
 
 // limitForms are the forms of a Limit.
 type limitForms struct {
-	Rate   string      `example:"100/minute" pattern:"^[1-9][0-9]{0,8}( ?/ ?| per )(second|minute|hour|day|week|month|s|m|h|d|[0-9][0-9a-z.]*)$"`
+	Rate   string
 	Fields statedLimit `partial:"ok"`
 }
 

@@ -1,17 +1,20 @@
 package ruledoc
 
 import (
+	_ "embed" // for texts.txt
 	"fmt"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
 
-// Tags bound a value and describe it to people. They are struct tags of the
-// field that has the value. Each tag has the name of a field here, in lower case.
+// Tags bound a value and describe it to people. They are struct tags of the field
+// that has the value, here or in texts.txt. Each tag has the name of a field here,
+// in lower case.
 type Tags struct {
 	Doc     string   // for people who write rules
 	Example string   // that messages quote; the first word of Enum by default
@@ -95,6 +98,32 @@ type Field struct {
 
 var fieldsOf sync.Map // reflect.Type to []Field
 
+//go:embed texts.txt
+var textsFile string
+
+// texts returns the tags of texts.txt, by type and field.
+var texts = sync.OnceValue(func() map[string]string {
+	tags, field := map[string]string{}, ""
+	for line := range strings.Lines(textsFile) {
+		line = strings.TrimSuffix(line, "\n")
+		if tag, value, ok := strings.Cut(line, ": "); ok && line[0] == '\t' {
+			tags[field] += " " + tag[1:] + ":" + strconv.Quote(value)
+		} else {
+			field = line
+		}
+	}
+	return tags
+})
+
+// tagOf returns the tag of a field with what texts.txt says of it. A type whose
+// name begins with "stated" is a form of the type after that.
+func tagOf(owner reflect.Type, name string, tag reflect.StructTag) reflect.StructTag {
+	if owner.PkgPath() != reflect.TypeFor[Tags]().PkgPath() {
+		return tag
+	}
+	return tag + reflect.StructTag(texts()[strings.TrimPrefix(owner.Name(), "stated")+"."+name])
+}
+
 // Fields returns the fields of a struct type that documents can hold, those of
 // embedded structs among them. The name is that of the json tag, or the Go name.
 func Fields(t reflect.Type) []Field {
@@ -110,7 +139,12 @@ func Fields(t reflect.Type) []Field {
 		if name == "" {
 			name = f.Name
 		}
-		fields = append(fields, Field{name, f.Type, f.Index, f.Tag, NoTags.With(f.Tag)})
+		owner := t
+		if len(f.Index) > 1 { // of an embedded struct
+			owner = t.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+		}
+		tag := tagOf(owner, name, f.Tag)
+		fields = append(fields, Field{name, f.Type, f.Index, tag, NoTags.With(tag)})
 	}
 	fieldsOf.Store(t, fields)
 	return fields

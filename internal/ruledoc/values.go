@@ -43,10 +43,10 @@ func (o OverrideKeys) Forms() any {
 // in From, between Min and Max.
 type Cost struct {
 	Units  int64  `json:"-"`
-	From   string `json:"from,omitempty" example:"header.x-tokens" need:"write where requests state their cost, such as from: header.x-tokens" doc:"Where a request states its cost: header.NAME, query.NAME, path.NAME or jwt.NAME."`
-	Min    int64  `json:"min,omitempty" range:"0 4294967295" doc:"The least a request can pay; at least 1 if the client states the cost."`
-	Max    int64  `json:"max,omitempty" range:"1 4294967295" need:"write the most that a request may cost, which is charged if the stated cost is missing or unreadable" doc:"The most that a request pays, also if the stated cost is missing or unreadable."`
-	Settle bool   `json:"settle,omitempty" doc:"true: the backend reports the true cost afterwards, and the charge is corrected."`
+	From   string `json:"from,omitempty"`
+	Min    int64  `json:"min,omitempty" range:"0 4294967295"`
+	Max    int64  `json:"max,omitempty" range:"1 4294967295"`
+	Settle bool   `json:"settle,omitempty"`
 }
 
 // MarshalJSON writes a number, or an object if requests state the cost.
@@ -75,8 +75,8 @@ type statedCost Cost
 // set, the day is the value of that claim, and Day applies to requests whose
 // claim holds no day from 1 to 28; 0 stands for 1.
 type Anchor struct {
-	From string `json:"from,omitempty" example:"jwt.billing_day" need:"write the claim that holds the day, such as from: jwt.billing_day" doc:"The claim that holds the day of the month, such as jwt.billing_day."`
-	Day  int64  `json:"default,omitempty" range:"1 28" doc:"The day for requests without a usable claim; 1 by default."`
+	From string `json:"from,omitempty"`
+	Day  int64  `json:"default,omitempty" range:"1 28"`
 }
 
 // MarshalJSON writes a number, or an object if a claim holds the day.
@@ -173,7 +173,7 @@ func (c *Capacities) UnmarshalJSON(data []byte) error {
 // capacityForms are the forms of Capacities.
 type capacityForms struct {
 	Capacity   int64            `range:"1 4294967295"`
-	Capacities map[string]int64 `range:"1 4294967295" items:"1 0" example:"{requests: 60, tokens: 90000}" names:"^[a-z0-9][a-z0-9-]{0,30}$" not:"unlimited: one limit of a rule cannot be unlimited by itself: write a capacity that no key reaches"`
+	Capacities map[string]int64 `range:"1 4294967295" items:"1 0"`
 }
 
 // Forms returns the forms of Capacities.

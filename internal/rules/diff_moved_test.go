@@ -8,12 +8,10 @@ import (
 func TestDiffOfTheOrderOfRules(t *testing.T) {
 	for _, tt := range []struct{ current, next, want string }{
 		{"abc", "abc", ""},
-		{"abc", "bca", "rule a: moved from the first place to after c"},
-		{"abc", "cab", "rule c: moved from after b to the first place"},
-		{"abc", "cb", "rule c: moved from after b to the first place, rule a: removed"},
+		{"abc", "bca", "rules are charged in another order: from [a, b, c] to [b, c, a]"},
+		{"abc", "cb", "rules are charged in another order: from [b, c] to [c, b], rule a: removed"},
+		{"abc", "ac", "rule b: removed"},
 		{"abcd", "abxcd", "rule x: added"},
-		{"abcd", "dabc", "rule d: moved from after c to the first place"},
-		{"ab", "ba", "rule b: moved from after a to the first place"},
 		{"", "a", "rule a: added"},
 		{"a", "", "rule a: removed"},
 	} {
