@@ -35,7 +35,8 @@ func (s *counters) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now ti
 }
 
 // tooOld reports whether a snapshot does not allow a charge and is too old to
-// deny it.
+// deny it. Its denial is right still, unless units were refunded or the counter
+// was reset since.
 func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
 	return (err != nil || !v.Allowed) && snapshot != nil && !snapshot.Fresh(now)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
-// leastReported is the least correction that is reported as a step.
+// leastReported is the least correction that is reported as a step. Smaller ones
+// are usual, and would fill the log.
 const leastReported = 100 * time.Millisecond
 
 // Clock is a machine's wall clock corrected by the Date field of DynamoDB's

@@ -8,7 +8,8 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// pruning is a write that is due, and that only removes expired slots.
+// pruning is a write that is due, and that only removes expired slots. A store
+// remembers one at most.
 type pruning struct {
 	charge   *limit.Charge // its key and limits
 	snapshot *protocol.Snapshot

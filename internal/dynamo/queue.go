@@ -24,7 +24,8 @@ type writeQueue struct {
 	lines map[string][]*waiter // the callers that wait, for each key that has a turn
 }
 
-// waiter is an attempt in the queue.
+// waiter is an attempt in the queue. It has at most one of the two: a turn, which
+// lasts until the charge is decided, or a place in line.
 type waiter struct {
 	*attempt
 	turn   bool        // the attempt alone may write to its key
