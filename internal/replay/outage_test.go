@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -152,14 +153,16 @@ func TestInterruptionOfAWaitingRead(t *testing.T) {
 }
 
 func TestInterruptionBeforeAnythingArrives(t *testing.T) {
-	in, out := io.Pipe()
-	defer out.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(time.Millisecond, cancel)
 	for _, order := range []Order{ByTime, AsLogged} {
-		report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: order}, Options{Engine: allowAll(new([]string))})
-		if !errors.Is(err, context.Canceled) || report.Requests != 0 {
-			t.Errorf("%s: %d requests, error %v; want 0, interrupted", order, report.Requests, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			in, out := io.Pipe()
+			defer out.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: order}, Options{Engine: allowAll(new([]string))})
+			if !errors.Is(err, context.DeadlineExceeded) || report.Requests != 0 {
+				t.Errorf("%s: %d requests, error %v; want 0, interrupted", order, report.Requests, err)
+			}
+		})
 	}
 }
