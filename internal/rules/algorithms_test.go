@@ -209,18 +209,3 @@ func TestAtomic(t *testing.T) {
 		}
 	}
 }
-
-// Responses use these names if no rule decided.
-func TestReservedNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"deny":        `f:1:15: rules[0].name: "deny" stands for the deny list in responses: write another name`,
-		"undisclosed": `f:1:15: rules[0].name: "undisclosed" stands for rules that responses do not name: write another name`,
-		"unmatched":   `f:1:15: rules[0].name: "unmatched" stands for requests that no rule matches in responses: write another name`,
-	} {
-		_, err := read(t, "f", "rules: [{name: "+name+", key: all, limits: [{capacity: 1, window: 1s}]}]")
-		if err == nil || !strings.HasSuffix(err.Error(), want[strings.Index(want, ": rules"):]) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-	parse(t, "rules: [{name: denied, key: all, limits: [{name: deny, capacity: 1, window: 1s}, {name: unmatched, capacity: 1, window: 1s}]}]")
-}

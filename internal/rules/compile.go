@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 
@@ -183,5 +182,3 @@ func (c *compiler) name(path problem.Path, field, name string, form nameForm, ta
 		taken[name] = path
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -37,7 +37,7 @@ func (c *compiler) valueLimits(path problem.Path, stated []limit.Limit, in limit
 // windowText returns the window as a document would state it.
 func windowText(l *limit.Limit) string {
 	if l.Calendar != nil {
-		for text, unit := range units {
+		for text, unit := range calendarUnits {
 			if unit == l.Calendar.Unit {
 				return text
 			}

@@ -9,13 +9,13 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// units are the windows of the calendar that are no plain length of time. 1d is
+// calendarUnits are the windows of the calendar that are no plain length of time. 1d is
 // a calendar's only if a timezone goes with it: the days of UTC are 24 hours.
-var units = map[string]limit.Unit{"1w": limit.Week, "1mo": limit.Month}
+var calendarUnits = map[string]limit.Unit{"1w": limit.Week, "1mo": limit.Month}
 
 func (c *compiler) window(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 	path = path.To("window")
-	unit, ok := units[d.Window]
+	unit, ok := calendarUnits[d.Window]
 	if !ok {
 		besides := ""
 		if l.Algorithm == limit.FixedWindow {

@@ -12,23 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
-// Long lists of plain values are allowed.
-func TestManyEntries(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("deny:\n  - cidrs: [")
-	for i := range 5000 {
-		fmt.Fprintf(&b, "10.%d.%d.0/24, ", i/256, i%256)
-	}
-	b.WriteString("]\nrules:\n")
-	for i := range 2000 {
-		fmt.Fprintf(&b, "  - name: r%d\n    key: ip:{ip}\n    limits: # of rule %d\n      - {capacity: 10, window: 60s}\n", i, i)
-	}
-	s := parse(t, b.String())
-	if len(s.Rules) != 2000 || len(s.deny[0].CIDRs) != 5000 {
-		t.Errorf("%d rules and %d networks", len(s.Rules), len(s.deny[0].CIDRs))
-	}
-}
-
 // manyOverrides is a document with as many overrides for one rule.
 func manyOverrides(n int) string {
 	var b strings.Builder
@@ -50,16 +33,6 @@ func TestManyOverrides(t *testing.T) {
 	}
 	if o := s.Override("api", "user:auth0%7C9999"); o == nil || o.Capacity[""] != 10_000 {
 		t.Errorf("the last is %+v", o)
-	}
-}
-
-func BenchmarkDecodeOverrides(b *testing.B) {
-	document := []byte(manyOverrides(10_000))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := compileText("f", document); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -208,6 +209,8 @@ func (r *Rule) Hashed() bool { return r.template.Hash != nil }
 
 // Enforced reports whether the rule can deny requests.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Statuses are HTTP statuses from First to Last.
 type Statuses struct{ First, Last int }

@@ -94,14 +94,6 @@ rules:
 	}
 }
 
-func TestCompileDefaults(t *testing.T) {
-	s := parse(t, "rules: [{name: r, key: all, limits: [{capacity: 1, window: 1s}]}]")
-	r := s.Rules[0]
-	if s.Unmatched != Allow || s.Instances != 20 || r.OnError != OnErrorLocal || r.Limits[0].Algorithm != limit.SlidingWindow {
-		t.Errorf("got %v, %d, %v, %v; want allow, 20, local, sliding_window", s.Unmatched, s.Instances, r.OnError, r.Limits[0].Algorithm)
-	}
-}
-
 // inside compares all fields of the types of a Set, except derived fields.
 var inside = cmp.Options{
 	cmp.Exporter(func(t reflect.Type) bool {
@@ -134,37 +126,6 @@ func TestSameDocuments(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestNoRules(t *testing.T) {
-	s := parse(t, "unmatched: deny\nrules: []\n")
-	if len(s.Rules) != 0 || s.Unmatched != Deny {
-		t.Errorf("got %d rules and %v", len(s.Rules), s.Unmatched)
-	}
-	if _, ok := s.Rule("r"); ok {
-		t.Error("found a rule in a document without any")
-	}
-}
-
-func TestRuleByName(t *testing.T) {
-	s := parse(t, `rules: [{name: a, key: all, limits: [{capacity: 1, window: 1s}]}, {name: b, key: all, limits: [{capacity: 1, window: 1s}]}]`)
-	if r, ok := s.Rule("b"); !ok || r != s.Rules[1] {
-		t.Errorf("Rule(b) = %v, %t", r, ok)
-	}
-	if r, ok := s.Rule("c"); ok {
-		t.Errorf("Rule(c) = %v, want none", r)
-	}
-}
-
-func TestEnumNames(t *testing.T) {
-	for _, tt := range []struct{ got, want string }{
-		{Allow.String(), "allow"}, {Deny.String(), "deny"}, {Policy(9).String(), "unknown"},
-		{OnErrorLocal.String(), "local"}, {OnErrorAllow.String(), "allow"}, {OnErrorDeny.String(), "deny"}, {OnError(9).String(), "unknown"},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("got %q, want %q", tt.got, tt.want)
-		}
 	}
 }
 

@@ -220,17 +220,6 @@ func BenchmarkAppendKey(b *testing.B) {
 	}
 }
 
-func BenchmarkParse(b *testing.B) {
-	document := thousand()
-	b.SetBytes(int64(len(document)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := compileText("f", document); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Some backends drop path parameters, or read a backslash as a slash. Such paths
 // neither evade limits and bans nor match what lifts limits.
 func TestPathParameters(t *testing.T) {

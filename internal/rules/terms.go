@@ -64,12 +64,13 @@ func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Ti
 		return compiled
 	}
 	t := *compiled
-	t.change(r, req, o, now)
+	t.apply(r, req, o, now)
 	return &t
 }
 
-// change makes of the terms of a plan those of one request.
-func (t *Terms) change(r *Rule, req *request.Request, o *Override, now time.Time) {
+// apply applies the override, grants and costs of one request to the terms of
+// its plan. A key that is denied or unlimited has no costs.
+func (t *Terms) apply(r *Rule, req *request.Request, o *Override, now time.Time) {
 	costs, fixed := r.Costs, r.fixed
 	t.Override = o
 	t.costs, t.Costs, t.Checked = nil, nil, false // of a key without limits
