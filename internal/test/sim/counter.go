@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -24,11 +25,11 @@ type counter struct {
 	charged []limit.State // by package limit, to check denials
 	lowered int64         // when units were last refunded, or the item deleted
 
-	history history
+	history []string // the latest events, oldest first
 }
 
 func (w *world) newCounter(s *subject, limits []limit.Limit) *counter {
-	k := &counter{key: s.name(), lowered: -1 << 62, charged: make([]limit.State, len(limits))}
+	k := &counter{key: fmt.Sprintf("rule|user:%d|%08x", s.number, len(w.counters)+1), lowered: -1 << 62, charged: make([]limit.State, len(limits))}
 	w.counters[k.key] = k
 	return k
 }
@@ -38,7 +39,7 @@ func (k *counter) restart(w *world) {
 	k.logs = [limit.MaxLimits]limitLog{}
 	clear(k.charged)
 	k.ttl, k.lowered = 0, w.now
-	k.history.add(logEntry{at: w.now, what: "reset"})
+	k.note(w, "reset")
 }
 
 // expired records that the table has deleted the item.
@@ -47,8 +48,8 @@ func (k *counter) expired(w *world) {
 		k.logs[i].total = 0
 	}
 	k.ttl, k.lowered = 0, w.now
-	w.report.Expired++
-	k.history.add(logEntry{at: w.now, what: "expired"})
+	w.count("items expired", 1)
+	k.note(w, "expired")
 }
 
 // charge logs a charge that has taken effect. item is the counter as it is now.
@@ -61,10 +62,10 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 			continue
 		}
 		of := charging{l, cost, number(item, prefixOf(i)+"H"), r.now, r.trueNow, w.now, !c.lost && !c.over}
-		k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "charge", charging: of})
+		k.note(w, "charge by %d, %v", r.environment.number, &of)
 		broken, peak := k.logs[i].charge(&of)
 		if broken != "" {
-			w.report.OverAdmissions++
+			w.count("over-admissions", 1)
 			k.violated(w, "limit "+prefixOf(i)+": "+broken)
 		}
 		w.peak(peak)
@@ -73,7 +74,7 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 		}
 		k.charged[i].Take(l, r.now, cost)
 		if !of.admitted {
-			w.report.LostUnits += cost
+			w.count("units lost", cost)
 		}
 	}
 	k.stored(w, item)
@@ -82,7 +83,7 @@ func (k *counter) charge(w *world, c *call, p *part, item map[string]types.Attri
 // checkTotal compares the item's total with the log's.
 func (k *counter) checkTotal(w *world, i int, l *limit.Limit, item map[string]types.AttributeValue) {
 	if got, want := number(item, prefixOf(i)+"C"), k.logs[i].total; !l.Bucket() && got != want {
-		k.violated(w, "limit "+prefixOf(i)+": the item's total is "+strconv.FormatInt(got, 10)+", charged were "+strconv.FormatInt(want, 10))
+		k.violated(w, fmt.Sprintf("limit %s: the item's total is %d, charged were %d", prefixOf(i), got, want))
 		k.logs[i].total = got
 	}
 }
@@ -107,12 +108,12 @@ func (k *counter) settle(w *world, c *call, p *part, item map[string]types.Attri
 		switch {
 		case delta > 0 && number(item, prefixOf(i)+"C") == log.total+delta:
 			of := charging{l, delta, number(item, prefixOf(i)+"H"), r.now, r.trueNow, w.now, false}
-			k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "charge more", charging: of})
+			k.note(w, "charge more by %d, %v", r.environment.number, &of)
 			log.more(&of)
 			k.charged[i].Take(l, r.now, delta)
 		case delta < 0 && generation.Value == p.receipt.Generation && refunded(item, i, slot, log.slots.units[slot]+delta):
 			of := charging{l, delta, slot, r.now, r.trueNow, w.now, false}
-			k.history.add(logEntry{at: w.now, environment: r.environment.number, what: "refund", charging: of})
+			k.note(w, "refund by %d, %v", r.environment.number, &of)
 			log.less(slot, -delta, p.entry)
 			k.charged[i].Refund(slot, -delta)
 			k.lowered = w.now

@@ -6,31 +6,17 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Needless counts the denials of charges for which the exact log had room, by
-// cause.
-type Needless struct {
-	// OldSnapshot counts snapshots that missed a refund or a deletion of the
-	// last ten seconds.
-	OldSnapshot int64 `json:"old_snapshot"`
-	// FailedRead counts snapshots too old to deny that could not be read again.
-	FailedRead int64 `json:"failed_read"`
-	// LateClock counts denials by the window of a clock behind the newest slot.
-	LateClock int64 `json:"late_clock"`
-	// Unexplained counts all others. It must stay 0.
-	Unexplained int64 `json:"unexplained"`
-}
-
 // deniedBySnapshot classifies a denial that made no call.
 func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
-	w.report.Decisions++
-	w.report.Denied++
-	w.report.DeniedBySnapshot++
+	w.count("decisions", 1)
+	w.count("denied", 1)
+	w.count("denied by a snapshot", 1)
 	switch {
 	case !k.room(c, now):
 	case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
-		w.report.Needless.OldSnapshot++
+		w.count("needless, an old snapshot", 1)
 	case k.late(c, now):
-		w.report.Needless.LateClock++
+		w.count("needless, a late clock", 1)
 	default:
 		k.unexplained(w)
 	}
@@ -41,18 +27,18 @@ func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 func (r *request) denied() {
 	w := r.world
 	for _, p := range r.parts {
-		if p.verdict.Allowed || r.environment.other != nil {
+		if p.verdict.Allowed {
 			continue
 		}
 		k := p.counter
 		switch {
 		case p.itemRead && !p.room, (!p.itemRead || w.plan.Gateways) && !k.room(&p.charge, r.now): // those of a gateway share answers
 		case k.late(&p.charge, r.now):
-			w.report.Needless.LateClock++
+			w.count("needless, a late clock", 1)
 		case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
-			w.report.Needless.OldSnapshot++
+			w.count("needless, an old snapshot", 1)
 		case !p.itemRead:
-			w.report.Needless.FailedRead++
+			w.count("needless, a failed read", 1)
 		default:
 			k.unexplained(w)
 		}
@@ -72,7 +58,7 @@ func (k *counter) late(c *limit.Charge, now time.Time) bool {
 }
 
 func (k *counter) unexplained(w *world) {
-	w.report.Needless.Unexplained++
+	w.count("needless, unexplained", 1)
 	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 

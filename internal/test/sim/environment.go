@@ -18,7 +18,6 @@ type environment struct {
 	wrong       time.Duration // how far the machine's clock is ahead of true time
 	clock       *dynamo.Clock // corrected by DynamoDB's answers
 	store       *dynamo.Store
-	other       *twoCounters  // the method compared with, in place of the store
 	lag         time.Duration // until the environment loads rules that were published
 	busy        int           // requests under way
 	frozen      int64         // it takes no requests before this time
@@ -40,9 +39,6 @@ func (w *world) newEnvironment() *environment {
 	e.store = dynamo.New(e, tableName, dynamo.Options{
 		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
 	})
-	if w.plan.TwoCounters {
-		e.other = &twoCounters{e}
-	}
 	e.clock.Observe(e.reading(), serverDate(w.now)) // the rules are read first
 	return e
 }

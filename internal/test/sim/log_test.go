@@ -9,31 +9,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-func TestQueueIsInOrder(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1))
-	var q queue
-	var happened []int64
-	for range 1000 {
-		at, order := random.Int64N(50), q.order
-		q.push(at, func() { happened = append(happened, at<<20|int64(order)) })
-	}
-	for {
-		e, ok := q.pop()
-		if !ok {
-			break
-		}
-		e.do()
-	}
-	for i := 1; i < len(happened); i++ {
-		if happened[i-1] >= happened[i] {
-			t.Fatalf("event %d happened before event %d", happened[i-1], happened[i])
-		}
-	}
-	if len(happened) != 1000 {
-		t.Errorf("%d of 1000 events happened", len(happened))
-	}
-}
-
 // TestIntervals compares the log with the definition. Some charges are late,
 // and some are refunded in part.
 func TestIntervals(t *testing.T) {
@@ -197,36 +172,5 @@ func TestTrueTime(t *testing.T) {
 				t.Errorf("peak %v, want %v", peak, want)
 			}
 		})
-	}
-}
-
-// TestCorrections checks that extra charges count in later windows, and that
-// refunded units do not.
-func TestCorrections(t *testing.T) {
-	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
-	at := func(seconds int64) (time.Time, int64) {
-		ns := epoch + seconds*second
-		return time.Unix(0, ns), ns
-	}
-	charge := func(log *limitLog, seconds, cost int64) string {
-		now, ns := at(seconds)
-		broken, _ := log.charge(&charging{&l, cost, seconds, now, ns, ns, true})
-		return broken
-	}
-	var log limitLog
-	charge(&log, 0, 5)
-	now, ns := at(1)
-	log.more(&charging{&l, 20, 1, now, ns, ns, false})
-	if broken := charge(&log, 2, 1); broken == "" {
-		t.Error("a charge on top of an extra charge breaks nothing")
-	}
-	log = limitLog{}
-	charge(&log, 0, 5)
-	log.less(0, 5, epoch)
-	if broken := charge(&log, 2, 10); broken != "" {
-		t.Errorf("after a refund: %s", broken)
-	}
-	if broken := charge(&log, 3, 1); broken == "" {
-		t.Error("one more charge breaks nothing")
 	}
 }

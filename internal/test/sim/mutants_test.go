@@ -66,8 +66,8 @@ func TestLogDetectsMutants(t *testing.T) {
 			kind := slices.Index(sim.Worlds(), test.world)
 			for n := range worldsPerMutant {
 				plan := sim.Draw(mutantSeed, kind+n*len(sim.Worlds()))
-				if r := run(t, plan, decisionsPerWorld, test.mutation); r.OverAdmissions > 0 || test.store && len(r.Violations) > 0 {
-					t.Logf("world %d: %s", n, r.Violations[0].What)
+				if r := run(t, plan, decisionsPerWorld, test.mutation); r.Counts["over-admissions"] > 0 || test.store && len(r.Violations) > 0 {
+					t.Logf("world %d: %s", n, r.Violations[0])
 					return
 				}
 			}

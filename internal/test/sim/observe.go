@@ -9,25 +9,21 @@ import (
 
 // updated records the outcome of a write of one item.
 func (w *world) updated(c *call, err error) {
-	w.report.Writes++
-	p := c.request.part(c.key())
-	switch other := c.environment.other; {
-	case other != nil:
-		other.wrote(w, c)
-	case p == nil:
+	w.count("writes", 1)
+	if c.request.part(c.key()) == nil {
 		w.pruned(c, err)
-	default:
-		for i, member := range c.members {
-			one := *c
-			one.request, one.more = member, i+1 < len(c.members)
-			member.part(c.key()).written(w, &one, err)
-		}
+		return
+	}
+	for i, member := range c.members {
+		one := *c
+		one.request, one.more = member, i+1 < len(c.members)
+		member.part(c.key()).written(w, &one, err)
 	}
 }
 
 // transacted records the outcome of a transaction.
 func (w *world) transacted(c *call, in *dynamodb.TransactWriteItemsInput, err error) {
-	w.report.Writes += 2 * int64(len(in.TransactItems))
+	w.count("writes", 2*int64(len(in.TransactItems)))
 	for i := range in.TransactItems {
 		c.request.part(keyOf(in.TransactItems[i].Update.Key)).written(w, c, err)
 	}
@@ -43,9 +39,9 @@ func (p *part) written(w *world, c *call, err error) {
 		k.violated(w, "the table refuses a write as invalid: "+err.Error())
 	case err != nil:
 		p.recordRoom(c)
-		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "refused"})
+		k.note(w, "refused by %d", c.environment.number)
 	case c.request.operation == settle:
-		w.report.Settled++
+		w.count("corrections", 1)
 		k.settle(w, c, p, w.table.Item(k.key))
 	default:
 		k.charge(w, c, p, w.table.Item(k.key))
@@ -55,13 +51,13 @@ func (p *part) written(w *world, c *call, err error) {
 // pruned records a write of a counter that the request is not about. Such a
 // write may only prune.
 func (w *world) pruned(c *call, err error) {
-	w.report.Pruned++
+	w.count("pruning writes", 1)
 	k := w.counters[c.key()]
 	switch {
 	case k == nil:
 	case err == nil:
 		k.stored(w, w.table.Item(k.key))
-		k.history.add(logEntry{at: w.now, environment: c.environment.number, what: "pruned"})
+		k.note(w, "pruned by %d", c.environment.number)
 	case !isConditionFailed(err):
 		k.violated(w, "the table refuses a pruning write as invalid: "+err.Error())
 	}
@@ -69,7 +65,7 @@ func (w *world) pruned(c *call, err error) {
 
 // read records a read of an item.
 func (w *world) read(c *call) {
-	w.report.Reads++
+	w.count("reads", 1)
 	if p := c.request.part(c.key()); p != nil {
 		p.recordRoom(c)
 	}
@@ -84,7 +80,7 @@ func (p *part) recordRoom(c *call) {
 
 // deleted records an operator's reset.
 func (w *world) deleted(c *call) {
-	w.report.Resets++
+	w.count("resets", 1)
 	w.counters[c.key()].restart(w)
 }
 

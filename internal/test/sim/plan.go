@@ -18,7 +18,6 @@ type Plan struct {
 	Environments int
 	Gateways     bool          // environments take many requests at a time, where Lambda's take one
 	Turns        time.Duration // for so long one environment takes all requests, then the next; 0 for any at any time
-	TwoCounters  bool          // decide by the counters of two fixed windows instead
 	Subjects     []Subject
 	Network      Network
 	Clocks       Clocks

@@ -9,39 +9,39 @@ type event struct {
 	do    func()
 }
 
-// queue holds future events.
+// queue holds future events, as a heap.
 type queue struct {
-	events eventHeap
+	events []event
 	order  uint64
 }
 
 func (q *queue) push(at int64, do func()) {
 	q.order++
-	heap.Push(&q.events, event{at, q.order, do})
+	heap.Push(q, event{at, q.order, do})
 }
 
 func (q *queue) pop() (event, bool) {
 	if len(q.events) == 0 {
 		return event{}, false
 	}
-	return heap.Pop(&q.events).(event), true
+	return heap.Pop(q).(event), true
 }
 
-type eventHeap []event
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (q *queue) Len() int { return len(q.events) }
 
-func (h eventHeap) Len() int { return len(h) }
-
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
+func (q *queue) Less(i, j int) bool {
+	a, b := &q.events[i], &q.events[j]
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }
 
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (q *queue) Swap(i, j int) { q.events[i], q.events[j] = q.events[j], q.events[i] }
 
-func (h *eventHeap) Push(e any) { *h = append(*h, e.(event)) }
+func (q *queue) Push(e any) { q.events = append(q.events, e.(event)) }
 
-func (h *eventHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last], *h = event{}, (*h)[:last]
+func (q *queue) Pop() any {
+	last := len(q.events) - 1
+	e := q.events[last]
+	q.events[last], q.events = event{}, q.events[:last]
 	return e
 }

@@ -55,8 +55,6 @@ func (r *request) run() {
 		r.err = store.Peek(ctx, r.now, &p.charge, &p.verdict)
 	case r.operation == reset:
 		r.err = store.Reset(ctx, p.counter.key)
-	case r.environment.other != nil:
-		r.err = r.environment.other.charge(ctx, r.now, &p.charge, &p.verdict)
 	case len(r.parts) == 1:
 		r.err = store.Charge(ctx, r.now, &p.charge, &p.verdict)
 	default:
@@ -87,17 +85,17 @@ func (r *request) done() {
 		return
 	}
 	w := r.world
-	w.report.Decisions++
+	w.count("decisions", 1)
 	allowed := r.err == nil
 	for _, p := range r.parts {
 		allowed = allowed && p.verdict.Allowed
 	}
 	switch {
 	case allowed:
-		w.report.Admitted++
+		w.count("admitted", 1)
 		r.admitted()
 	case r.err == nil:
-		w.report.Denied++
+		w.count("denied", 1)
 		r.denied()
 	}
 	for _, p := range r.parts {
@@ -107,27 +105,24 @@ func (r *request) done() {
 
 // count counts errors and attempts.
 func (r *request) count() {
-	report := &r.world.report.Errors
+	w := r.world
 	switch {
 	case r.err == nil:
 	case errors.Is(r.err, dynamo.ErrContended):
-		report.Contended++
+		w.count("no answer, contended", 1)
 	case errors.Is(r.err, dynamo.ErrAhead):
-		report.Ahead++
+		w.count("no answer, clock far ahead", 1)
 		r.ahead()
 	case errors.Is(r.err, dynamo.ErrThrottled):
-		report.Throttled++
+		w.count("no answer, throttled", 1)
 	case errors.Is(r.err, dynamo.ErrTimeout), errors.Is(r.err, errReset):
-		report.Unknown++
+		w.count("no answer, outcome unknown", 1)
 	default:
-		report.Other++
-		r.parts[0].counter.violated(r.world, "the store failed: "+r.err.Error())
+		w.count("no answer, other errors", 1)
+		r.parts[0].counter.violated(w, "the store failed: "+r.err.Error())
 	}
-	if r.operation != charge {
-		return
-	}
-	if n := r.parts[0].attempts; n > 0 {
-		r.world.report.Attempts[min(n, len(r.world.report.Attempts))-1]++
+	if n := r.parts[0].attempts; n > 0 && r.operation == charge {
+		w.count([]string{"one attempt", "two attempts", "three attempts"}[min(n, 3)-1], 1)
 	}
 }
 

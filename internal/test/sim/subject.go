@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,7 +33,6 @@ type subject struct {
 	world     *world
 	number    int
 	versions  []*version
-	shapes    int
 	mean      time.Duration // between two requests
 	burst     int           // requests left in the burst
 	spacing   time.Duration // between two requests of a burst
@@ -199,14 +197,9 @@ func (s *subject) part(e *environment, now time.Time) *part {
 		}
 	}
 	p := &part{counter: v.counter, charge: limit.Charge{Key: v.counter.key, Limits: v.limits, Costs: costs}}
-	if e.other == nil && e.store.Denies(now, &p.charge, &p.verdict) {
+	if e.store.Denies(now, &p.charge, &p.verdict) {
 		v.counter.deniedBySnapshot(w, now, &p.charge)
 		return nil
 	}
 	return p
-}
-
-func (s *subject) name() string {
-	s.shapes++
-	return fmt.Sprintf("rule|user:%d|%08x", s.number, s.shapes)
 }

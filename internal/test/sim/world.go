@@ -58,7 +58,7 @@ type world struct {
 func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
 	w := &world{
 		plan: p, mutation: mutation, quiesce: quiesce, random: random{rand.New(rand.NewPCG(p.Seed, 1))}, now: epoch,
-		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: &Report{Worlds: 1}, want: decisions,
+		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: NewReport(), want: decisions,
 	}
 	for range p.Environments {
 		w.environments = append(w.environments, w.newEnvironment())
@@ -75,13 +75,13 @@ func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutati
 		w.now = next.at
 		next.do()
 	}
-	w.report.Simulated = time.Duration(w.now - epoch)
+	w.report.Worlds, w.report.Simulated = 1, time.Duration(w.now-epoch)
 	return w.report
 }
 
 // busy reports whether requests still arrive.
 func (w *world) busy() bool {
-	return w.report.Decisions < w.want && len(w.report.Violations) < maxViolations
+	return w.report.Counts["decisions"] < w.want && len(w.report.Violations) < maxViolations
 }
 
 func (w *world) over() bool { return !w.busy() && w.pending == 0 }

@@ -22,3 +22,17 @@ func Skewed(seed uint64, warmup time.Duration) *Plan {
 		}},
 	}
 }
+
+// Edge returns a world without faults whose clients know where windows end: one
+// limit of 100 a minute, a burst at every border, and enough requests in
+// between.
+func Edge(seed uint64) *Plan {
+	return &Plan{
+		Name: "edge", Share: 1, Seed: mix(seed, 0), Environments: 50,
+		Network: Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
+		Subjects: []Subject{{
+			Limits: []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}},
+			Rate:   20, MaxCosts: []int64{1}, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
+		}},
+	}
+}
