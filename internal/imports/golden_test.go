@@ -28,7 +28,6 @@ func TestGoldenEnvoy(t *testing.T) {
 		{"headers", headers, []string{"headers"}},
 		{"paths", nil, []string{"paths"}},
 		{"labels", labels, []string{"labels"}},
-		{"stars", []string{"plan=jwt.plan", "region=jwt.region"}, []string{"stars"}},
 		{"domains", []string{"store=jwt.store", "kind=jwt.kind", "recipient=jwt.to"}, []string{"database", "messages", "more-messages"}},
 		{"unknown", nil, []string{"headers"}},
 	} {

@@ -51,7 +51,6 @@ type importer struct {
 	used    map[string]bool // keys of sources
 	domain  string          // prefixes names of rules if there are several domains
 	names   imports.Names
-	exempt  int // number of values in all unless fields
 }
 
 // domain has the descriptors of all files with the same domain.
@@ -101,20 +100,12 @@ func (im *importer) addHead(domains []*domain) {
 // rules that they are exceptions from, so the more general nodes come first.
 func (im *importer) importList(parent *node, descriptors []descriptor) {
 	nodes := im.resolve(parent, descriptors)
-	var general, wild, exact []*node
-	for _, n := range nodes {
-		switch {
-		case n.isGeneral():
-			general = append(general, n)
-		case n.isWild():
-			wild = append(wild, n)
-		default:
-			exact = append(exact, n)
+	for _, general := range []bool{true, false} {
+		for _, n := range nodes {
+			if n.isGeneral() == general {
+				im.importNode(n)
+			}
 		}
-	}
-	slices.Reverse(wild) // the first wildcard is the most specific
-	for _, n := range slices.Concat(general, wild, exact) {
-		im.importNode(n)
 	}
 	for _, n := range nodes {
 		im.addUnless(n)
@@ -123,7 +114,8 @@ func (im *importer) importList(parent *node, descriptors []descriptor) {
 }
 
 // resolve makes nodes of descriptors. It leaves out descriptors whose key is
-// unknown, and descriptors that the service never applies.
+// unknown or whose value is a pattern, and those that the service never
+// applies.
 func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 	var nodes []*node
 	byKey := map[string]*siblings{}
@@ -133,6 +125,10 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		var ok bool
 		if n.meaning, ok = im.find(d); !ok {
 			im.Record(d.place, n.String(), whyUnknown(d.Key))
+			continue
+		}
+		if !n.isGeneral() && strings.Contains(d.Value, "*") {
+			im.Record(d.place, n.String(), "a value with a star is not imported, and a limit for all values holds for these requests too: list the values one by one")
 			continue
 		}
 		n.resolve()
@@ -148,8 +144,6 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 	return nodes
 }
 
-const nothingToLift = "nothing limits these requests here, so there is nothing to lift"
-
 // importNode makes an entry of deny, an override or a rule of a node, or
 // records why it cannot.
 func (im *importer) importNode(n *node) {
@@ -164,15 +158,17 @@ func (im *importer) importNode(n *node) {
 		}
 		return
 	}
-	isException := n.isException()
+	general := n.siblings.general
 	switch {
 	case n.isLimited():
 		im.addRule(n)
 		n.excepted = n.rule == nil
-	case isException && n.whyNot != "":
+	case general == nil || general == n:
+		if n.liftsLimits() {
+			im.Record(n.place, n.String()+": unlimited", "nothing limits these requests here, so there is nothing to lift")
+		}
+	case general.rule != nil && n.whyNot != "":
 		im.Record(n.place, n.String()+": unlimited", n.whyNot)
 		n.excepted = true
-	case !isException && (n.isGeneral() || !n.hasGeneralSibling()) && n.liftsLimits():
-		im.Record(n.place, n.String()+": unlimited", nothingToLift)
 	}
 }

@@ -41,7 +41,7 @@ func (n *node) narrowDeny(requests criteria) bool {
 // overrides are for: one value of the key that a more general rule counts by.
 func (n *node) canOverride() bool {
 	general := n.siblings.general
-	if general == nil || general.rule == nil || n.isWild() || n.source != general.source {
+	if general == nil || general.rule == nil || !general.isCounted() || n.source != general.source {
 		return false
 	}
 	if slices.Contains([]string{"path", "route", "method", everyRequest}, n.source) {
@@ -94,10 +94,6 @@ func (im *importer) addOverride(n *node) (whyNot string) {
 	return ""
 }
 
-// maxExempt bounds how many values all unless fields have. Descriptors below
-// each other could multiply them.
-const maxExempt = 100_000
-
 // addUnless excepts requests from the rule of a node: those for which the
 // service takes a more specific descriptor at any node of its path.
 func (im *importer) addUnless(last *node) {
@@ -111,11 +107,9 @@ func (im *importer) addUnless(last *node) {
 			if n == last && other.excepted {
 				continue
 			}
-			if im.exempt >= maxExempt || other.whyNot != "" || !unless.widen(other.covers) {
+			if other.whyNot != "" || !unless.widen(other.covers) {
 				missing = append(missing, other.descriptor.String())
-				continue
 			}
-			im.exempt++
 		}
 		if len(missing) > 0 {
 			im.Record(last.place, fmt.Sprintf("rule %s: all but %s", last.rule.Name, listSome(missing)),

@@ -3,7 +3,7 @@ package envoy
 import (
 	"fmt"
 	"net/netip"
-	"slices"
+	"path"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/imports"
@@ -45,12 +45,9 @@ func (n *node) String() string {
 // isGeneral reports whether the node matches every value.
 func (n *node) isGeneral() bool { return strings.Trim(n.Value, "*") == "" }
 
-// isWild reports whether the node matches the values of a pattern.
-func (n *node) isWild() bool { return !n.isGeneral() && strings.Contains(n.sourceValue, "*") }
-
 // isCounted reports whether each value that matches has its own counter.
 func (n *node) isCounted() bool {
-	return n.source != everyRequest && !n.SharedThreshold && (n.isGeneral() || n.isWild())
+	return n.source != everyRequest && !n.SharedThreshold && n.isGeneral()
 }
 
 // isClientSupplied reports whether clients choose the value freely.
@@ -73,11 +70,10 @@ func (n *node) liftsLimits() bool {
 }
 
 // siblings are the nodes of one list that have the same key. For a request the
-// service takes the exact node of its value, else the first of wild that
-// matches, else general.
+// service takes the exact node of its value, else general.
 type siblings struct {
-	exact, wild []*node
-	general     *node
+	exact   []*node
+	general *node
 }
 
 // join adds a node. If that makes two general nodes, it returns the one that
@@ -85,8 +81,6 @@ type siblings struct {
 func (f *siblings) join(n *node) (unreachable *node) {
 	n.siblings = f
 	switch {
-	case n.isWild():
-		f.wild = append(f.wild, n)
 	case !n.isGeneral():
 		f.exact = append(f.exact, n)
 	case f.general == nil || f.general.Value == "":
@@ -97,42 +91,13 @@ func (f *siblings) join(n *node) (unreachable *node) {
 	return unreachable
 }
 
-// isException reports whether the rule of a more general sibling covers the
-// node's requests too.
-func (n *node) isException() bool {
-	f := n.siblings
-	return slices.ContainsFunc(append(slices.Clone(f.wild), f.general), func(o *node) bool {
-		return o != nil && o.rule != nil && slices.Contains(o.moreSpecific(), n)
-	})
-}
-
-// hasGeneralSibling reports whether the node could be an exception.
-func (n *node) hasGeneralSibling() bool {
-	return n.siblings.general != nil || len(n.siblings.wild) > 0
-}
-
 // moreSpecific returns the siblings that the service takes before this node for
 // some of its values.
-func (n *node) moreSpecific() (first []*node) {
-	f := n.siblings
-	switch {
-	case n.isGeneral():
-		return append(slices.Clone(f.exact), f.wild...)
-	case !n.isWild():
-		return nil
+func (n *node) moreSpecific() []*node {
+	if n.isGeneral() {
+		return n.siblings.exact
 	}
-	matching := wildcard(n.Value)
-	for _, e := range f.exact {
-		if matching.MatchString(e.Value) {
-			first = append(first, e)
-		}
-	}
-	for _, w := range f.wild[:slices.Index(f.wild, n)] {
-		if mayOverlap(w.Value, n.Value) {
-			first = append(first, w)
-		}
-	}
-	return first
+	return nil
 }
 
 // resolve sets covers, or whyNot.
@@ -141,10 +106,13 @@ func (n *node) resolve() {
 	case n.source == everyRequest || n.isGeneral():
 		return
 	case n.source == "path" || n.source == "route":
-		n.covers.field = n.source
-		n.covers.value, n.whyNot = pathPattern(n.sourceValue)
-	case n.isWild():
-		n.whyNot = "values are compared whole here: list the values one by one"
+		switch {
+		case !strings.HasPrefix(n.sourceValue, "/"):
+			n.whyNot = "a path begins with a slash"
+		case strings.Contains(n.sourceValue, "?"):
+			n.whyNot = "patterns do not see the query string"
+		}
+		n.covers = criterion{n.source, path.Clean(n.sourceValue)}
 	case n.source == "method":
 		n.covers = criterion{"methods", n.sourceValue}
 	case n.isVerified():

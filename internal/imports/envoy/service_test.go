@@ -53,40 +53,15 @@ func (s service) lookup(entries []sent) (met *descriptor, counter string) {
 }
 
 // choose returns the descriptor of a list that matches an entry: of the same
-// value, else the first wildcard, else the one without a value.
+// value, else the one with a star for all values, else the one without a value.
 func choose(list []descriptor, e sent) *descriptor {
-	var wild, any *descriptor
-	for i := range list {
-		switch d := &list[i]; {
-		case d.Key != e.key:
-		case d.Value == e.value:
-			return d
-		case d.Value == "":
-			any = d
-		case wild == nil && strings.Contains(d.Value, "*") && matches(d.Value, e.value):
-			wild = d
+	for _, value := range []string{e.value, "*", ""} {
+		i := slices.IndexFunc(list, func(d descriptor) bool { return d.Key == e.key && d.Value == value })
+		if i >= 0 {
+			return &list[i]
 		}
 	}
-	if wild != nil {
-		return wild
-	}
-	return any
-}
-
-// matches reports whether a pattern matches a value, trying every length for
-// the first star.
-func matches(pattern, value string) bool {
-	before, after, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == value
-	}
-	rest, ok := strings.CutPrefix(value, before)
-	for i := 0; ok && i <= len(rest); i++ {
-		if matches(after, rest[i:]) {
-			return true
-		}
-	}
-	return false
+	return nil
 }
 
 // chains returns every chain of keys that a file has descriptors for.
