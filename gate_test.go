@@ -337,24 +337,24 @@ Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
 Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`: {of(func(r *slidegate.Rule) { *r = slidegate.Rule{} }), nil},
 		`Rules[0].Name: "A b" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`: {of(func(r *slidegate.Rule) { r.Name = "A b" }), nil},
 		`Rules[0].Key: unknown source {ipp}: did you mean {ip}?`:                                                             {of(func(r *slidegate.Rule) { r.Key = "{ipp}" }), nil},
-		`Rules[0].Cost: -1 is out of range: write a number from 0 to 4294967295`:                                             {of(func(r *slidegate.Rule) { r.Cost = -1 }), nil},
+		`Rules[0].Cost must be from 0 to 4294967295`:                                                                         {of(func(r *slidegate.Rule) { r.Cost = -1 }), nil},
 		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`:                                       {of(func(r *slidegate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
 		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`:                                  {of(func(r *slidegate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
 		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:                                                {of(func(r *slidegate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
-		`Rules[0].When.Methods: is empty: write a value or remove it`:                                                        {of(func(r *slidegate.Rule) { r.When.Methods = []string{} }), nil},
+		`Rules[0].When.Methods: is empty: give a value, or nil`:                                                              {of(func(r *slidegate.Rule) { r.When.Methods = []string{} }), nil},
 		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
 			of(func(r *slidegate.Rule) { r.When.Claims = map[string][]string{"plan": {"pro"}} }), nil},
 		`Rules[0].Key: country is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip`: {
 			of(func(r *slidegate.Rule) { r.Key = "{country}" }), nil},
 		`Rules[0].RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: {of(func(r *slidegate.Rule) { r.RefundOn = []string{"4x"} }), nil},
-		`Rules[0].RefundOn: Rules[0].Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow`: {
+		`Rules[0].RefundOn: TokenBucket(1, 1s, 3) cannot refund: remove RefundOn, or use SlidingWindow`: {
 			of(func(r *slidegate.Rule) {
 				r.RefundOn, r.Limits = []string{"404"}, []slidegate.Limit{slidegate.TokenBucket(1, time.Second, 3)}
 			}), nil},
 		`Rules[0]: SlidingWindow(2, 1m): has the name "per-minute" as SlidingWindow(1, 1m) has: name one of them, such as Named("burst")`: {
 			of(func(r *slidegate.Rule) { r.Limits = append(perMinute(1), perMinute(2)...) }), nil},
 		`Rules[0].OnError: FailError is for limiters: take FailOpen, FailClosed or FailLocal`: {of(func(r *slidegate.Rule) { r.OnError = slidegate.FailError }), nil},
-		`Rules[0].Cost: 6 is above the capacity 5 of Rules[0].Limits[0], so no request would ever be allowed: lower Cost, or raise n of the limit`: {
+		`Rules[0].Cost: 6 is above n of SlidingWindow(5, 1m), so no request would ever be allowed: lower Cost, or raise n`: {
 			of(func(r *slidegate.Rule) { r.Cost = 6 }), nil},
 		`Rules[0].When.Routes[0]: pattern "GET /x/{id}": write /x/{id} here and GET under Methods`: {
 			of(func(r *slidegate.Rule) { r.When.Routes = []string{"GET /x/{id}"} }), nil},
@@ -364,9 +364,9 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 		`Rules[0].OnError: FailLocal(3): a gate counts for one number of processes, and it is 2 already`: {
 			of(func(r *slidegate.Rule) { r.OnError = slidegate.FailLocal(3) }), []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(2))}},
 		`Deny[0]: is empty and would match every request: write which ones it is for`:                  {slidegate.Rules{Deny: []slidegate.Match{{}}}, nil},
-		`TrustedProxies: -1 is out of range: write a number from 0 to 32`:                              {slidegate.Rules{TrustedProxies: -1}, nil},
+		`TrustedProxies must be from 0 to 32`:                                                          {slidegate.Rules{TrustedProxies: -1}, nil},
 		`a gate takes no limits, no name and no lease: write them in its rules`:                        {slidegate.Rules{}, []slidegate.Option{slidegate.WithName("x")}},
-		`Rules[0].Lease: 1 is out of range: write a number from 2 to 1000`:                             {of(func(r *slidegate.Rule) { r.Lease = 1 }), nil},
+		`Rules[0].Lease must be from 2 to 1000`:                                                        {of(func(r *slidegate.Rule) { r.Lease = 1 }), nil},
 		`FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal`:                    {slidegate.Rules{}, []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailError)}},
 		`WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process`: {slidegate.Rules{}, []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(0))}},
 		`Rules[1].Name: "a" is the name of Rules[0] too: write a name of its own`:                      {slidegate.Rules{Rules: slices.Concat(of(func(*slidegate.Rule) {}).Rules, of(func(*slidegate.Rule) {}).Rules)}, nil},

@@ -281,10 +281,10 @@ func TestContradictions(t *testing.T) {
 			slidegate.Middleware(window, slidegate.DescribeBy(func(*http.Request, *slidegate.Request) {}))
 		},
 		"slidegate: ByForwardedIP needs the number of proxies, from 1; ByIP is for none": func() { slidegate.ByForwardedIP(0) },
-		`slidegate: RefundOn: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
+		`slidegate: RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
 			slidegate.Middleware(window, slidegate.RefundOn("4x"))
 		},
-		"slidegate: RefundOn: Limits[0] is a TokenBucket, which cannot refund: remove RefundOn, or use a SlidingWindow": func() {
+		"slidegate: RefundOn: TokenBucket(1, 1m, 1) cannot refund: remove RefundOn, or use SlidingWindow": func() {
 			slidegate.Middleware(bucket, slidegate.RefundOn("404"))
 		},
 		"slidegate: KeyBy: the function is nil":      func() { slidegate.KeyBy(nil) },
