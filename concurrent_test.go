@@ -2,8 +2,6 @@ package slidegate_test
 
 import (
 	"fmt"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,19 +72,5 @@ func TestConcurrent(t *testing.T) {
 	}
 	if got := observed.Load(); got != 8*450 {
 		t.Errorf("%d events; want %d", got, 8*450)
-	}
-}
-
-// TestCopies: vet finds a Limiter or a Reservation that is copied by value.
-func TestCopies(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", "./testdata/copied").CombinedOutput()
-	if err == nil {
-		t.Error("vet finds nothing")
-	}
-	for _, name := range []string{"Limiter", "Reservation", "Transport"} {
-		want := "return copies lock value: github.com/slidegate/slidegate." + name
-		if !strings.Contains(string(out), want) {
-			t.Errorf("vet says:\n%s\nwant %s", out, want)
-		}
 	}
 }

@@ -129,7 +129,7 @@ func (a *adapter) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	if err != nil {
 		return err
 	}
-	result, err := lim.Peek(ctx, c.Key, c.Costs...)
+	result, err := lim.PeekCosts(ctx, c.Key, c.Costs...)
 	fill(v, c, result)
 	return err
 }
@@ -142,7 +142,7 @@ func (a *adapter) Settle(ctx context.Context, now time.Time, c *limit.Charge, r 
 	reservation := a.reservations[name(c, r)]
 	a.mu.Unlock()
 	if reservation == nil { // ChargeAll made the charge
-		return a.Store.Settle(ctx, now, a.named(c), r, deltas)
+		return a.Driver().Settle(ctx, now, a.named(c), r, deltas)
 	}
 	actual := make([]int64, len(deltas))
 	for i := range deltas {
@@ -168,11 +168,11 @@ func (a *adapter) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Char
 	for i, c := range cs {
 		named[i] = a.named(c)
 	}
-	return a.Store.ChargeAll(ctx, now, named, vs)
+	return a.Driver().ChargeAll(ctx, now, named, vs)
 }
 
 func (a *adapter) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	return a.Store.Denies(now, a.named(c), v)
+	return a.Driver().Denies(now, a.named(c), v)
 }
 
 // named returns a charge by the name of the counter that a limiter charges.
@@ -194,7 +194,7 @@ func (a *adapter) limiter(now time.Time, c *limit.Charge) (*slidegate.Limiter, e
 		return nil, err
 	}
 	options := []slidegate.Option{
-		slidegate.WithName("conformance"), slidegate.WithStore(a.Store), slidegate.WithErrorPolicy(slidegate.FailError),
+		slidegate.WithName("conformance"), slidegate.WithStore(a.Store), slidegate.FailError(),
 		slidegate.WithClock(func() time.Time { return now }), slidegate.WithDeadline(time.Minute),
 	}
 	for i := range c.Limits {
@@ -215,15 +215,15 @@ func exported(l *limit.Limit) slidegate.Limit {
 		limit.LeakyBucket:          slidegate.LeakyBucket(l.Capacity, l.Window, l.Burst),
 	}[l.Algorithm]
 	if c := l.Calendar; c != nil {
-		per := map[limit.Unit]func(int64, string) slidegate.Limit{
+		per := map[limit.Unit]func(int64, *time.Location) slidegate.Limit{
 			limit.Day: slidegate.PerDay, limit.Week: slidegate.PerWeek, limit.Month: slidegate.PerMonth,
 		}[c.Unit]
-		if e = per(l.Capacity, c.Location.String()); c.Anchor != 0 {
-			e = e.Anchored(c.Anchor)
+		if e = per(l.Capacity, c.Location); c.Anchor != 0 {
+			e = e.WithAnchor(c.Anchor)
 		}
 	}
 	if l.Name != "" {
-		e = e.Named(l.Name)
+		e = e.WithName(l.Name)
 	}
 	return e
 }

@@ -12,10 +12,9 @@
 // error means that there is no decision: the caller has hung up, or wants
 // errors of the store.
 //
-// [Middleware] limits the requests to an HTTP handler, [Transport] those of an
-// HTTP client. A [Gate] decides by many rules. [SettleMiddleware] is for a
-// backend behind the Lambda authorizer. Package slidegatetest helps to test code
-// that uses any of them.
+// Package limithttp limits the requests to an HTTP handler, and those of an HTTP
+// client. Package gate decides by many rules. Package slidegatetest helps to test
+// code that uses any of them.
 //
 // # Which algorithm
 //
@@ -35,8 +34,7 @@
 // busy key gets 98% of n in a minute, an hour or a day, and 91% in a second.
 // [Limit.WithSlots] narrows the slots. Units of windows can be returned, see
 // [Limiter.Reserve]; those of buckets and logs cannot. A LeakyBucket admits a
-// request before its turn, and [Limiter.Wait], Middleware and Transport wait
-// for it.
+// request before its turn, and [Limiter.Wait] and package limithttp wait for it.
 //
 // # Which store
 //
@@ -67,7 +65,8 @@
 //	            for 20 processes
 //	FailOpen    allows
 //	FailClosed  denies
-//	FailError   returns the error
+//
+// A limiter with [FailError] returns the error instead.
 //
 // Set the number of processes by FailLocal(k) to what you run. A store that is
 // full or contended is no outage: FailLocal then denies, because its count
@@ -81,7 +80,7 @@
 //	store := dynamostore.New(dynamodb.NewFromConfig(cfg), "counters")
 //	lim, err := slidegate.New(
 //		slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"),
-//		slidegate.WithStore(store),
+//		slidegate.WithStore(store), slidegate.FailLocal(4), // for four processes
 //	)
 //
 // Everything else stays: keys, results, tests. Counters start at zero, and the

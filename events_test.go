@@ -33,19 +33,19 @@ func TestEvents(t *testing.T) {
 	count, fail := slidegatetest.Count(), slidegatetest.Fail(errDown)
 	for _, test := range []struct {
 		name   string
-		policy slidegate.ErrorPolicy
+		policy slidegate.Option
 		script []slidegatetest.Answer
 		want   []string
 	}{
-		{"a store that works", slidegate.FailOpen, []slidegatetest.Answer{count}, []string{
+		{"a store that works", slidegate.FailOpen(), []slidegatetest.Answer{count}, []string{
 			"api k limited: allowed, 1 left", "api k limited: allowed, 0 left", "api k limited: denied, 0 left, retry 1h0m0s",
 		}},
-		{"FailOpen", slidegate.FailOpen, []slidegatetest.Answer{count, fail, count}, []string{
+		{"FailOpen", slidegate.FailOpen(), []slidegatetest.Answer{count, fail, count}, []string{
 			"api k limited: allowed, 1 left",
 			"api k on_error: allow: connection refused", "api k limited: allowed, 0 left, degraded",
 			"api k limited: allowed, 0 left",
 		}},
-		{"FailClosed", slidegate.FailClosed, []slidegatetest.Answer{fail, count}, []string{
+		{"FailClosed", slidegate.FailClosed(), []slidegatetest.Answer{fail, count}, []string{
 			"api k on_error: deny: connection refused", "api k limited: denied, 0 left, retry 1s, degraded",
 			"api k limited: allowed, 1 left", "api k limited: allowed, 0 left",
 		}},
@@ -53,14 +53,14 @@ func TestEvents(t *testing.T) {
 			"api k on_error: local: connection refused", "api k limited: allowed, 1 left, degraded",
 			"api k limited: allowed, 1 left", "api k limited: allowed, 0 left",
 		}},
-		{"FailError", slidegate.FailError, []slidegatetest.Answer{fail, count}, []string{
+		{"FailError", slidegate.FailError(), []slidegatetest.Answer{fail, count}, []string{
 			"api k charge: connection refused", "api k limited: allowed, 1 left", "api k limited: allowed, 0 left",
 		}},
 	} {
 		clock, withClock := stopped()
 		var recorder slidegatetest.Recorder
 		lim := newLimiter(t, slidegate.FixedWindow(2, time.Hour), named, quiet, withClock, withStore(test.script...),
-			slidegate.WithErrorPolicy(test.policy), slidegate.WithObserver(recorder.Observe))
+			test.policy, slidegate.WithObserver(recorder.Observe))
 		for range 3 {
 			_, _ = lim.Allow(t.Context(), "k")
 		}
@@ -71,7 +71,7 @@ func TestEvents(t *testing.T) {
 			if e.Err != nil {
 				what = e.Err.Error()
 			}
-			got = append(got, fmt.Sprintf("%s %s %s: %s", e.Rule, e.Key, e.Reason+e.Action, what))
+			got = append(got, fmt.Sprintf("%s %s %s: %s", e.Rule, e.Key, string(e.Reason)+string(e.Action), what))
 			if e.Shadow || !e.Time.Equal(clock.Now()) {
 				t.Errorf("%s: %+v", test.name, e)
 			}
@@ -107,7 +107,7 @@ func TestFailureLog(t *testing.T) {
 		}
 
 		text.Reset()
-		lim = newLimiter(t, append(options, slidegate.WithErrorPolicy(slidegate.FailError))...)
+		lim = newLimiter(t, append(options, slidegate.FailError())...)
 		if _, err := lim.Allow(t.Context(), "user:7"); !errors.Is(err, errDown) {
 			t.Error(err)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"time"
 
 	"github.com/slidegate/slidegate"
@@ -91,7 +89,11 @@ func ExampleLeakyBucket() {
 
 // The day ends at midnight in Berlin, which is eleven hours after noon in UTC.
 func ExamplePerDay() {
-	trace(slidegate.PerDay(1, "Europe/Berlin"), 0, time.Hour, 11*time.Hour)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		log.Fatal(err)
+	}
+	trace(slidegate.PerDay(1, berlin), 0, time.Hour, 11*time.Hour)
 	// Output:
 	// 0s allowed, 0 left
 	// 1h0m0s denied, 0 left, retry 10h0m0s
@@ -100,7 +102,7 @@ func ExamplePerDay() {
 
 // The week ends on Sunday.
 func ExamplePerWeek() {
-	trace(slidegate.PerWeek(1, "UTC"), 0, 24*time.Hour, 6*24*time.Hour+12*time.Hour)
+	trace(slidegate.PerWeek(1, time.UTC), 0, 24*time.Hour, 6*24*time.Hour+12*time.Hour)
 	// Output:
 	// 0s allowed, 0 left
 	// 24h0m0s denied, 0 left, retry 132h0m0s
@@ -108,8 +110,8 @@ func ExamplePerWeek() {
 }
 
 // Months of this customer begin on the 6th.
-func ExampleLimit_Anchored() {
-	trace(slidegate.PerMonth(1, "UTC").Anchored(6), 0, time.Hour, 12*time.Hour)
+func ExampleLimit_WithAnchor() {
+	trace(slidegate.PerMonth(1, time.UTC).WithAnchor(6), 0, time.Hour, 12*time.Hour)
 	// Output:
 	// 0s allowed, 0 left
 	// 1h0m0s denied, 0 left, retry 11h0m0s
@@ -123,31 +125,4 @@ func ExampleLimit_WithSlots() {
 	// 0s allowed, 0 left
 	// 1m0s denied, 0 left, retry 100ms
 	// 1m0.1s allowed, 0 left
-}
-
-// A client sends ten requests a second at most, and waits as long as the server
-// asks.
-func ExampleTransport() {
-	busy := true
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if busy {
-			busy = false
-			w.Header().Set("Retry-After", "0")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-	}))
-	defer server.Close()
-
-	lim, err := slidegate.New(slidegate.LeakyBucket(10, time.Second, 10))
-	if err != nil {
-		log.Fatal(err)
-	}
-	client := &http.Client{Transport: &slidegate.Transport{Limiter: lim, Retries: 3}, Timeout: 10 * time.Second}
-	response, err := client.Get(server.URL)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer response.Body.Close()
-	fmt.Println(response.Status)
-	// Output: 200 OK
 }

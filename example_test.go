@@ -29,10 +29,14 @@ func Example() {
 // Several limits are charged all or none: a burst a second, and a quota a month
 // in the customer's time zone.
 func ExampleNew() {
-	clock := slidegatetest.NewClock(time.Date(2026, 1, 31, 22, 59, 58, 0, time.UTC)) // a minute before February in Berlin
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		log.Fatal(err)
+	}
+	clock := slidegatetest.NewClock(time.Date(2026, 1, 31, 22, 59, 58, 0, time.UTC)) // two seconds before February in Berlin
 	lim, err := slidegate.New(
 		slidegate.SlidingWindow(2, time.Second),
-		slidegate.PerMonth(3, "Europe/Berlin"),
+		slidegate.PerMonth(3, berlin),
 		slidegate.WithName("api"), slidegate.WithClock(clock.Now),
 	)
 	if err != nil {
@@ -68,7 +72,7 @@ func ExampleNew_error() {
 // parts of a program share a budget.
 func ExampleWithStore() {
 	store := slidegate.NewMemory(0) // or a store of package dynamostore or redisstore
-	budget := slidegate.PerDay(10, "UTC")
+	budget := slidegate.PerDay(10, time.UTC)
 	reports, err := slidegate.New(budget, slidegate.WithName("mails"), slidegate.WithStore(store))
 	if err != nil {
 		log.Fatal(err)
@@ -94,7 +98,7 @@ func ExampleWithStore() {
 func ExampleFailLocal() {
 	store := slidegatetest.NewStore(slidegatetest.Fail(errors.New("connection refused")))
 	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailLocal(4)), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+		slidegate.FailLocal(4), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -110,7 +114,7 @@ func ExampleFailLocal() {
 func ExampleWithDeadline() {
 	store := slidegatetest.NewStore(slidegatetest.Hang())
 	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithDeadline(10*time.Millisecond), slidegate.WithErrorPolicy(slidegate.FailOpen),
+		slidegate.WithDeadline(10*time.Millisecond), slidegate.FailOpen(),
 		slidegate.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		log.Fatal(err)
@@ -122,10 +126,10 @@ func ExampleWithDeadline() {
 
 // FailError leaves it to the caller what a request gets that the store does not
 // decide.
-func ExampleWithErrorPolicy() {
+func ExampleFailError() {
 	store := slidegatetest.NewStore(slidegatetest.Fail(errors.New("connection refused")))
 	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailError))
+		slidegate.FailError())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -176,20 +180,34 @@ func ExampleLimiter_Allow() {
 	// false 0 41s
 }
 
-// A request takes one unit of the first limit, and a unit for each token of the
-// second. The numbers come in the order that New was given.
+// A request of 3 units takes them from each limit.
 func ExampleLimiter_AllowN() {
+	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := lim.AllowN(context.Background(), "user:7", 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Allowed, r.Remaining)
+	// Output: true 97
+}
+
+// A request takes one unit of the first limit, and a unit for each token of the
+// second. The costs come in the order that New was given.
+func ExampleLimiter_AllowCosts() {
 	clock := slidegatetest.NewClock(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	lim, err := slidegate.New(
-		slidegate.SlidingWindow(10, time.Minute).Named("requests"),
-		slidegate.SlidingWindow(4000, time.Minute).Named("llm-tokens"),
+		slidegate.SlidingWindow(10, time.Minute).WithName("requests"),
+		slidegate.SlidingWindow(4000, time.Minute).WithName("llm-tokens"),
 		slidegate.WithName("chat"), slidegate.WithClock(clock.Now),
 	)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, tokens := range []int64{3000, 2000} {
-		r, err := lim.AllowN(context.Background(), "user:7", 1, tokens)
+		r, err := lim.AllowCosts(context.Background(), "user:7", 1, tokens)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -234,7 +252,7 @@ func ExampleLimiter_Peek() {
 		log.Fatal(err)
 	}
 	for range 2 {
-		r, err := lim.Peek(context.Background(), "user:7", 0)
+		r, err := lim.Peek(context.Background(), "user:7")
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -258,7 +276,7 @@ func ExampleLimiter_Wait() {
 	for range 2 {
 		fmt.Println(lim.Wait(ctx, "api.example.com"))
 	}
-	fmt.Println(lim.Wait(ctx, "api.example.com", 6))
+	fmt.Println(lim.WaitN(ctx, "api.example.com", 6))
 	// Output:
 	// <nil>
 	// slidegate: limiter default: the next turn is in 1m0s: context deadline exceeded
@@ -302,7 +320,7 @@ func ExampleLimiter_Reserve() {
 	if err := r.Settle(ctx, 700); err != nil {
 		log.Fatal(err)
 	}
-	left, err := lim.Peek(ctx, "user:7", 0)
+	left, err := lim.Peek(ctx, "user:7")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -315,7 +333,7 @@ func ExampleLimiter_Reserve() {
 // A job that fails returns its units. After Settle, the deferred Cancel changes
 // nothing.
 func ExampleReservation_Cancel() {
-	lim, err := slidegate.New(slidegate.PerDay(10, "UTC"))
+	lim, err := slidegate.New(slidegate.PerDay(10, time.UTC))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -333,7 +351,7 @@ func ExampleReservation_Cancel() {
 	}
 	fmt.Println(run(func() error { return errors.New("the job failed") }))
 	fmt.Println(run(func() error { return nil }))
-	left, err := lim.Peek(ctx, "customer:7", 0)
+	left, err := lim.Peek(ctx, "customer:7")
 	fmt.Println(left.Remaining, err)
 	// Output:
 	// the job failed

@@ -8,13 +8,18 @@ import (
 )
 
 // ReserveAt is Reserve at a given time, for buckets and logs too.
-func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, n ...int64) (*Reservation, error) {
-	return l.reserve(ctx, now, key, n)
+func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, costs ...int64) (*Reservation, error) {
+	return l.reserve(ctx, now, key, units{1, costs})
 }
 
 // SettleAt is Settle at a given time.
-func (r *Reservation) SettleAt(ctx context.Context, now time.Time, actual ...int64) error {
-	return r.settle(ctx, now, actual)
+func (r *Reservation) SettleAt(ctx context.Context, now time.Time, costs ...int64) error {
+	return r.settleCosts(ctx, now, costs)
+}
+
+// PeekCosts returns what AllowCosts would return.
+func (l *Limiter) PeekCosts(ctx context.Context, key string, costs ...int64) (Result, error) {
+	return l.peek(ctx, key, units{1, costs})
 }
 
 // Item returns the name of a key's counter.
@@ -27,9 +32,3 @@ func (r *Reservation) Receipt() limit.Receipt { return r.call.Receipt }
 func (r *Reservation) Again() *Reservation {
 	return &Reservation{Result: r.Result, limiter: r.limiter, call: r.call}
 }
-
-// ProcessClock is the clock of limiters without another one.
-var ProcessClock = processClock
-
-// Pauses returns the number of pauses that the transport keeps.
-func (t *Transport) Pauses() int { return len(t.pauses) }

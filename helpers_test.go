@@ -14,6 +14,15 @@ import (
 // noon is noon of a Monday.
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
+// berlin is a zone with other midnights than UTC.
+var berlin = func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		panic(err)
+	}
+	return zone
+}()
+
 // at returns a time such as "12:00:10.5" of that Monday, or "2026-02-01
 // 00:00:00".
 func at(t *testing.T, text string) time.Time {

@@ -13,13 +13,10 @@ import (
 // it costs more than the limit holds.
 const Never = limit.Never
 
-// MaxLimits is the largest number of limits of a [Limiter] or a [Rule].
-const MaxLimits = limit.MaxLimits
-
 // Limit says how many units a key may take in a window of time. A request costs
 // one unit, or as many as [Limiter.AllowN] states. Make one with
 // [SlidingWindow], which is exact, or with one of the other algorithms. [New]
-// and [NewGate] check it: n is from 1 to 4,294,967,295, and a window is from
+// and gate.New check it: n is from 1 to 4,294,967,295, and a window is from
 // 100 ms to ten years long.
 //
 // A Limit is an [Option] of New. A limiter with several limits charges all of
@@ -77,7 +74,8 @@ func TokenBucket(n int64, window time.Duration, burst int64) Limit {
 
 // LeakyBucket lets requests out one by one, at n in a window, and has a queue
 // for others. [Result.Delay] says how long an admitted request must wait for
-// its turn; [Limiter.Wait] and [Middleware] wait. A window may admit queue + n
+// its turn; [Limiter.Wait] and the middleware of
+// package limithttp wait. A window may admit queue + n
 // units; they leave evenly. State: one number.
 //
 // Example: LeakyBucket(10, time.Second, 5) sends a request every 100 ms. Of ten
@@ -90,29 +88,29 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 }
 
 // PerDay allows n units from midnight to midnight in a time zone of the IANA
-// database, such as "Europe/Berlin"; "" stands for "UTC". A program that runs
-// without that database imports time/tzdata.
-func PerDay(n int64, zone string) Limit { return calendar(n, "1d", zone) }
+// database, as time.LoadLocation returns it; nil stands for UTC. Another zone,
+// such as time.Local, is an error of New: processes must agree on it.
+func PerDay(n int64, zone *time.Location) Limit { return calendar(n, "1d", zone) }
 
 // PerWeek allows n units from Monday to Sunday in a time zone.
-func PerWeek(n int64, zone string) Limit { return calendar(n, "1w", zone) }
+func PerWeek(n int64, zone *time.Location) Limit { return calendar(n, "1w", zone) }
 
 // PerMonth allows n units in each month of a time zone. Months start on the
-// 1st, or on the day that [Limit.Anchored] names.
-func PerMonth(n int64, zone string) Limit { return calendar(n, "1mo", zone) }
+// 1st, or on the day that [Limit.WithAnchor] names.
+func PerMonth(n int64, zone *time.Location) Limit { return calendar(n, "1mo", zone) }
 
 func newLimit(a limit.Algorithm, n int64, window time.Duration) Limit {
 	return Limit{ruledoc.Limit{Algorithm: a.String(), Capacity: n, Window: ruledoc.FormatDuration(window)}}
 }
 
-func calendar(n int64, window, zone string) Limit {
-	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: cmp.Or(zone, "UTC")}}
+func calendar(n int64, window string, zone *time.Location) Limit {
+	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: cmp.Or(zone, time.UTC).String()}}
 }
 
-// Named returns the limit with a name of its own, which clients see after the
+// WithName returns the limit with a name of its own, which clients see after the
 // name of the limiter, such as "api.burst". One of several limits without a
 // name has that of its window, such as "per-hour".
-func (l Limit) Named(name string) Limit {
+func (l Limit) WithName(name string) Limit {
 	l.doc.Name = name
 	return l
 }
@@ -125,13 +123,14 @@ func (l Limit) WithSlots(width time.Duration) Limit {
 	return l
 }
 
-// Anchored returns a limit by months that start on another day, from 1 to 28.
-func (l Limit) Anchored(day int) Limit {
+// WithAnchor returns a limit by months that start on another day, from 1 to 28.
+func (l Limit) WithAnchor(day int) Limit {
 	l.doc.Anchor = &ruledoc.Anchor{Day: int64(day)}
 	return l
 }
 
-func (l Limit) apply(c *config) { c.limits = append(c.limits, l.doc) }
+// ForLimiter makes the limit an Option.
+func (l Limit) ForLimiter(of *setup.Limiter) { of.Limits = append(of.Limits, l.doc) }
 
 // String returns the call that makes the limit, such as
 // "SlidingWindow(100, 1m)".

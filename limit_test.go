@@ -75,26 +75,26 @@ func TestLimits(t *testing.T) {
 			{"12:00:00", 1, "allowed, 0 left, delay 500ms"},
 			{"12:00:00", 1, "denied, 0 left, retry 500ms"},
 		}},
-		{"a day begins at midnight in its zone", slidegate.PerDay(5, "Europe/Berlin"), []step{
+		{"a day begins at midnight in its zone", slidegate.PerDay(5, berlin), []step{
 			{"22:59:59", 5, "allowed, 0 left"},
 			{"22:59:59", 1, "denied, 0 left, retry 1s"},
 			{"23:00:00", 5, "allowed, 0 left"}, // midnight in Berlin
 		}},
-		{"the zone that is empty is UTC", slidegate.PerDay(5, ""), []step{
+		{"the zone that is empty is UTC", slidegate.PerDay(5, nil), []step{
 			{"23:59:59", 5, "allowed, 0 left"},
 			{"2026-01-06 00:00:00", 5, "allowed, 0 left"},
 		}},
-		{"a week begins on Monday", slidegate.PerWeek(5, "UTC"), []step{
+		{"a week begins on Monday", slidegate.PerWeek(5, time.UTC), []step{
 			{"2026-01-11 23:00:00", 5, "allowed, 0 left"},
 			{"2026-01-11 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
 			{"2026-01-12 00:00:00", 5, "allowed, 0 left"},
 		}},
-		{"a month begins on the first", slidegate.PerMonth(5, "UTC"), []step{
+		{"a month begins on the first", slidegate.PerMonth(5, time.UTC), []step{
 			{"2026-01-31 23:00:00", 5, "allowed, 0 left"},
 			{"2026-01-31 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
 			{"2026-02-01 00:00:00", 5, "allowed, 0 left"},
 		}},
-		{"a month begins on the day it is anchored to", slidegate.PerMonth(5, "UTC").Anchored(15), []step{
+		{"a month begins on the day it is anchored to", slidegate.PerMonth(5, time.UTC).WithAnchor(15), []step{
 			{"2026-01-14 23:00:00", 5, "allowed, 0 left"},
 			{"2026-01-14 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
 			{"2026-01-15 00:00:00", 5, "allowed, 0 left"},
@@ -150,7 +150,7 @@ func TestResult(t *testing.T) {
 		{101, slidegate.Result{Limit: 100, Remaining: 3, ResetAfter: 41 * time.Second, RetryAfter: slidegate.Never}},
 		{3, slidegate.Result{Allowed: true, Limit: 100, ResetAfter: 61 * time.Second}},
 	} {
-		peeked, err := lim.Peek(t.Context(), "k", test.n)
+		peeked, err := lim.PeekCosts(t.Context(), "k", test.n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,15 +205,15 @@ func TestLimitString(t *testing.T) {
 		want  string
 	}{
 		{slidegate.SlidingWindow(100, time.Minute), "SlidingWindow(100, 1m)"},
-		{slidegate.SlidingWindow(100, time.Minute).WithSlots(time.Second).Named("burst"), `SlidingWindow(100, 1m).WithSlots(1s).Named("burst")`},
+		{slidegate.SlidingWindow(100, time.Minute).WithSlots(time.Second).WithName("burst"), `SlidingWindow(100, 1m).WithSlots(1s).WithName("burst")`},
 		{slidegate.FixedWindow(100, 24*time.Hour), "FixedWindow(100, 1d)"},
 		{slidegate.SlidingWindowCounter(100, time.Hour), "SlidingWindowCounter(100, 1h)"},
 		{slidegate.SlidingLog(10, time.Second), "SlidingLog(10, 1s)"},
 		{slidegate.TokenBucket(10, time.Second, 50), "TokenBucket(10, 1s, 50)"},
 		{slidegate.LeakyBucket(10, time.Second, 0), "LeakyBucket(10, 1s, 0)"},
-		{slidegate.PerDay(10, "UTC"), `PerDay(10, "UTC")`},
-		{slidegate.PerWeek(10, ""), `PerWeek(10, "UTC")`},
-		{slidegate.PerMonth(10, "Europe/Berlin").Anchored(15), `PerMonth(10, "Europe/Berlin").Anchored(15)`},
+		{slidegate.PerDay(10, time.UTC), "PerDay(10, UTC)"},
+		{slidegate.PerWeek(10, nil), "PerWeek(10, UTC)"},
+		{slidegate.PerMonth(10, berlin).WithAnchor(15), "PerMonth(10, Europe/Berlin).WithAnchor(15)"},
 		{slidegate.Limit{}, "Limit{}"},
 	} {
 		if got := test.limit.String(); got != test.want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -20,7 +21,7 @@ import (
 // Limiter limits keys, such as users or addresses: each key has the limits to
 // itself. It is safe for concurrent use.
 type Limiter struct {
-	config
+	config  setup.Limiter
 	private bool // no other limiter uses the store
 	set     *rules.Set
 	rule    *rules.Rule
@@ -40,7 +41,7 @@ type call struct {
 func (l *Limiter) newCall() *call {
 	c := &call{}
 	c.Rule, c.Terms = l.rule, l.terms
-	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], int32(l.lease)
+	c.Charge.Costs, c.Charge.Lease = c.costs[:len(l.order)], int32(l.config.Lease)
 	return c
 }
 
@@ -48,57 +49,58 @@ func (l *Limiter) newCall() *call {
 // none. Without [WithStore] it counts in memory.
 //
 //	slidegate.New(slidegate.SlidingWindow(100, time.Minute))
-//	slidegate.New(slidegate.SlidingWindow(20, time.Second), slidegate.PerMonth(100_000, "UTC"),
+//	slidegate.New(slidegate.SlidingWindow(20, time.Second), slidegate.PerMonth(100_000, time.UTC),
 //		slidegate.WithName("api"), slidegate.WithStore(store))
 //
 // The error names the limit or option that is wrong, and what to write.
 func New(options ...Option) (*Limiter, error) {
-	c, err := newConfig(options)
+	l, err := newLimiter(options)
 	if err != nil {
 		return nil, fmt.Errorf("slidegate: %w", err)
 	}
-	l := &Limiter{config: c}
+	return l, nil
+}
+
+func newLimiter(options []Option) (*Limiter, error) {
+	l := &Limiter{}
+	c := &l.config
+	if err := setup.Apply(&c.Config, options, func(o Option) { o.ForLimiter(c) }); err != nil {
+		return nil, err
+	}
+	if c.Policy == (setup.Policy{}) {
+		c.Policy = FailLocal(ruledoc.DefaultInstances).policy
+	}
 	if err := l.compile(nil); err != nil {
-		return nil, fmt.Errorf("slidegate: %w", err)
+		return nil, err
 	}
-	if l.private = l.store == nil; l.private {
-		l.store = NewMemory(0)
+	if l.private = c.Store == nil; l.private {
+		c.Store = memory.New(0)
 	}
-	l.engine = l.newEngine(engine.Options{Rules: engine.Fixed{Set: l.set}})
+	l.engine = c.NewEngine(engine.Options{Rules: engine.Fixed{Set: l.set}})
 	l.calls.New = func() any { return l.newCall() }
 	return l, nil
 }
 
-// refunding returns a limiter on the same counters that refunds requests whose
-// answer has one of these statuses. It panics if one of them is none.
-func (l *Limiter) refunding(statuses []string) *Limiter {
-	r := &Limiter{config: l.config, private: l.private, engine: l.engine}
-	r.calls.New = func() any { return r.newCall() }
-	if err := r.compile(statuses); err != nil {
-		panic("slidegate: " + err.Error())
-	}
-	return r
-}
-
 // compile makes a rule of the limits.
 func (l *Limiter) compile(refundOn []string) error {
+	c := &l.config
 	switch {
-	case len(l.limits) == 0:
+	case len(c.Limits) == 0:
 		return errors.New("a limiter needs a limit, such as SlidingWindow(100, time.Minute)")
-	case l.lease > 0 && inMemory(l.store):
+	case c.Lease > 0 && c.InMemory():
 		return errors.New("WithLease: counters in memory need no leases: leave the option out")
-	case l.name == "" && l.store != nil:
+	case c.Name == "" && c.Store != nil:
 		return errors.New(`a limiter with WithStore needs a name for its counters, such as WithName("api")`)
-	case l.name == "":
-		l.name = "default"
+	case c.Name == "":
+		c.Name = "default"
 	}
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: l.name, Key: "all", Limits: l.limits, RefundOn: refundOn, Lease: l.lease}}}
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: c.Name, Key: "all", Limits: c.Limits, RefundOn: refundOn, Lease: c.Lease}}}
 	set, problems := rules.Compile(document)
 	if len(problems) > 0 {
-		return setup.LimitErrors(problems, l.limits)
+		return setup.LimitErrors(problems, c.Limits)
 	}
 	l.set, l.rule = set, set.Rules[0]
-	l.set.Instances, l.rule.OnError = l.policy.instances, l.policy.onError
+	l.set.Instances, l.rule.OnError = c.Policy.Processes, c.Policy.OnError
 	if err := (&limit.Charge{Limits: l.rule.Limits, Costs: make([]int64, len(l.rule.Limits))}).Check(); err != nil {
 		return err
 	}
@@ -110,41 +112,49 @@ func (l *Limiter) compile(refundOn []string) error {
 }
 
 // Allow charges one unit of a key if its limits allow it. A denial is a result,
-// not an error. The error is nil unless the context was cancelled, or the error
-// policy is [FailError] and the store failed: then there is no decision. A
-// context whose deadline passes is a failure of the store.
+// not an error. The error is nil unless the context was cancelled, or the limiter
+// has [FailError] and the store failed: then there is no decision. A context whose
+// deadline passes is a failure of the store.
 //
-// The key is any text, such as "user:7". Of a key of 505 bytes or more, stores
-// keep the start and a hash.
+// The key is any text, such as "user:7". Stores shorten keys of 505 bytes or more
+// to a prefix and a hash.
 func (l *Limiter) Allow(ctx context.Context, key string) (r Result, err error) {
-	err = l.allow(ctx, nil, key, nil, &r)
+	err = l.allow(ctx, nil, key, units{n: 1}, &r)
 	return r, err
 }
 
-// AllowN charges n units, which is one number for all limits, or one for each
-// in the order that [New] was given. None stands for 1. Zero is always allowed
-// and charges nothing. Negative units, or too many numbers, are an error.
+// AllowN charges n units of each limit. Zero is always allowed and charges
+// nothing. Negative units are an error.
+func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (r Result, err error) {
+	err = l.allow(ctx, nil, key, units{n: n}, &r)
+	return r, err
+}
+
+// AllowCosts charges each limit its own cost, in the order that [New] was given.
+// Another number of costs than of limits is an error.
 //
-//	lim.AllowN(ctx, "user:7", 512)    // 512 units of each limit
-//	lim.AllowN(ctx, "user:7", 1, 512) // one request, and 512 tokens
-func (l *Limiter) AllowN(ctx context.Context, key string, n ...int64) (r Result, err error) {
-	err = l.allow(ctx, nil, key, n, &r)
+//	lim.AllowCosts(ctx, "user:7", 1, 512) // one request, and 512 tokens
+func (l *Limiter) AllowCosts(ctx context.Context, key string, costs ...int64) (r Result, err error) {
+	if len(costs) == 0 { // which would stand for 1
+		return r, l.wrap(errNoCosts)
+	}
+	err = l.allow(ctx, nil, key, units{1, costs}, &r)
 	return r, err
 }
 
-// AllowAt is AllowN at a given time. Time never runs backwards for a key: a
-// request from the past is charged to the newest slot. A store of package
-// redisstore uses the server's clock, whatever the time, unless it was opened
-// otherwise.
-func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, n ...int64) (r Result, err error) {
-	err = l.allow(ctx, &now, key, n, &r)
+// AllowAt decides at a given time: one unit of each limit, or costs as
+// [Limiter.AllowCosts] takes them. Time never runs backwards for a key: a request
+// from the past is charged to the newest slot. A store of package redisstore uses
+// the server's clock, whatever the time, unless it was opened otherwise.
+func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, costs ...int64) (r Result, err error) {
+	err = l.allow(ctx, &now, key, units{1, costs}, &r)
 	return r, err
 }
 
-// allow is AllowAt, or AllowN if at is nil. It fills in r, because to copy a
+// allow decides at a time, or now if at is nil. It fills in r, because to copy a
 // result takes longer than to decide. A call that fails is left to the garbage
 // collector, because a deferred Put would lengthen all others.
-func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n []int64, r *Result) error {
+func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n units, r *Result) error {
 	c := l.calls.Get().(*call)
 	if err := l.resolve(ctx, c, key, n); err != nil {
 		return err
@@ -153,7 +163,7 @@ func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n []int6
 	if at != nil {
 		now = *at
 	} else { // as late as possible, so that the processor reads the key while it waits for the clock
-		now = l.now()
+		now = l.config.Now()
 	}
 	if err := l.charge(ctx, now, c); err != nil {
 		return err
@@ -163,25 +173,28 @@ func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n []int6
 	return nil
 }
 
-// Peek returns what AllowN would return, and charges nothing: Remaining and
-// ResetAfter are as they are without the charge. With 0 units it shows what is
-// left. If the store fails, it returns the store's error, whatever the error
-// policy. The deadline of the context bounds it, or WithDeadline if the context
-// has none. Observers do not see it.
-func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, err error) {
+// Peek returns what is left of a key's limits, and charges nothing. It asks for no
+// units, so Allowed is always true: look at Remaining. If the store fails, Peek
+// returns the store's error, whatever the error policy. The deadline of the context
+// bounds it, or WithDeadline if the context has none. Observers do not see it.
+func (l *Limiter) Peek(ctx context.Context, key string) (r Result, err error) {
+	return l.peek(ctx, key, units{})
+}
+
+// peek returns what a charge would return.
+func (l *Limiter) peek(ctx context.Context, key string, n units) (r Result, err error) {
 	c := l.calls.Get().(*call)
 	defer l.calls.Put(c)
 	if err := l.resolve(ctx, c, key, n); err != nil {
 		return r, err
 	}
-	now := l.now()
+	now := l.config.Now()
 	if err := checkTime(now); err != nil {
 		return r, l.wrap(err)
 	}
-	ctx, cancel := l.boundByDefault(ctx)
+	ctx, cancel := l.config.BoundByDefault(ctx)
 	defer cancel()
-	peek := func() error { return l.store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict) }
-	if err := l.engine.Observe(ctx, engine.CallPeek, peek); err != nil {
+	if err := l.config.Store.Peek(ctx, now, &c.Charge, &c.Verdict.Verdict); err != nil {
 		return r, l.wrap(err)
 	}
 	r.fill(&c.Verdict, l.order)
@@ -193,9 +206,9 @@ func (l *Limiter) Peek(ctx context.Context, key string, n ...int64) (r Result, e
 // [Limiter.Peek] may. Other processes may deny by what they know of a counter in
 // DynamoDB or Redis for ten seconds more, and counters of [FailLocal] stay.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	ctx, cancel := l.boundByDefault(ctx)
+	ctx, cancel := l.config.BoundByDefault(ctx)
 	defer cancel()
-	return l.wrap(l.engine.Observe(ctx, engine.CallReset, func() error { return l.store.Reset(ctx, l.item(key)) }))
+	return l.wrap(l.config.Store.Reset(ctx, l.item(key)))
 }
 
 // charge charges the resolved key in the store, or decides by the error policy.
@@ -203,51 +216,64 @@ func (l *Limiter) charge(ctx context.Context, now time.Time, c *call) error {
 	if err := checkTime(now); err != nil {
 		return l.wrap(err)
 	}
-	if l.deadline > 0 {
-		bounded, cancel := l.bound(ctx)
+	if l.config.Deadline > 0 {
+		bounded, cancel := l.config.Bound(ctx)
 		defer cancel()
 		ctx = bounded
 	}
-	if !l.policy.fail {
+	if !l.config.Errors {
 		return l.wrap(l.engine.ChargeRule(ctx, now, l.set, &c.Verdict))
 	}
 	err := l.engine.TryRule(ctx, now, &c.Verdict)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Action: "charge", Err: err})
+		l.observeFailure(ctx, now, c, ActionCharge, err)
 	}
 	return l.wrap(err)
 }
 
-// resolve makes c the charge of n units of a key, unless the caller has hung up.
-func (l *Limiter) resolve(ctx context.Context, c *call, key string, n []int64) error {
+// checkTime returns an error for a time that limits cannot count by, such as the
+// zero Time.
+func checkTime(now time.Time) error {
+	if !limit.InRange(now) {
+		return fmt.Errorf("the time %s is out of range: give one of the years 1930 to 2199", now.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// resolve makes c the charge of a key, unless the caller has hung up.
+func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) error {
 	err := ctx.Err()
 	if err != nil && errors.Is(err, context.Canceled) {
 		return l.wrap(err)
 	}
-	if err := l.units(n, &c.costs); err != nil {
-		return err
+	if err := n.fill(&c.costs, l.order); err != nil {
+		return l.wrap(err)
 	}
 	c.Renew()
 	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
 	return nil
 }
 
-// units fills in n as one number for each limit of the rule.
-func (l *Limiter) units(n []int64, units *[limit.MaxLimits]int64) error {
-	if len(n) > 1 && len(n) != len(l.order) {
-		return l.wrap(fmt.Errorf("%d numbers of units for %d limits: give one for all, or one for each", len(n), len(l.order)))
+// units are what a request takes: n units of each limit, or costs, if there are
+// any: one for each, in the order that New was given.
+type units struct {
+	n     int64
+	costs []int64
+}
+
+var errNoCosts = errors.New("no costs: give one for each limit")
+
+// fill fills in one number for each limit of the rule.
+func (u units) fill(of *[limit.MaxLimits]int64, order []int) error {
+	if len(u.costs) > 0 && len(u.costs) != len(order) {
+		return fmt.Errorf("%d costs for %d limits: give one for each", len(u.costs), len(order))
 	}
-	for given, i := range l.order {
-		switch len(n) {
-		case 0:
-			units[i] = 1
-		case 1:
-			units[i] = n[0]
-		default:
-			units[i] = n[given]
+	for given, i := range order {
+		if of[i] = u.n; len(u.costs) > 0 {
+			of[i] = u.costs[given]
 		}
-		if units[i] < 0 {
-			return l.wrap(fmt.Errorf("%d units: a request cannot take less than 0", units[i]))
+		if of[i] < 0 {
+			return fmt.Errorf("%d units: a request cannot take less than 0", of[i])
 		}
 	}
 	return nil
@@ -262,31 +288,17 @@ func (l *Limiter) item(name string) string {
 	return l.rule.Item(string(key.AppendValue(nil, name)), l.terms)
 }
 
-// decide is AllowN for a middleware.
-func (l *Limiter) decide(ctx context.Context, key string, n []int64) (*engine.Decision, error) {
-	now, c := l.now(), l.newCall()
-	if err := l.resolve(ctx, c, key, n); err != nil {
-		return nil, err
-	}
-	if err := l.charge(ctx, now, c); err != nil {
-		return nil, err
-	}
-	var r Result
-	l.report(ctx, now, c, &r)
-	return engine.DecisionOf(l.set, c.Verdict), nil
-}
-
-// finish corrects the charge of a request by its answer.
-func (l *Limiter) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
-	l.engine.Finish(ctx, l.now(), d, o)
-}
-
 // report fills in the result of a call, and passes it on to the observers.
 func (l *Limiter) report(ctx context.Context, now time.Time, c *call, r *Result) {
 	r.fill(&c.Verdict, l.order)
-	if len(l.observers) > 0 {
-		l.observe(ctx, Event{Time: now, Rule: l.name, Key: c.Key, Reason: engine.Limited.String(), Result: *r})
+	if l.config.Observed() {
+		l.config.Observe(ctx, &setup.Event{Time: now, Rule: l.config.Name, Key: c.Key, Reason: engine.Limited, Verdict: &c.Verdict, Order: l.order})
 	}
+}
+
+// observeFailure passes a failure on to the observers.
+func (l *Limiter) observeFailure(ctx context.Context, now time.Time, c *call, action Action, err error) {
+	l.config.Observe(ctx, &setup.Event{Time: now, Rule: l.config.Name, Key: c.Key, Action: string(action), Err: err})
 }
 
 // wrap adds the limiter's name to an error; nil stays nil.
@@ -294,5 +306,5 @@ func (l *Limiter) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("slidegate: limiter %s: %w", l.name, err)
+	return fmt.Errorf("slidegate: limiter %s: %w", l.config.Name, err)
 }

@@ -17,8 +17,8 @@ func TestSeveralLimits(t *testing.T) {
 	clock, withClock := stopped()
 	lim := newLimiter(t, withClock, slidegate.WithName("api"),
 		slidegate.FixedWindow(5, time.Second),
-		slidegate.TokenBucket(10, time.Minute, 20).Named("burst"),
-		slidegate.FixedWindow(100, time.Hour).Named("a"),
+		slidegate.TokenBucket(10, time.Minute, 20).WithName("burst"),
+		slidegate.FixedWindow(100, time.Hour).WithName("a"),
 	)
 	for _, step := range []struct {
 		advance time.Duration
@@ -26,14 +26,14 @@ func TestSeveralLimits(t *testing.T) {
 		want    string
 		limits  string // remaining of each, in the order given; "!" marks those that deny
 	}{
-		{0, nil, "allowed, 4 left", "per-second 4/5, burst 19/10, a 99/100"},
-		{0, []int64{2}, "allowed, 2 left", "per-second 2/5, burst 17/10, a 97/100"},
+		{0, []int64{1, 1, 1}, "allowed, 4 left", "per-second 4/5, burst 19/10, a 99/100"},
+		{0, []int64{2, 2, 2}, "allowed, 2 left", "per-second 2/5, burst 17/10, a 97/100"},
 		{0, []int64{1, 7, 50}, "allowed, 1 left", "per-second 1/5, burst 10/10, a 47/100"},
 		{0, []int64{2, 0, 0}, "denied, 1 left, retry 1s", "per-second 1/5!, burst 10/10, a 47/100"},
 		{0, []int64{1, 0, 48}, "denied, 47 left, retry 1h0m0s", "per-second 1/5, burst 10/10, a 47/100!"}, // takes nothing of per-second
 		{0, []int64{2, 11, 0}, "denied, 10 left, retry 6s", "per-second 1/5!, burst 10/10!, a 47/100"},    // the longest wait
 		{0, []int64{0, 21, 0}, "denied, 10 left, retry never", "per-second 1/5, burst 10/10!, a 47/100"},
-		{0, []int64{0}, "allowed, 1 left", "per-second 1/5, burst 10/10, a 47/100"},
+		{0, []int64{0, 0, 0}, "allowed, 1 left", "per-second 1/5, burst 10/10, a 47/100"},
 		{time.Second, []int64{5, 1, 1}, "allowed, 0 left", "per-second 0/5, burst 9/10, a 46/100"},
 	} {
 		clock.Advance(step.advance)
@@ -41,8 +41,8 @@ func TestSeveralLimits(t *testing.T) {
 			name string
 			call func() (slidegate.Result, error)
 		}{
-			{"Peek", func() (slidegate.Result, error) { return lim.Peek(t.Context(), "k", step.n...) }},
-			{"AllowN", func() (slidegate.Result, error) { return lim.AllowN(t.Context(), "k", step.n...) }},
+			{"Peek", func() (slidegate.Result, error) { return lim.PeekCosts(t.Context(), "k", step.n...) }},
+			{"AllowCosts", func() (slidegate.Result, error) { return lim.AllowCosts(t.Context(), "k", step.n...) }},
 		} {
 			r, err := ask.call()
 			if err != nil {
@@ -62,7 +62,7 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
-// TestPeek: what Peek shows is without the charge, and it changes nothing.
+// TestPeek: what it shows is without the charge, and it changes nothing.
 func TestPeek(t *testing.T) {
 	clock, withClock := stopped()
 	lim := newLimiter(t, slidegate.LeakyBucket(10, time.Second, 3), withClock)
@@ -81,7 +81,7 @@ func TestPeek(t *testing.T) {
 		{time.Second, 3, "allowed, 3 left", 0},
 	} {
 		clock.Advance(step.advance)
-		r, err := lim.Peek(t.Context(), "k", step.peek)
+		r, err := lim.PeekCosts(t.Context(), "k", step.peek)
 		if err != nil || describe(r) != step.want {
 			t.Errorf("Peek(%d): %s, %v; want %s", step.peek, describe(r), err, step.want)
 		}
@@ -94,26 +94,25 @@ func TestPeek(t *testing.T) {
 // TestUnits: numbers of units that no request can take are errors, by whichever
 // call, and charge nothing.
 func TestUnits(t *testing.T) {
-	lim := newLimiter(t, slidegate.FixedWindow(10, time.Hour).Named("z"), slidegate.FixedWindow(10, time.Minute).Named("a"))
+	lim := newLimiter(t, slidegate.FixedWindow(10, time.Hour).WithName("z"), slidegate.FixedWindow(10, time.Minute).WithName("a"))
 	reserved, err := lim.Reserve(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := map[string]func(n ...int64) error{
-		"AllowN":  func(n ...int64) error { _, err := lim.AllowN(t.Context(), "k", n...); return err },
-		"AllowAt": func(n ...int64) error { _, err := lim.AllowAt(t.Context(), noon, "k", n...); return err },
-		"Peek":    func(n ...int64) error { _, err := lim.Peek(t.Context(), "k", n...); return err },
-		"Reserve": func(n ...int64) error { _, err := lim.Reserve(t.Context(), "k", n...); return err },
-		"Wait":    func(n ...int64) error { return lim.Wait(t.Context(), "k", n...) },
-		"Settle":  func(n ...int64) error { return reserved.Settle(t.Context(), n...) },
+		"AllowCosts": func(n ...int64) error { _, err := lim.AllowCosts(t.Context(), "k", n...); return err },
+		"AllowAt":    func(n ...int64) error { _, err := lim.AllowAt(t.Context(), noon, "k", n...); return err },
+		"Reserve":    func(n ...int64) error { _, err := lim.Reserve(t.Context(), "k", n...); return err },
+		"WaitCosts":  func(n ...int64) error { return lim.WaitCosts(t.Context(), "k", n...) },
+		"Settle":     func(n ...int64) error { return reserved.Settle(t.Context(), n...) },
 	}
 	for _, test := range []struct {
 		n    []int64
 		want string
 	}{
-		{[]int64{-1}, "slidegate: limiter default: -1 units: a request cannot take less than 0"},
+		{[]int64{512}, "slidegate: limiter default: 1 costs for 2 limits: give one for each"},
 		{[]int64{1, -2}, "slidegate: limiter default: -2 units: a request cannot take less than 0"},
-		{[]int64{1, 2, 3}, "slidegate: limiter default: 3 numbers of units for 2 limits: give one for all, or one for each"},
+		{[]int64{1, 2, 3}, "slidegate: limiter default: 3 costs for 2 limits: give one for each"},
 	} {
 		for name, call := range calls {
 			if err := call(test.n...); err == nil || err.Error() != test.want {
@@ -121,7 +120,18 @@ func TestUnits(t *testing.T) {
 			}
 		}
 	}
-	if r, err := lim.Peek(t.Context(), "k", 0); err != nil || r.Remaining != 10 {
+	_, byN := lim.AllowN(t.Context(), "k", -1)
+	_, byNone := lim.AllowCosts(t.Context(), "k")
+	for want, err := range map[string]error{
+		"slidegate: limiter default: -1 units: a request cannot take less than 0": byN,
+		"slidegate: limiter default: no costs: give one for each limit":           byNone,
+		"slidegate: limiter default: no costs: give one for each limit ":          lim.WaitCosts(t.Context(), "k"),
+	} {
+		if err == nil || err.Error() != strings.TrimSpace(want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+	if r, err := lim.Peek(t.Context(), "k"); err != nil || r.Remaining != 10 {
 		t.Errorf("a wrong call charged something: %v, %v", r, err)
 	}
 }
@@ -241,7 +251,7 @@ func TestFullMemory(t *testing.T) {
 	if r, err := full().Allow(t.Context(), "new"); err != nil || describe(r) != "denied, 0 left, retry 1s, degraded" {
 		t.Errorf("FailLocal: %s, %v", describe(r), err)
 	}
-	lim := full(slidegate.WithErrorPolicy(slidegate.FailError))
+	lim := full(slidegate.FailError())
 	if _, err := lim.Allow(t.Context(), "new"); !errors.Is(err, slidegate.ErrUndecided) {
 		t.Errorf("FailError: %v", err)
 	}

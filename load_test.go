@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim, err := slidegate.New(slidegate.SlidingWindow(160, time.Hour), slidegate.WithName("load"), slidegate.WithStore(open(t)),
-				slidegate.WithErrorPolicy(slidegate.FailError), slidegate.WithDeadline(time.Minute))
+				slidegate.FailError(), slidegate.WithDeadline(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ func TestNewErrors(t *testing.T) {
 		{nil, "a limiter needs a limit, such as SlidingWindow(100, time.Minute)"},
 		{nine, "9 limits: give 1 to 8"},
 		{options{slidegate.Limit{}}, "limit 1 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
-		{options{minute, slidegate.Limit{}.Named("x")}, "limit 2 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
+		{options{minute, slidegate.Limit{}.WithName("x")}, "limit 2 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
 
 		{options{slidegate.SlidingWindow(0, time.Minute)}, "SlidingWindow(0, 1m): is missing: write n, which is at least 1"},
 		{options{slidegate.FixedWindow(-1, time.Minute)}, "FixedWindow(-1, 1m): n must be from 1 to 4294967295"},
@@ -33,7 +33,7 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.SlidingLog(1001, time.Minute)}, "SlidingLog(1001, 1m): n must be at most 1000: use SlidingWindow for more"},
 		{options{slidegate.SlidingLog(1<<32, time.Minute)}, "SlidingLog(4294967296, 1m): n must be from 1 to 4294967295"},
 		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): n must be at most 100000000"},
-		{options{slidegate.PerMonth(0, "UTC")}, `PerMonth(0, "UTC"): is missing: write n, which is at least 1`},
+		{options{slidegate.PerMonth(0, time.UTC)}, `PerMonth(0, UTC): is missing: write n, which is at least 1`},
 
 		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to 3650d"},
 		{options{slidegate.SlidingWindow(100, 60)}, "SlidingWindow(100, 60ns): the window must be from 100ms to 3650d"},
@@ -62,21 +62,21 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.LeakyBucket(10, time.Second, 1<<32)}, "LeakyBucket(10, 1s, 4294967296): queue must be from 1 to 4294967295"},
 		{options{slidegate.LeakyBucket(10, time.Millisecond*100, 1<<32)}, "LeakyBucket(10, 100ms, 4294967296): queue must be from 1 to 4294967295"},
 
-		{options{slidegate.PerDay(5, "Berlin")}, `PerDay(5, "Berlin"): unknown time zone "Berlin": give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
-			"import time/tzdata if the system has none"},
-		{options{slidegate.PerWeek(5, "Local")}, `PerWeek(5, "Local"): unknown time zone "Local": give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
-			"import time/tzdata if the system has none"},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(29)}, `PerMonth(5, "UTC").Anchored(29): the day must be from 1 to 28`},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(0)}, `PerMonth(5, "UTC").Anchored(0): the day must be from 1 to 28`},
-		{options{slidegate.PerMonth(5, "UTC").Anchored(-1)}, `PerMonth(5, "UTC").Anchored(-1): the day must be from 1 to 28`},
-		{options{slidegate.PerDay(5, "UTC").Anchored(15)}, `PerDay(5, "UTC").Anchored(15): only PerMonth can be Anchored`},
-		{options{minute.Anchored(15)}, "SlidingWindow(100, 1m).Anchored(15): only FixedWindow takes the day"},
+		{options{slidegate.PerDay(5, time.FixedZone("CETX", 3600))},
+			`PerDay(5, CETX): unknown time zone "CETX": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},
+		{options{slidegate.PerWeek(5, time.Local)},
+			`PerWeek(5, Local): unknown time zone "Local": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(29)}, `PerMonth(5, UTC).WithAnchor(29): the day must be from 1 to 28`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(0)}, `PerMonth(5, UTC).WithAnchor(0): the day must be from 1 to 28`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(-1)}, `PerMonth(5, UTC).WithAnchor(-1): the day must be from 1 to 28`},
+		{options{slidegate.PerDay(5, time.UTC).WithAnchor(15)}, `PerDay(5, UTC).WithAnchor(15): only PerMonth takes WithAnchor`},
+		{options{minute.WithAnchor(15)}, "SlidingWindow(100, 1m).WithAnchor(15): only FixedWindow takes the day"},
 
-		{options{minute.Named("Per Minute")}, `SlidingWindow(100, 1m).Named("Per Minute"): ` +
+		{options{minute.WithName("Per Minute")}, `SlidingWindow(100, 1m).WithName("Per Minute"): ` +
 			`"Per Minute" cannot be a name: use 1 to 31 lower-case letters, digits and hyphens, a letter or digit first`},
-		{options{minute, slidegate.FixedWindow(7, time.Minute)}, `FixedWindow(7, 1m): has the name "per-minute" as SlidingWindow(100, 1m) has: name one of them, such as Named("burst")`},
-		{options{minute.Named("a"), slidegate.FixedWindow(7, time.Hour).Named("a")},
-			`FixedWindow(7, 1h).Named("a"): has the name "a" as SlidingWindow(100, 1m).Named("a") has: name one of them, such as Named("burst")`},
+		{options{minute, slidegate.FixedWindow(7, time.Minute)}, `FixedWindow(7, 1m): has the name "per-minute" as SlidingWindow(100, 1m) has: name one of them, such as WithName("burst")`},
+		{options{minute.WithName("a"), slidegate.FixedWindow(7, time.Hour).WithName("a")},
+			`FixedWindow(7, 1h).WithName("a"): has the name "a" as SlidingWindow(100, 1m).WithName("a") has: name one of them, such as WithName("burst")`},
 		{options{slidegate.SlidingWindow(0, 0), minute},
 			"SlidingWindow(0, 0s): is missing: write n, which is at least 1\nSlidingWindow(0, 0s): the window must be from 100ms to 3650d"},
 
@@ -95,10 +95,10 @@ func TestNewErrors(t *testing.T) {
 		{options{minute, slidegate.WithLease(2)}, "WithLease: counters in memory need no leases: leave the option out"},
 		{options{slidegate.TokenBucket(5, time.Minute, 5), slidegate.WithName("x"), withStore(slidegatetest.Fail(errDown)), slidegate.WithLease(2)},
 			"WithLease: a TokenBucket has no slots that a lease could end with: remove the lease, or use SlidingWindow"},
-		{options{minute, slidegate.WithErrorPolicy(slidegate.ErrorPolicy{})},
-			"WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process"},
-		{options{minute, slidegate.WithErrorPolicy(slidegate.FailLocal(0))},
-			"WithErrorPolicy: give FailOpen, FailClosed, FailError, or FailLocal for at least one process"},
+		{options{minute, slidegate.ErrorPolicy{}}, "the zero ErrorPolicy: give FailOpen(), FailClosed() or FailLocal(4)"},
+		{options{minute, slidegate.FailLocal(0)}, "FailLocal: give at least one process"},
+		{options{slidegate.WithLimits()}, "WithLimits: there are none: give at least one, such as SlidingWindow(100, time.Minute)"},
+		{options{minute, slidegate.WithLimits()}, "WithLimits: there are none: give at least one, such as SlidingWindow(100, time.Minute)"},
 	} {
 		lim, err := slidegate.New(test.options...)
 		if err == nil || err.Error() != "slidegate: "+test.want {
@@ -107,41 +107,5 @@ func TestNewErrors(t *testing.T) {
 		if lim != nil {
 			t.Errorf("%s: there is a limiter", test.want)
 		}
-	}
-}
-
-// TestNewGateErrors: errors of rules name the field of the struct that is wrong.
-func TestNewGateErrors(t *testing.T) {
-	limits := []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}
-	for _, test := range []struct {
-		rule slidegate.Rule
-		want string
-	}{
-		{slidegate.Rule{}, `Rules[0].Name: is missing: write one that no other rule has, such as "per-ip"
-Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
-Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`},
-		{slidegate.Rule{Name: "API", Key: "ip:{ip}", Limits: limits},
-			`Rules[0].Name: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
-		{slidegate.Rule{Name: "api", Key: "ip:{ip", Limits: limits}, `Rules[0].Key: "{ip" is never closed: write } after the name`},
-		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: []slidegate.Limit{limits[0], slidegate.SlidingLog(1001, time.Hour)}},
-			"Rules[0]: SlidingLog(1001, 1h): n must be at most 1000: use SlidingWindow for more"},
-		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: []slidegate.Limit{{}}},
-			"Rules[0]: limit 1 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
-		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, When: slidegate.Match{Paths: []string{"/a", "b"}, Claims: map[string][]string{"path": {"x"}}}},
-			`Rules[0].When.Paths[1]: pattern "b": a pattern begins with a slash: write /b
-Rules[0].When.Claims["path"]: path needs a name: write path.NAME`},
-		{slidegate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, Cost: -1, RefundOn: []string{"6xx"}},
-			`Rules[0].Cost must be from 0 to 4294967295
-Rules[0].RefundOn[0]: "6xx" is no status: write a number such as 404, or a class such as 5xx`},
-	} {
-		_, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{test.rule}})
-		if err == nil || err.Error() != "slidegate: "+test.want {
-			t.Errorf("got  %v\nwant slidegate: %s", err, test.want)
-		}
-	}
-	_, err := slidegate.NewGate(slidegate.Rules{TrustedProxies: -1, Deny: []slidegate.Match{{CIDRs: []string{"1.2"}}}})
-	if want := `slidegate: TrustedProxies must be from 0 to 32
-Deny[0].CIDRs[0]: "1.2" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`; err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -27,8 +27,8 @@ var (
 
 // TestErrorPolicies: what a request gets while the store fails in three ways.
 func TestErrorPolicies(t *testing.T) {
-	policies := map[string]slidegate.ErrorPolicy{
-		"open": slidegate.FailOpen, "closed": slidegate.FailClosed, "error": slidegate.FailError,
+	policies := map[string]slidegate.Option{
+		"open": slidegate.FailOpen(), "closed": slidegate.FailClosed(), "error": slidegate.FailError(),
 		"local": slidegate.FailLocal(20), "local, alone": slidegate.FailLocal(1),
 	}
 	down, undecided, hang := slidegatetest.Fail(errDown), slidegatetest.Undecided(), slidegatetest.Hang()
@@ -58,7 +58,7 @@ func TestErrorPolicies(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(test.answer),
-				slidegate.WithErrorPolicy(policies[test.policy]), slidegate.WithDeadline(70*time.Millisecond))
+				policies[test.policy], slidegate.WithDeadline(70*time.Millisecond))
 			start := time.Now()
 			r, err := lim.AllowN(t.Context(), "k", test.n)
 			got := describe(r)
@@ -81,8 +81,8 @@ func TestErrorPolicies(t *testing.T) {
 func TestFailLocalCounts(t *testing.T) {
 	_, withClock := stopped()
 	store := slidegatetest.NewStore(slidegatetest.Count())
-	lim := newLimiter(t, slidegate.FixedWindow(6, time.Hour).Named("z"), slidegate.TokenBucket(4, time.Hour, 0).Named("a"),
-		named, quiet, withClock, slidegate.WithStore(store), slidegate.WithErrorPolicy(slidegate.FailLocal(2)))
+	lim := newLimiter(t, slidegate.FixedWindow(6, time.Hour).WithName("z"), slidegate.TokenBucket(4, time.Hour, 0).WithName("a"),
+		named, quiet, withClock, slidegate.WithStore(store), slidegate.FailLocal(2))
 	for i, step := range []struct {
 		fails bool
 		want  string
@@ -108,9 +108,9 @@ func TestFailLocalCounts(t *testing.T) {
 
 // TestUncounted: what was counted nowhere has no results of single limits.
 func TestUncounted(t *testing.T) {
-	for _, policy := range []slidegate.ErrorPolicy{slidegate.FailOpen, slidegate.FailClosed} {
+	for _, policy := range []slidegate.ErrorPolicy{slidegate.FailOpen(), slidegate.FailClosed()} {
 		lim := newLimiter(t, slidegate.FixedWindow(6, time.Hour), slidegate.FixedWindow(4, time.Minute), named, quiet,
-			withStore(slidegatetest.Fail(errDown)), slidegate.WithErrorPolicy(policy))
+			withStore(slidegatetest.Fail(errDown)), policy)
 		if r, err := lim.Allow(t.Context(), "k"); err != nil || r.Limits != nil || !r.Degraded {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -185,10 +185,10 @@ func TestContexts(t *testing.T) {
 		}
 
 		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()))
-		for _, policy := range []slidegate.ErrorPolicy{slidegate.FailOpen, slidegate.FailError} {
+		for _, policy := range []slidegate.Option{slidegate.FailOpen(), slidegate.FailError()} {
 			var recorder slidegatetest.Recorder
 			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(slidegatetest.Hang()),
-				slidegate.WithErrorPolicy(policy), slidegate.WithObserver(recorder.Observe))
+				policy, slidegate.WithObserver(recorder.Observe))
 			hangsUp, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*time.Millisecond, cancel)
 			if r, err := lim.Allow(hangsUp, "k"); !errors.Is(err, context.Canceled) || len(recorder.Events()) > 0 {
@@ -209,27 +209,12 @@ func second[T any](_ T, err error) error { return err }
 // policy.
 func TestFailingCalls(t *testing.T) {
 	lim := newLimiter(t, slidegate.FixedWindow(2, time.Hour), named, quiet, withStore(slidegatetest.Fail(errDown)),
-		slidegate.WithErrorPolicy(slidegate.FailOpen))
+		slidegate.FailOpen())
 	_, err := lim.Peek(t.Context(), "k")
 	for _, err := range []error{err, lim.Reset(t.Context(), "k")} {
 		if !errors.Is(err, errDown) || err.Error() != "slidegate: limiter api: connection refused" {
 			t.Error(err)
 		}
-	}
-}
-
-// TestProcessClock: limiters count by the machine's monotonic clock. A time that
-// was read from the wall clock would show its monotonic part.
-func TestProcessClock(t *testing.T) {
-	now := slidegate.ProcessClock()
-	first, before := now(), time.Now()
-	if first != first.Round(0) {
-		t.Errorf("%v is a reading of the wall clock", first)
-	}
-	for time.Since(before) < time.Millisecond {
-	}
-	if passed := now().Sub(first); passed < time.Millisecond {
-		t.Errorf("%v have passed, want 1ms at least", passed)
 	}
 }
 

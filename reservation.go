@@ -23,9 +23,9 @@ type Reservation struct {
 	settled atomic.Bool
 }
 
-// Reserve charges n units, as AllowN does, and returns what Settle needs to
-// correct the charge. It takes a limiter by windows: of a bucket or a log,
-// nothing can be returned.
+// Reserve charges one unit of each limit, or costs as [Limiter.AllowCosts] takes
+// them, and returns what Settle needs to correct the charge. It takes a limiter by
+// windows: of a bucket or a log, nothing can be returned.
 //
 //	r, err := tokens.Reserve(ctx, "user:7", 4096) // the most that the answer may cost
 //	if err != nil || !r.Allowed {
@@ -33,15 +33,15 @@ type Reservation struct {
 //	}
 //	answer, used := complete(prompt)
 //	err = r.Settle(ctx, used)
-func (l *Limiter) Reserve(ctx context.Context, key string, n ...int64) (*Reservation, error) {
+func (l *Limiter) Reserve(ctx context.Context, key string, costs ...int64) (*Reservation, error) {
 	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
 		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window",
 			setup.Constructors[l.rule.Limits[0].Algorithm]))
 	}
-	return l.reserve(ctx, l.now(), key, n)
+	return l.reserve(ctx, l.config.Now(), key, units{1, costs})
 }
 
-func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []int64) (*Reservation, error) {
+func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n units) (*Reservation, error) {
 	c := l.newCall()
 	if err := l.resolve(ctx, c, key, n); err != nil {
 		return nil, err
@@ -54,13 +54,10 @@ func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n []in
 	return r, nil
 }
 
-var (
-	errSettled  = errors.New("the reservation was settled before")
-	errUnstated = errors.New("Settle needs the actual units, such as Settle(ctx, 512)")
-)
+var errSettled = errors.New("the reservation was settled before")
 
-// Settle corrects the reservation to the actual units, one number for all
-// limits or one for each; none is an error. Fewer units are returned to the slot that they were
+// Settle corrects the reservation to the true costs, one for each limit; another
+// number of costs is an error. Fewer units are returned to the slot that they were
 // taken from; more are charged now, whatever the limit, so that later requests
 // pay for them. Buckets and logs among several limits keep their charge.
 //
@@ -71,21 +68,27 @@ var (
 //
 // The context may have been cancelled: a client must not keep units reserved by
 // hanging up.
-func (r *Reservation) Settle(ctx context.Context, actual ...int64) error {
-	return r.settle(ctx, r.limiter.now(), actual)
+func (r *Reservation) Settle(ctx context.Context, costs ...int64) error {
+	return r.settleCosts(ctx, r.limiter.config.Now(), costs)
 }
 
 // Cancel returns all units of the reservation.
-func (r *Reservation) Cancel(ctx context.Context) error { return r.Settle(ctx, 0) }
+func (r *Reservation) Cancel(ctx context.Context) error {
+	return r.settle(ctx, r.limiter.config.Now(), units{})
+}
 
-func (r *Reservation) settle(ctx context.Context, now time.Time, actual []int64) error {
-	l := r.limiter
-	if len(actual) == 0 { // which would stand for 1
-		return l.wrap(errUnstated)
+func (r *Reservation) settleCosts(ctx context.Context, now time.Time, costs []int64) error {
+	if len(costs) == 0 { // which would stand for 1
+		return r.limiter.wrap(errNoCosts)
 	}
-	var units [limit.MaxLimits]int64
-	if err := l.units(actual, &units); err != nil {
-		return err
+	return r.settle(ctx, now, units{1, costs})
+}
+
+func (r *Reservation) settle(ctx context.Context, now time.Time, actual units) error {
+	l := r.limiter
+	var costs [limit.MaxLimits]int64
+	if err := actual.fill(&costs, l.order); err != nil {
+		return l.wrap(err)
 	}
 	if err := checkTime(now); err != nil {
 		return l.wrap(err)
@@ -93,11 +96,11 @@ func (r *Reservation) settle(ctx context.Context, now time.Time, actual []int64)
 	if r.settled.Swap(true) {
 		return l.wrap(errSettled)
 	}
-	ctx, cancel := l.bound(context.WithoutCancel(ctx))
+	ctx, cancel := l.config.Bound(context.WithoutCancel(ctx))
 	defer cancel()
-	err := l.engine.SettleRule(ctx, now, &r.call.Verdict, units[:len(l.order)])
+	err := l.engine.SettleRule(ctx, now, &r.call.Verdict, costs[:len(l.order)])
 	if err != nil {
-		l.observe(ctx, Event{Time: now, Rule: l.name, Key: r.call.Key, Action: "settle", Err: err})
+		l.observeFailure(ctx, now, r.call, ActionSettle, err)
 	}
 	return l.wrap(err)
 }

@@ -15,9 +15,9 @@ import (
 // TestReserve is a table of reservations on a fresh limiter: what is left of each
 // limit after the reservation, and after its settlement.
 func TestReserve(t *testing.T) {
-	requests := slidegate.FixedWindow(10, time.Minute).Named("requests")
-	tokens := slidegate.SlidingWindow(1000, time.Hour).Named("llm-tokens")
-	bucket := slidegate.TokenBucket(10, time.Second, 0).Named("bucket")
+	requests := slidegate.FixedWindow(10, time.Minute).WithName("requests")
+	tokens := slidegate.SlidingWindow(1000, time.Hour).WithName("llm-tokens")
+	bucket := slidegate.TokenBucket(10, time.Second, 0).WithName("bucket")
 	type units = []int64
 	for _, test := range []struct {
 		name     string
@@ -35,7 +35,7 @@ func TestReserve(t *testing.T) {
 		{"of nothing", []slidegate.Option{tokens}, units{0}, units{30}, units{1000}, units{970}},
 		{"several limits, one number for each", []slidegate.Option{requests, tokens}, units{1, 400}, units{1, 150}, units{9, 600}, units{9, 850}},
 		{"in the order given", []slidegate.Option{tokens, requests}, units{400, 1}, units{150, 1}, units{600, 9}, units{850, 9}},
-		{"all limits are cancelled", []slidegate.Option{requests, tokens}, units{2}, nil, units{8, 998}, units{10, 1000}},
+		{"all limits are cancelled", []slidegate.Option{requests, tokens}, units{2, 2}, nil, units{8, 998}, units{10, 1000}},
 		{"a bucket among them keeps its charge", []slidegate.Option{tokens, bucket}, units{400, 3}, units{150, 0}, units{600, 7}, units{850, 7}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestReserve(t *testing.T) {
 // check compares the units that remain for key k.
 func check(t *testing.T, lim *slidegate.Limiter, want []int64) {
 	t.Helper()
-	r, err := lim.Peek(t.Context(), "k", 0)
+	r, err := lim.Peek(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestSettleUnstated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Settle(t.Context()); err == nil || err.Error() != "slidegate: limiter default: Settle needs the actual units, such as Settle(ctx, 512)" {
+	if err := r.Settle(t.Context()); err == nil || err.Error() != "slidegate: limiter default: no costs: give one for each limit" {
 		t.Error(err)
 	}
 	check(t, lim, []int64{5})
@@ -163,7 +163,7 @@ func TestSettleLater(t *testing.T) {
 		if err := r.Settle(t.Context(), test.n); err != nil {
 			t.Error(err)
 		}
-		if p, err := lim.Peek(t.Context(), "k", 0); err != nil || p.Remaining != test.left {
+		if p, err := lim.Peek(t.Context(), "k"); err != nil || p.Remaining != test.left {
 			t.Errorf("%s: %d left, %v; want %d", test.name, p.Remaining, err, test.left)
 		}
 	}
@@ -215,10 +215,10 @@ func TestSettleHangup(t *testing.T) {
 // TestReserveWhileDown: what the error policy allowed is settled where it was
 // counted, if anywhere.
 func TestReserveWhileDown(t *testing.T) {
-	for name, policy := range map[string]slidegate.ErrorPolicy{"local": slidegate.FailLocal(2), "open": slidegate.FailOpen} {
+	for name, policy := range map[string]slidegate.ErrorPolicy{"local": slidegate.FailLocal(2), "open": slidegate.FailOpen()} {
 		_, withClock := stopped()
 		store := slidegatetest.NewStore(slidegatetest.Fail(errDown))
-		lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), named, quiet, withClock, slidegate.WithStore(store), slidegate.WithErrorPolicy(policy))
+		lim := newLimiter(t, slidegate.SlidingWindow(10, time.Minute), named, quiet, withClock, slidegate.WithStore(store), policy)
 		r, err := lim.Reserve(t.Context(), "k", 4)
 		if err != nil || !r.Allowed {
 			t.Fatal(r, err)

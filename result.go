@@ -71,9 +71,3 @@ func (r *Result) fill(v *engine.Verdict, order []int) {
 		}
 	}
 }
-
-// resultOf returns the result of one rule of a gate.
-func resultOf(v *engine.Verdict) (r Result) {
-	r.fill(v, nil)
-	return r
-}

@@ -37,7 +37,7 @@ func TestWait(t *testing.T) {
 				lim := newLimiter(t, test.limit)
 				for i, w := range test.waits {
 					start := time.Now()
-					if err := lim.Wait(t.Context(), "k", w.n); err != nil {
+					if err := lim.WaitN(t.Context(), "k", w.n); err != nil {
 						t.Fatal(err)
 					}
 					if took := time.Since(start); took != w.takes {
@@ -117,11 +117,11 @@ func TestWaitFails(t *testing.T) {
 					ctx = test.ctx
 				}
 				start := time.Now()
-				err := lim.Wait(ctx, "k", test.n)
+				err := lim.WaitN(ctx, "k", test.n)
 				if !errors.Is(err, test.want) || err.Error() != test.text || time.Since(start) != test.takes {
 					t.Errorf("after %v: %v; want %s", time.Since(start), err, test.text)
 				}
-				if r, err := lim.Peek(t.Context(), "k", 0); err != nil || r.Remaining != test.left {
+				if r, err := lim.Peek(t.Context(), "k"); err != nil || r.Remaining != test.left {
 					t.Errorf("%+v left, %v; want %d", r.Remaining, err, test.left)
 				}
 			})
@@ -148,12 +148,12 @@ func TestWaitThroughFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail, count := slidegatetest.Fail(errDown), slidegatetest.Count()
 		lim := newLimiter(t, slidegate.FixedWindow(2, time.Minute), named, quiet, withStore(fail, fail, count),
-			slidegate.WithErrorPolicy(slidegate.FailClosed))
+			slidegate.FailClosed())
 		start := time.Now()
 		if err := lim.Wait(t.Context(), "k"); err != nil || time.Since(start) != 2*time.Second {
 			t.Errorf("FailClosed: after %v: %v", time.Since(start), err)
 		}
-		lim = newLimiter(t, slidegate.FixedWindow(2, time.Minute), named, quiet, withStore(fail), slidegate.WithErrorPolicy(slidegate.FailError))
+		lim = newLimiter(t, slidegate.FixedWindow(2, time.Minute), named, quiet, withStore(fail), slidegate.FailError())
 		if err := lim.Wait(t.Context(), "k"); !errors.Is(err, errDown) {
 			t.Errorf("FailError: %v", err)
 		}

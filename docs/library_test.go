@@ -16,13 +16,15 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // TestPages: the Go code of the pages is quoted from files that tests compile and
 // run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "../*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +84,7 @@ func Example_handler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mux.Handle("/", slidegate.Middleware(lim, slidegate.ByIP())(hello))
+	mux.Handle("/", limithttp.Middleware(lim, limithttp.ByIP())(hello))
 
 	for range 100 {
 		get(mux)
@@ -117,13 +119,13 @@ func Example_result() {
 
 func Example_severalLimits() {
 	lim, err := slidegate.New(
-		slidegate.SlidingWindow(5, time.Second).Named("burst"),
-		slidegate.PerMonth(100_000, "Europe/Berlin").Named("tokens"),
+		slidegate.SlidingWindow(5, time.Second).WithName("burst"),
+		slidegate.PerMonth(100_000, time.UTC).WithName("tokens"),
 	)
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := lim.AllowN(ctx, "user:7", 1, 4096) // one request, and 4096 tokens
+	r, err := lim.AllowCosts(ctx, "user:7", 1, 4096) // one request, and 4096 tokens
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func Example_reserve() {
 		log.Print(err) // the 4096 units may stay charged
 	}
 
-	left, err := lim.Peek(ctx, "user:7", 0)
+	left, err := lim.Peek(ctx, "user:7")
 	fmt.Println(answer, left.Remaining, err)
 	// Output: an answer 9488 <nil>
 }
@@ -185,7 +187,7 @@ func Example_settle() {
 	defer os.Unsetenv("SLIDEGATE_RECEIPT_SECRET")
 	store := slidegate.NewMemory(0)
 
-	settle := slidegate.SettleMiddleware(store, os.Getenv("SLIDEGATE_RECEIPT_SECRET"))
+	settle := limithttp.SettleMiddleware(store, os.Getenv("SLIDEGATE_RECEIPT_SECRET"))
 	chat := settle(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, used := complete("a question")
 		w.Header().Set("Slidegate-Cost", fmt.Sprintf("chat.tokens=%d", used)) // clients do not see it
@@ -202,7 +204,7 @@ func Example_errorPolicy() {
 	lim, err := slidegate.New(
 		slidegate.SlidingWindow(100, time.Minute),
 		slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailLocal(4)), // four processes share the load
+		slidegate.FailLocal(4), // four processes share the load
 		slidegate.WithDeadline(100*time.Millisecond),
 	)
 	if err != nil {
@@ -214,9 +216,9 @@ func Example_errorPolicy() {
 }
 
 func Example_gate() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{
-			Name: "login", When: slidegate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
+			Name: "login", When: gate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
 			Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(5, time.Minute)},
 		},
 		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
@@ -224,7 +226,7 @@ func Example_gate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler := gate.Middleware()(hello)
+	handler := limithttp.GateMiddleware(g)(hello)
 
 	for range 6 {
 		w := httptest.NewRecorder()
@@ -239,12 +241,12 @@ func Example_options() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limit := slidegate.Middleware(lim,
-		slidegate.KeyBy(func(r *http.Request) string { return "user:" + userOf(r) }),
-		slidegate.CostBy(func(r *http.Request) int64 { return 1 + r.ContentLength/1000 }),
-		slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/health" }),
-		slidegate.RefundOn("5xx"),
-		slidegate.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *slidegate.Decision) {
+	limit := limithttp.Middleware(lim,
+		limithttp.ByKey(func(r *http.Request) string { return "user:" + userOf(r) }),
+		limithttp.WithCost(func(r *http.Request) int64 { return 1 + r.ContentLength/1000 }),
+		limithttp.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/health" }),
+		limithttp.RefundOn("5xx"),
+		limithttp.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *gate.Decision) {
 			http.Error(w, "too many requests by "+d.Key, http.StatusTooManyRequests) // Retry-After is set
 		}),
 	)

@@ -23,7 +23,7 @@
 // The role needs dynamodb:GetItem and dynamodb:UpdateItem on the table,
 // dynamodb:DeleteItem for Reset, and for [Store.CreateTable]
 // dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive. A
-// backend that has slidegate.SettleMiddleware alone needs UpdateItem.
+// backend that has limithttp.SettleMiddleware alone needs UpdateItem.
 package dynamostore
 
 import (
@@ -35,6 +35,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/oplog"
 )
 
@@ -56,13 +57,13 @@ import (
 // Give the context a deadline of some seconds: connecting and finding credentials
 // may take longer than the 250 ms that a Limiter's first decision has.
 type Store struct {
-	*counters
-	client *dynamo.Client
-	table  string
+	counters *dynamo.Store
+	client   *dynamo.Client
+	table    string
 }
 
-// counters hides the name of an internal type.
-type counters = dynamo.Store
+// Driver is for package slidegate.
+func (s *Store) Driver() limit.Store { return s.counters }
 
 // Option sets up a Store.
 type Option func(*options)

@@ -100,7 +100,7 @@ func limiter(t *testing.T, store slidegate.Store, options ...slidegate.Option) *
 	t.Helper()
 	lim, err := slidegate.New(append([]slidegate.Option{
 		slidegate.SlidingWindow(2, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailError), slidegate.WithDeadline(10 * time.Second),
+		slidegate.FailError(), slidegate.WithDeadline(10 * time.Second),
 		slidegate.WithLogger(slog.New(slog.DiscardHandler)),
 	}, options...)...)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestNow(t *testing.T) {
 	var log bytes.Buffer
 	store := dynamostore.New(client(server), "counters", dynamostore.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	var decided slidegate.Event
-	lim := limiter(t, store, slidegate.WithErrorPolicy(slidegate.FailOpen),
+	lim := limiter(t, store, slidegate.FailOpen(),
 		slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { decided = e }))
 	for range 3 {
 		if _, err := lim.Allow(t.Context(), "k"); err != nil {

@@ -35,7 +35,7 @@ func TestOutage(t *testing.T) {
 	const deadline = 100 * time.Millisecond
 	limiter := func(name string) *slidegate.Limiter {
 		l, err := slidegate.New(slidegate.SlidingWindow(1000, time.Minute), slidegate.WithName(name), slidegate.WithStore(store),
-			slidegate.WithDeadline(deadline), slidegate.WithErrorPolicy(slidegate.FailLocal(1)), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+			slidegate.WithDeadline(deadline), slidegate.FailLocal(1), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			t.Fatal(err)
 		}

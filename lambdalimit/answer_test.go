@@ -12,7 +12,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/lambdalimit"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
 
@@ -60,8 +62,8 @@ func TestOutcomes(t *testing.T) {
 		"an error":           {httpAnswer{}, failure, "100"}, // charges the most, so the next 300 are denied
 		"an answer, invalid": {httpAnswer{}, nil, "400"},
 	} {
-		gate := newGate(t, settling)
-		got, err := lambdalimit.Wrap(gate, answering(test.answer, test.err))(t.Context(), reserving)
+		g := newGate(t, settling)
+		got, err := lambdalimit.Wrap(g, answering(test.answer, test.err))(t.Context(), reserving)
 		if !errors.Is(err, test.err) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -73,7 +75,7 @@ func TestOutcomes(t *testing.T) {
 		if len(got.MultiValueHeaders) != 0 {
 			t.Errorf("%s: the client sees %v", name, got.MultiValueHeaders)
 		}
-		left, err := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
+		left, err := lambdalimit.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
 		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
 			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
 		}
@@ -95,13 +97,13 @@ func TestBrokenOff(t *testing.T) {
 		"an error is a 500":     {"500", failure, "990"},
 		"a panic has no status": {"5xx", "boom", "90"},
 	} {
-		gate := newGate(t, `rules: [{name: chat, key: all, refund_on: [`+test.refundOn+`],
+		g := newGate(t, `rules: [{name: chat, key: all, refund_on: [`+test.refundOn+`],
   limits: [{name: tokens, capacity: 1000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 900, settle: true}}]}]`)
 		reserving := request("GET", "/", map[string]string{"x-tokens": "10"})
-		if got := breakOff(t, gate, reserving, test.broken); got != test.broken {
+		if got := breakOff(t, g, reserving, test.broken); got != test.broken {
 			t.Errorf("%s: the runtime gets %v", name, got)
 		}
-		left, err := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
+		left, err := lambdalimit.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
 		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
 			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
 		}
@@ -110,13 +112,13 @@ func TestBrokenOff(t *testing.T) {
 
 // breakOff sends an event to a handler that returns an error, or panics with
 // another value. It returns what reaches the runtime.
-func breakOff(t *testing.T, gate *slidegate.Gate, ev httpRequest, broken any) (got any) {
+func breakOff(t *testing.T, g *gate.Gate, ev httpRequest, broken any) (got any) {
 	defer func() {
 		if p := recover(); p != nil {
 			got = p
 		}
 	}()
-	_, err := lambdalimit.Wrap(gate, func(context.Context, httpRequest) (httpAnswer, error) {
+	_, err := lambdalimit.Wrap(g, func(context.Context, httpRequest) (httpAnswer, error) {
 		if err, ok := broken.(error); ok {
 			return httpAnswer{}, err
 		}
@@ -168,23 +170,23 @@ func TestSpoofing(t *testing.T) {
 func TestAuthorizerContext(t *testing.T) {
 	for name, test := range map[string]struct {
 		context map[string]any
-		options []slidegate.HTTPOption
+		options []limithttp.GateOption
 		want    string
 	}{
 		"no authorizer":         {nil, nil, "anonymous -"},
-		"nobody trusted":        {nil, []slidegate.HTTPOption{lambdalimit.TrustAuthorizer()}, "anonymous -"},
+		"nobody trusted":        {nil, []limithttp.GateOption{lambdalimit.TrustAuthorizer()}, "anonymous -"},
 		"not trusted":           {map[string]any{"sub": "7"}, nil, "anonymous -"},
-		"trusted":               {map[string]any{"sub": "7"}, []slidegate.HTTPOption{lambdalimit.TrustAuthorizer()}, "known 7"},
+		"trusted":               {map[string]any{"sub": "7"}, []limithttp.GateOption{lambdalimit.TrustAuthorizer()}, "known 7"},
 		"a text named claims":   {map[string]any{"claims": `{"sub":"7"}`}, nil, "anonymous -"},
 		"Cognito":               {map[string]any{"claims": map[string]any{"sub": "7"}}, nil, "known 7"},
-		"Cognito is no context": {map[string]any{"claims": map[string]any{"sub": "7"}}, []slidegate.HTTPOption{lambdalimit.TrustAuthorizer()}, "known 7"},
+		"Cognito is no context": {map[string]any{"claims": map[string]any{"sub": "7"}}, []limithttp.GateOption{lambdalimit.TrustAuthorizer()}, "known 7"},
 	} {
 		var seen slidegatetest.Recorder
-		gate := newGate(t, `rules: [{name: known, when: {caller: known}, key: "{jwt.sub}", limit: 9/minute}, {name: anonymous, when: {caller: anonymous}, key: "{jwt.sub}", limit: 9/minute}]`,
+		g := newGate(t, `rules: [{name: known, when: {caller: known}, key: "{jwt.sub}", limit: 9/minute}, {name: anonymous, when: {caller: anonymous}, key: "{jwt.sub}", limit: 9/minute}]`,
 			slidegate.WithObserver(seen.Observe))
 		ev := restRequest{Resource: "/", Path: "/", HTTPMethod: "GET"}
 		ev.RequestContext.Identity.SourceIP, ev.RequestContext.Authorizer = "203.0.113.9", test.context
-		if _, err := lambdalimit.Wrap(gate, rest, test.options...)(t.Context(), ev); err != nil {
+		if _, err := lambdalimit.Wrap(g, rest, test.options...)(t.Context(), ev); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if e := seen.Events()[0]; e.Rule+" "+e.Key != test.want {
@@ -201,7 +203,7 @@ func TestDelays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		handler := lambdalimit.WrapLimiter(lim, nil, answering(httpAnswer{StatusCode: 200}, nil), slidegate.MaxDelay(3*time.Second))
+		handler := lambdalimit.WrapLimiter(lim, nil, answering(httpAnswer{StatusCode: 200}, nil), limithttp.MaxDelay(3*time.Second))
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		start := time.Now()
@@ -227,9 +229,9 @@ func TestDelays(t *testing.T) {
 // TestDegraded: while the store fails, the rule decides.
 func TestDegraded(t *testing.T) {
 	for onError, want := range map[string]int{"allow": 200, "deny": 429, "local": 200} {
-		gate := newGate(t, `rules: [{name: all, key: all, limit: 20/minute, on_error: `+onError+`}]`,
+		g := newGate(t, `rules: [{name: all, key: all, limit: 20/minute, on_error: `+onError+`}]`,
 			slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(errors.New("connection refused")))))
-		got, err := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), request("GET", "/", nil))
+		got, err := lambdalimit.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), request("GET", "/", nil))
 		if err != nil || got.StatusCode != want {
 			t.Errorf("%s: status %d, %v; want %d", onError, got.StatusCode, err, want)
 		}

@@ -10,8 +10,11 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/httplimit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/setup"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // AuthorizedEvent is an Event of an API that can have a Lambda authorizer.
@@ -37,10 +40,19 @@ type AuthorizedEvent interface {
 // of another kind than E is an error, such as one with payload version 2.0 for an
 // APIGatewayProxyRequest.
 //
-// The options are those of [slidegate.SettleMiddlewareBy].
-func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...slidegate.Option) Handler[E, R] {
+// The options are those of [limithttp.SettleMiddleware]. Behind panics for a store
+// that is nil: programs call it when they start.
+func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handler[E, R], options ...limithttp.SettleOption) Handler[E, R] {
+	if store == nil {
+		panic("lambdalimit: Behind: the store is nil: open that of the authorizer's counters")
+	}
+	c := setup.Config{}
+	slidegate.WithStore(store).ForGate(&c)
+	if err := setup.Apply(&c, options, func(o limithttp.SettleOption) { o.ForSettling(&c) }); err != nil {
+		panic("lambdalimit: Behind: " + err.Error())
+	}
 	stated := func(r *http.Request) string { return contextOf(r).Receipt }
-	settle := slidegate.SettleMiddlewareBy(store, stated, options...)
+	settle := httplimit.SettleByContext(&c, stated)
 	return wrap(readBehind, func(next http.Handler) http.Handler { return behind(settle(next)) }, handler)
 }
 

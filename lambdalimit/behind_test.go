@@ -37,7 +37,7 @@ func newAuthorizer(t *testing.T, document string, now func() time.Time) authoriz
 		t.Fatal(err)
 	}
 	quiet, store := slog.New(slog.DiscardHandler), slidegate.NewMemory(0)
-	a := apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store}), now)
+	a := apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store.Driver()}), now)
 	a.PassDenials, a.Receipts = true, receipt.NewIssuer(nil, quiet)
 	return authorizer{a, store}
 }

@@ -2,12 +2,12 @@
 // of REST, HTTP and WebSocket APIs, function URLs and load balancers by [Wrap],
 // and messages of SQS queues by [WrapSQS].
 //
-//	gate, err := slidegate.NewGate(rulestable.New(client, "rules"), slidegate.WithStore(dynamostore.New(client, "counters")))
+//	g, err := gate.New(rulestable.Open(client, "rules"), slidegate.WithStore(dynamostore.New(client, "counters")))
 //	…
-//	lambda.Start(lambdalimit.Wrap(gate, handle))
+//	lambda.Start(lambdalimit.Wrap(g, handle))
 //
 // The wrapper decides before the handler, answers denied requests as
-// [slidegate.Middleware] does, and corrects the charge by the handler's answer.
+// [limithttp.Middleware] does, and corrects the charge by the handler's answer.
 //
 // # Authorizer or wrapper
 //
@@ -33,7 +33,7 @@
 //
 // # What rules see
 //
-// An event becomes a [slidegate.Request] as in the authorizer: method, path below
+// An event becomes a [gate.Request] as in the authorizer: method, path below
 // the stage, route, stage, headers, query, path parameters, and the client's
 // address. The gateway states the address, so that no header of a client changes
 // it. These differ:
@@ -73,7 +73,7 @@
 // # What the wrapper costs
 //
 // A request that waits for its turn in a leaky bucket is paid for as it waits. It
-// is denied if the turn comes after [slidegate.MaxDelay] or the function's
+// is denied if the turn comes after [limithttp.MaxDelay] or the function's
 // deadline. A function that runs into its timeout ends before the charge can be
 // corrected: it stays as it was.
 package lambdalimit

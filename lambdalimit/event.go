@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/httprequest"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -64,5 +65,5 @@ func (k *kind) http(ctx context.Context, event any) *http.Request {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Host: header.Get("Host"), RemoteAddr: req.IP.String(), Body: http.NoBody,
 	}
-	return r.WithContext(context.WithValue(request.NewContext(ctx, req), eventKey{}, event))
+	return r.WithContext(context.WithValue(httprequest.NewContext(ctx, req), eventKey{}, event))
 }

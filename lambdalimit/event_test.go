@@ -7,29 +7,31 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/lambdalimit"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
 
 // TestMalformed: an event without what rules need is an error that names it. The
 // handler does not run.
 func TestMalformed(t *testing.T) {
-	gate := newGate(t, `rules: [{name: all, key: "{ip}", limit: 9/minute}]`)
+	g := newGate(t, `rules: [{name: all, key: "{ip}", limit: 9/minute}]`)
 	for name, test := range map[string]struct {
 		wrapped               any
 		event, from, to, want string
 	}{
-		"REST, no address":      {lambdalimit.Wrap(gate, rest), "rest", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
-		"REST, the console's":   {lambdalimit.Wrap(gate, rest), "rest", `"sourceIp": "203.0.113.9"`, `"sourceIp": "test-invoke-source-ip"`, "identity.sourceIp: ParseAddr"},
-		"REST, no method":       {lambdalimit.Wrap(gate, rest), "rest", `"httpMethod"`, `"x"`, "no httpMethod"},
-		"REST event of a queue": {lambdalimit.Wrap(gate, rest), "sqs", ``, ``, "no httpMethod, no path"},
-		"HTTP, no path":         {lambdalimit.Wrap(gate, httpAPI), "http", `"rawPath"`, `"x"`, "no rawPath"},
-		"HTTP, another type":    {lambdalimit.Wrap(gate, httpAPI), "rest", ``, ``, "no requestContext.http.method, no rawPath"},
-		"URL, no address":       {lambdalimit.Wrap(gate, functionURL), "function-url", `"sourceIp"`, `"x"`, "no requestContext.http.sourceIp"},
-		"ALB, no address":       {lambdalimit.Wrap(gate, alb), "alb", `"x-forwarded-for"`, `"x"`, "no header x-forwarded-for"},
-		"ALB, no balancer":      {lambdalimit.Wrap(gate, alb), "alb", `"targetGroupArn"`, `"x"`, "no requestContext.elb.targetGroupArn"},
-		"WebSocket, no route":   {lambdalimit.Wrap(gate, webSocket), "websocket-message", `"routeKey"`, `"x"`, "no requestContext.routeKey"},
-		"WebSocket, no address": {lambdalimit.Wrap(gate, webSocket), "websocket-message", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
+		"REST, no address":      {lambdalimit.Wrap(g, rest), "rest", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
+		"REST, the console's":   {lambdalimit.Wrap(g, rest), "rest", `"sourceIp": "203.0.113.9"`, `"sourceIp": "test-invoke-source-ip"`, "identity.sourceIp: ParseAddr"},
+		"REST, no method":       {lambdalimit.Wrap(g, rest), "rest", `"httpMethod"`, `"x"`, "no httpMethod"},
+		"REST event of a queue": {lambdalimit.Wrap(g, rest), "sqs", ``, ``, "no httpMethod, no path"},
+		"HTTP, no path":         {lambdalimit.Wrap(g, httpAPI), "http", `"rawPath"`, `"x"`, "no rawPath"},
+		"HTTP, another type":    {lambdalimit.Wrap(g, httpAPI), "rest", ``, ``, "no requestContext.http.method, no rawPath"},
+		"URL, no address":       {lambdalimit.Wrap(g, functionURL), "function-url", `"sourceIp"`, `"x"`, "no requestContext.http.sourceIp"},
+		"ALB, no address":       {lambdalimit.Wrap(g, alb), "alb", `"x-forwarded-for"`, `"x"`, "no header x-forwarded-for"},
+		"ALB, no balancer":      {lambdalimit.Wrap(g, alb), "alb", `"targetGroupArn"`, `"x"`, "no requestContext.elb.targetGroupArn"},
+		"WebSocket, no route":   {lambdalimit.Wrap(g, webSocket), "websocket-message", `"routeKey"`, `"x"`, "no requestContext.routeKey"},
+		"WebSocket, no address": {lambdalimit.Wrap(g, webSocket), "websocket-message", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
 	} {
 		event := strings.ReplaceAll(string(eventFile(t, test.event)), test.from, test.to)
 		if test.from == "" {
@@ -44,11 +46,11 @@ func TestMalformed(t *testing.T) {
 // TestUnmetInMessages: a rule that reads a header cannot apply to messages, and is
 // refused instead of counting all of them together.
 func TestUnmetInMessages(t *testing.T) {
-	gate := newGate(t, `rules: [{name: user, key: "{header.x-user}", limit: 9/minute}]`)
-	if got := invoke(t, lambdalimit.Wrap(gate, webSocket), eventFile(t, "websocket-message")); !strings.Contains(got, `"statusCode": 503`) {
+	g := newGate(t, `rules: [{name: user, key: "{header.x-user}", limit: 9/minute}]`)
+	if got := invoke(t, lambdalimit.Wrap(g, webSocket), eventFile(t, "websocket-message")); !strings.Contains(got, `"statusCode": 503`) {
 		t.Errorf("a message gets %s, want 503", got)
 	}
-	if got := invoke(t, lambdalimit.Wrap(gate, webSocket), eventFile(t, "websocket-connect")); !strings.Contains(got, `"statusCode": 200`) {
+	if got := invoke(t, lambdalimit.Wrap(g, webSocket), eventFile(t, "websocket-connect")); !strings.Contains(got, `"statusCode": 200`) {
 		t.Errorf("the handshake gets %s, want 200", got)
 	}
 }
@@ -70,13 +72,13 @@ func TestSharedHeaders(t *testing.T) {
 
 // TestOptions: those of the middleware see the event's request.
 func TestOptions(t *testing.T) {
-	gate := newGate(t, `rules: [{name: all, key: "{jwt.sub}", limit: 1/minute}]`)
-	handler := lambdalimit.Wrap(gate, answering(httpAnswer{StatusCode: 200}, nil),
-		slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/a b" && r.Host == "api.example" }),
-		slidegate.DescribeBy(func(r *http.Request, of *slidegate.Request) {
+	g := newGate(t, `rules: [{name: all, key: "{jwt.sub}", limit: 1/minute}]`)
+	handler := lambdalimit.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil),
+		limithttp.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/a b" && r.Host == "api.example" }),
+		limithttp.WithRequest(func(r *http.Request, of *gate.Request) {
 			of.Claims = map[string]any{"sub": r.Header.Get("X-User") + r.URL.Query().Get("q") + of.Stage}
 		}),
-		slidegate.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *slidegate.Decision) {
+		limithttp.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *gate.Decision) {
 			http.Error(w, "no more for "+d.Key, http.StatusServiceUnavailable)
 		}))
 	health := request("GET", "/a%20b", map[string]string{"host": "api.example"})
@@ -99,13 +101,13 @@ func TestWrapLimiter(t *testing.T) {
 	bySub := func(ev httpRequest) string { return ev.RequestContext.Authorizer.JWT.Claims["sub"] }
 	for name, test := range map[string]struct {
 		key     func(httpRequest) string
-		options []slidegate.HTTPOption
+		options []limithttp.Option
 		want    string
 	}{
 		"a claim":          {bySub, nil, "9b2f0d5e"},
 		"the address":      {nil, nil, "ip:203.0.113.9"},
-		"a header":         {nil, []slidegate.HTTPOption{slidegate.ByHeader("X-User")}, "x-user:alice"},
-		"the proxy before": {nil, []slidegate.HTTPOption{slidegate.ByForwardedIP(1)}, "ip:198.51.100.7"},
+		"a header":         {nil, []limithttp.Option{limithttp.ByHeader("X-User")}, "x-user:alice"},
+		"the proxy before": {nil, []limithttp.Option{limithttp.ByForwardedIP(1)}, "ip:198.51.100.7"},
 	} {
 		var seen slidegatetest.Recorder
 		lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.WithObserver(seen.Observe), slidegate.WithClock(slidegatetest.NewClock(noon).Now))
@@ -147,10 +149,10 @@ func TestGuests(t *testing.T) {
 		"HTTP, a guest": {"http-iam", `"foo"`, `"unauthenticated"`, "anonymous 203.0.113.9"},
 	} {
 		var seen slidegatetest.Recorder
-		gate := newGate(t, rules, slidegate.WithObserver(seen.Observe))
-		wrapped := any(lambdalimit.Wrap(gate, rest))
+		g := newGate(t, rules, slidegate.WithObserver(seen.Observe))
+		wrapped := any(lambdalimit.Wrap(g, rest))
 		if test.event == "http-iam" {
-			wrapped = lambdalimit.Wrap(gate, httpAPI)
+			wrapped = lambdalimit.Wrap(g, httpAPI)
 		}
 		invoke(t, wrapped, []byte(strings.Replace(string(eventFile(t, test.event)), test.from, test.to, 1)))
 		if e := seen.Events()[0]; e.Rule+" "+e.Key != test.want {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/lambdalimit"
 	"github.com/slidegate/slidegate/rulestable"
 )
@@ -28,11 +29,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	client := dynamodb.NewFromConfig(cfg)
-	gate, err := slidegate.NewGate(rulestable.New(client, "rules"), slidegate.WithStore(dynamostore.New(client, "counters")))
+	g, err := gate.New(rulestable.Open(client, "rules"), slidegate.WithStore(dynamostore.New(client, "counters")))
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(lambdalimit.Wrap(gate, hello))
+	lambda.Start(lambdalimit.Wrap(g, hello))
 }
 
 // Slidegate's authorizer decides in front of the function.
@@ -46,13 +47,13 @@ func ExampleBehind() {
 }
 
 func ExampleWrap() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{Name: "per-user", Key: "user:{jwt.sub}", Limits: []slidegate.Limit{slidegate.SlidingLog(1, time.Minute)}},
 	}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler := lambdalimit.Wrap(gate, hello)
+	handler := lambdalimit.Wrap(g, hello)
 
 	for range 2 {
 		answer, err := handler(context.Background(), itemsOf("7"))
@@ -76,7 +77,7 @@ func itemsOf(user string) (ev events.APIGatewayV2HTTPRequest) {
 
 // The handler gets one message of each tenant, and the other goes back.
 func ExampleWrapSQS() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{Name: "per-tenant", Key: "tenant:{header.tenant}", Limits: []slidegate.Limit{slidegate.SlidingLog(1, time.Minute)}},
 		{Name: "all", Key: "all", Limits: []slidegate.Limit{slidegate.SlidingLog(1000, time.Minute)}},
 	}})
@@ -87,7 +88,7 @@ func ExampleWrapSQS() {
 		fmt.Println("works on", len(ev.Records), "messages")
 		return events.SQSEventResponse{}, nil
 	}
-	handler := lambdalimit.WrapSQS(gate, work, lambdalimit.HideBy(func(_ context.Context, m events.SQSMessage, seconds int32) {
+	handler := lambdalimit.WrapSQS(g, work, lambdalimit.WithHide(func(_ context.Context, m events.SQSMessage, seconds int32) {
 		fmt.Println("hides", m.MessageId, "for", seconds, "s")
 	}))
 

@@ -23,13 +23,13 @@ func FuzzWrap(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	gate := newGate(f, `
+	g := newGate(f, `
 client_ip: {trusted_hops: 1}
 deny: [{path: /banned}]
 rules: [{name: r, key: "{method}|{route}|{jwt.sub}|{path.id}", limit: 5/minute}]`)
 	var handlers []lambda.Handler
 	for _, kind := range kinds {
-		handlers = append(handlers, lambda.NewHandler(kind.wrap(gate)))
+		handlers = append(handlers, lambda.NewHandler(kind.wrap(g)))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, handler := range handlers {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
@@ -19,14 +20,14 @@ type SQSHandler func(context.Context, events.SQSEvent) (events.SQSEventResponse,
 type SQSOption func(*sqsConfig)
 
 type sqsConfig struct {
-	describe func(events.SQSMessage, *slidegate.Request)
+	describe func(events.SQSMessage, *gate.Request)
 	hide     func(context.Context, events.SQSMessage, int32)
 }
 
-// HideBy hides a denied message from the queue's consumers until it would be
+// WithHide hides a denied message from the queue's consumers until it would be
 // allowed, for up to 12 hours, by a function that calls SQS:
 //
-//	lambdalimit.HideBy(func(ctx context.Context, m events.SQSMessage, seconds int32) {
+//	lambdalimit.WithHide(func(ctx context.Context, m events.SQSMessage, seconds int32) {
 //		_, err := client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
 //			QueueUrl: &queueURL, ReceiptHandle: &m.ReceiptHandle, VisibilityTimeout: seconds,
 //		})
@@ -37,17 +38,17 @@ type sqsConfig struct {
 // role needs sqs:ChangeMessageVisibility. Without this option, or if the call
 // fails, a message comes back after the queue's own visibility timeout. That holds
 // too for a message that will never be allowed.
-func HideBy(hide func(ctx context.Context, m events.SQSMessage, seconds int32)) SQSOption {
+func WithHide(hide func(ctx context.Context, m events.SQSMessage, seconds int32)) SQSOption {
 	if hide == nil {
-		panic("lambdalimit: HideBy: the function is nil")
+		panic("lambdalimit: WithHide: the function is nil")
 	}
 	return func(c *sqsConfig) { c.hide = hide }
 }
 
-// DescribeMessageBy completes what the gate's rules see of a message.
-func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQSOption {
+// WithMessage completes what the gate's rules see of a message.
+func WithMessage(describe func(events.SQSMessage, *gate.Request)) SQSOption {
 	if describe == nil {
-		panic("lambdalimit: DescribeMessageBy: the function is nil")
+		panic("lambdalimit: WithMessage: the function is nil")
 	}
 	return func(c *sqsConfig) { c.describe = describe }
 }
@@ -58,7 +59,7 @@ func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQS
 //
 // Rules see a message as POST to "/" and the queue's name, with its string
 // attributes as headers: {header.tenant}. The sender of a message writes these.
-// A message has no address; DescribeMessageBy adds what else the program knows.
+// A message has no address; WithMessage adds what else the program knows.
 //
 // Once the handler has answered, a message counts as answered with status 200, or
 // with 500 if the handler reported it as failed; refund_on takes that. If the
@@ -74,14 +75,14 @@ func DescribeMessageBy(describe func(events.SQSMessage, *slidegate.Request)) SQS
 //
 // Each return to the queue counts as a receive: a redrive policy needs a
 // maxReceiveCount that leaves room for it.
-func WrapSQS(gate *slidegate.Gate, handler SQSHandler, options ...SQSOption) SQSHandler {
+func WrapSQS(g *gate.Gate, handler SQSHandler, options ...SQSOption) SQSHandler {
 	c := newSQSConfig(options)
 	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, error) {
-		d, err := gate.Decide(ctx, c.request(m))
+		d, err := g.Decide(ctx, c.request(m))
 		if err != nil {
 			return charge{}, err
 		}
-		return charge{d.Result, func(o slidegate.Outcome) { gate.Finish(ctx, d, o) }}, nil
+		return charge{d.Result, func(o gate.Outcome) { g.Finish(ctx, d, o) }}, nil
 	})
 }
 
@@ -92,13 +93,13 @@ func WrapSQSLimiter(lim *slidegate.Limiter, key func(events.SQSMessage) string, 
 	c := newSQSConfig(options)
 	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, error) {
 		r, err := lim.Allow(ctx, key(*m))
-		return charge{r, func(slidegate.Outcome) {}}, err
+		return charge{r, func(gate.Outcome) {}}, err
 	})
 }
 
 func newSQSConfig(options []SQSOption) *sqsConfig {
 	c := &sqsConfig{
-		describe: func(events.SQSMessage, *slidegate.Request) {},
+		describe: func(events.SQSMessage, *gate.Request) {},
 		hide:     func(context.Context, events.SQSMessage, int32) {},
 	}
 	for _, o := range options {
@@ -108,7 +109,7 @@ func newSQSConfig(options []SQSOption) *sqsConfig {
 }
 
 // request returns what rules see of a message.
-func (c *sqsConfig) request(m *events.SQSMessage) *slidegate.Request {
+func (c *sqsConfig) request(m *events.SQSMessage) *gate.Request {
 	headers := make(map[string][]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
 		if a.StringValue != nil {
@@ -116,7 +117,7 @@ func (c *sqsConfig) request(m *events.SQSMessage) *slidegate.Request {
 		}
 	}
 	queue := m.EventSourceARN[strings.LastIndexByte(m.EventSourceARN, ':')+1:]
-	r := &slidegate.Request{Method: http.MethodPost, Path: "/" + queue, Headers: headers}
+	r := &gate.Request{Method: http.MethodPost, Path: "/" + queue, Headers: headers}
 	c.describe(*m, r)
 	return r
 }
@@ -124,7 +125,7 @@ func (c *sqsConfig) request(m *events.SQSMessage) *slidegate.Request {
 // charge is the result for a message, and what finishes an allowed one.
 type charge struct {
 	slidegate.Result
-	finish func(slidegate.Outcome)
+	finish func(gate.Outcome)
 }
 
 // wrap limits the messages of a handler's batches.
@@ -203,7 +204,7 @@ func (b *batch) finish(whole bool, failed []events.SQSBatchItemFailure) {
 		failures[f.ItemIdentifier] = true
 	}
 	for id, c := range b.charged {
-		o := slidegate.Outcome{Status: http.StatusOK, Aborted: !whole}
+		o := gate.Outcome{Status: http.StatusOK, Aborted: !whole}
 		if !whole || failures[id] {
 			o.Status = http.StatusInternalServerError
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/lambdalimit"
 	"github.com/slidegate/slidegate/slidegatetest"
@@ -75,7 +76,7 @@ func failures(a events.SQSEventResponse) (ids []string) {
 func TestSQS(t *testing.T) {
 	var q queue
 	var seen slidegatetest.Recorder
-	handler := lambdalimit.WrapSQS(newGate(t, perTenant, slidegate.WithObserver(seen.Observe)), q.handle, lambdalimit.HideBy(q.hide))
+	handler := lambdalimit.WrapSQS(newGate(t, perTenant, slidegate.WithObserver(seen.Observe)), q.handle, lambdalimit.WithHide(q.hide))
 	got := invoke(t, handler, eventFile(t, "sqs")) + "\n" + fmt.Sprint("handled ", q.got, "\nhidden ", q.hidden, "\n")
 	for _, e := range seen.Events() {
 		got += e.Rule + " " + e.Key + "\n"
@@ -103,7 +104,7 @@ func TestBatches(t *testing.T) {
 		"another group goes on":      {fifo, "1 a,2 b,3 a,4 a,5 b", "1,2", "3,4,5", "r-3 61,r-5 61"},
 	} {
 		var q queue
-		answer, err := lambdalimit.WrapSQS(newGate(t, test.rules), q.handle, lambdalimit.HideBy(q.hide))(t.Context(), batch(fields(test.sent)...))
+		answer, err := lambdalimit.WrapSQS(newGate(t, test.rules), q.handle, lambdalimit.WithHide(q.hide))(t.Context(), batch(fields(test.sent)...))
 		got := []string{strings.Join(q.got, ","), strings.Join(failures(answer), ","), strings.Join(q.hidden, ",")}
 		if want := []string{test.handled, test.back, test.hidden}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
@@ -133,12 +134,12 @@ func TestBatchOutcomes(t *testing.T) {
 		"an error": {queue{err: errors.New("boom")}, 10, "[]"},
 		"a panic":  {queue{broken: true}, 10, "[]"},
 	} {
-		gate := newGate(t, refunding)
-		answer, got := runBatch(t, lambdalimit.WrapSQS(gate, test.queue.handle))
+		g := newGate(t, refunding)
+		answer, got := runBatch(t, lambdalimit.WrapSQS(g, test.queue.handle))
 		if want := map[bool]any{true: "boom", false: error(test.queue.err)}[test.queue.broken]; got != want {
 			t.Errorf("%s: the runtime gets %v, want %v", name, got, want)
 		}
-		d, err := gate.Decide(t.Context(), &slidegate.Request{Method: "GET", Path: "/"})
+		d, err := g.Decide(t.Context(), &gate.Request{Method: "GET", Path: "/"})
 		if err != nil || d.Remaining != test.left-1 || fmt.Sprint(failures(answer)) != test.back {
 			t.Errorf("%s: %d left, %v back, %v; want %d, %s", name, d.Remaining+1, failures(answer), err, test.left, test.back)
 		}
@@ -166,7 +167,7 @@ func TestSQSLimiter(t *testing.T) {
 	byBody := func(m events.SQSMessage) string { return m.Body }
 	ev := batch("1", "2", "3")
 	ev.Records[2].Body = "other"
-	answer, err := lambdalimit.WrapSQSLimiter(lim, byBody, q.handle, lambdalimit.HideBy(q.hide))(t.Context(), ev)
+	answer, err := lambdalimit.WrapSQSLimiter(lim, byBody, q.handle, lambdalimit.WithHide(q.hide))(t.Context(), ev)
 	if got := fmt.Sprint(q.got, failures(answer), q.hidden, err); got != "[1 3] [2] [r-2 61] <nil>" {
 		t.Error(got)
 	}
@@ -175,11 +176,11 @@ func TestSQSLimiter(t *testing.T) {
 // TestDescribeMessage: the program can tell rules what stands in a message's body.
 func TestDescribeMessage(t *testing.T) {
 	var seen slidegatetest.Recorder
-	gate := newGate(t, `rules: [{name: user, key: "{jwt.user}", limit: 2/minute}]`, slidegate.WithObserver(seen.Observe))
+	g := newGate(t, `rules: [{name: user, key: "{jwt.user}", limit: 2/minute}]`, slidegate.WithObserver(seen.Observe))
 	ev := batch("1")
 	ev.Records[0].Body = `{"user": "7"}`
 	var q queue
-	_, err := lambdalimit.WrapSQS(gate, q.handle, lambdalimit.DescribeMessageBy(func(m events.SQSMessage, r *slidegate.Request) {
+	_, err := lambdalimit.WrapSQS(g, q.handle, lambdalimit.WithMessage(func(m events.SQSMessage, r *gate.Request) {
 		_ = json.Unmarshal([]byte(m.Body), &r.Claims)
 	}))(t.Context(), ev)
 	if err != nil || seen.Events()[0].Key != "7" {
@@ -199,7 +200,7 @@ func TestBatchDelays(t *testing.T) {
 		defer cancel()
 		var q queue
 		start, one := time.Now(), func(events.SQSMessage) string { return "all" }
-		answer, err := lambdalimit.WrapSQSLimiter(lim, one, q.handle, lambdalimit.HideBy(q.hide))(ctx, batch("1", "2", "3", "4"))
+		answer, err := lambdalimit.WrapSQSLimiter(lim, one, q.handle, lambdalimit.WithHide(q.hide))(ctx, batch("1", "2", "3", "4"))
 		if got := fmt.Sprint(time.Since(start), q.got, failures(answer), q.hidden, err); got != "2s [1 2 3] [4] [r-4 3] <nil>" {
 			t.Error(got)
 		}
@@ -208,7 +209,7 @@ func TestBatchDelays(t *testing.T) {
 
 // TestUndecidedBatch: without decisions the whole batch goes back.
 func TestUndecidedBatch(t *testing.T) {
-	lim, err := slidegate.New(slidegate.FixedWindow(9, time.Minute), slidegate.WithName("api"), slidegate.WithErrorPolicy(slidegate.FailError),
+	lim, err := slidegate.New(slidegate.FixedWindow(9, time.Minute), slidegate.WithName("api"), slidegate.FailError(),
 		slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Allow(), slidegatetest.Fail(errors.New("connection refused")))))
 	if err != nil {
 		t.Fatal(err)
@@ -223,8 +224,8 @@ func TestUndecidedBatch(t *testing.T) {
 // the first message.
 func TestNilFunctions(t *testing.T) {
 	for want, option := range map[string]func(){
-		"lambdalimit: HideBy: the function is nil":            func() { lambdalimit.HideBy(nil) },
-		"lambdalimit: DescribeMessageBy: the function is nil": func() { lambdalimit.DescribeMessageBy(nil) },
+		"lambdalimit: WithHide: the function is nil":    func() { lambdalimit.WithHide(nil) },
+		"lambdalimit: WithMessage: the function is nil": func() { lambdalimit.WithMessage(nil) },
 	} {
 		func() {
 			defer func() {

@@ -9,7 +9,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // Event is an event that stands for a request: of a REST API, or an HTTP API with
@@ -42,7 +44,7 @@ type Handler[E Event, R Response] func(context.Context, E) (R, error)
 // and like one that panics as an answer that broke off: limits that settle charge
 // the most.
 //
-// The options are those of [slidegate.Gate.Middleware], and [TrustAuthorizer].
+// The options are those of [limithttp.GateMiddleware], and [TrustAuthorizer].
 // Their http.Request has the event's fields, and no body.
 //
 // A client never sees the status of a denied WebSocket message. It gets the body
@@ -50,8 +52,8 @@ type Handler[E Event, R Response] func(context.Context, E) (R, error)
 // otherwise. A denied $connect fails the handshake with the status.
 //
 // An event that lacks what rules need, such as the client's address, is an error.
-func Wrap[E Event, R Response](gate *slidegate.Gate, handler Handler[E, R], options ...slidegate.HTTPOption) Handler[E, R] {
-	return wrap(read, gate.Middleware(options...), handler)
+func Wrap[E Event, R Response](g *gate.Gate, handler Handler[E, R], options ...limithttp.GateOption) Handler[E, R] {
+	return wrap(read, limithttp.GateMiddleware(g, options...), handler)
 }
 
 // WrapLimiter limits the events of a handler by a limiter, as Wrap does by a gate.
@@ -60,23 +62,23 @@ func Wrap[E Event, R Response](gate *slidegate.Gate, handler Handler[E, R], opti
 //	func(ev events.APIGatewayV2HTTPRequest) string { return "user:" + ev.RequestContext.Authorizer.JWT.Claims["sub"] }
 //
 // A nil key counts by the client's address, or as an option says. WrapLimiter
-// takes the options of [slidegate.Middleware].
+// takes the options of [limithttp.Middleware].
 func WrapLimiter[E Event, R Response](
-	lim *slidegate.Limiter, key func(E) string, handler Handler[E, R], options ...slidegate.HTTPOption,
+	lim *slidegate.Limiter, key func(E) string, handler Handler[E, R], options ...limithttp.Option,
 ) Handler[E, R] {
 	if key != nil {
-		byEvent := slidegate.KeyBy(func(r *http.Request) string { return key(*eventOf(r).(*E)) })
-		options = append([]slidegate.HTTPOption{byEvent}, options...)
+		byEvent := limithttp.ByKey(func(r *http.Request) string { return key(*eventOf(r).(*E)) })
+		options = append([]limithttp.Option{byEvent}, options...)
 	}
-	return wrap(read, slidegate.Middleware(lim, options...), handler)
+	return wrap(read, limithttp.Middleware(lim, options...), handler)
 }
 
 // TrustAuthorizer uses the context of the API's Lambda authorizer as the caller's
 // verified claims, and every such caller as known: {jwt.tenant} is the value that
 // the authorizer returned as tenant. Give it only if the authorizer verifies what
 // it returns, and returns nothing that a client has made up.
-func TrustAuthorizer() slidegate.HTTPOption {
-	return slidegate.DescribeBy(func(r *http.Request, of *slidegate.Request) {
+func TrustAuthorizer() limithttp.GateOption {
+	return limithttp.WithRequest(func(r *http.Request, of *gate.Request) {
 		if claims := apigw.LambdaContext(eventOf(r)); claims != nil {
 			of.Claims = claims
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/lambdalimit"
 	"github.com/slidegate/slidegate/rulesfile"
@@ -24,19 +25,19 @@ import (
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 
 // newGate returns a gate by a document, on a clock that stands still.
-func newGate(t testing.TB, document string, options ...slidegate.Option) *slidegate.Gate {
+func newGate(t testing.TB, document string, options ...gate.Option) *gate.Gate {
 	t.Helper()
 	rules, err := rulesfile.Parse("rules.yaml", document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(rules, append([]slidegate.Option{
+	g, err := gate.New(rules, append([]gate.Option{
 		slidegate.WithClock(slidegatetest.NewClock(noon).Now), slidegate.WithLogger(slog.New(slog.DiscardHandler)),
 	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gate
+	return g
 }
 
 func eventFile(t testing.TB, name string) []byte {
@@ -96,35 +97,35 @@ const perItem = `rules: [{name: item, when: {methods: [GET], path: /v1/items/*},
 // kinds are events of every kind, by the names of their files.
 var kinds = map[string]struct {
 	rules string
-	wrap  func(*slidegate.Gate) any
+	wrap  func(*gate.Gate) any
 }{
-	"rest":        {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, rest) }},
-	"rest-iam":    {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, rest) }},
-	"rest-lambda": {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, rest, lambdalimit.TrustAuthorizer()) }},
-	"http":        {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, httpAPI) }},
-	"http-1.0":    {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, rest) }},
-	"http-iam":    {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, httpAPI) }},
-	"http-lambda": {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, httpAPI, lambdalimit.TrustAuthorizer()) }},
+	"rest":        {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, rest) }},
+	"rest-iam":    {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, rest) }},
+	"rest-lambda": {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, rest, lambdalimit.TrustAuthorizer()) }},
+	"http":        {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, httpAPI) }},
+	"http-1.0":    {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, rest) }},
+	"http-iam":    {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, httpAPI) }},
+	"http-lambda": {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, httpAPI, lambdalimit.TrustAuthorizer()) }},
 
-	"function-url": {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, functionURL) }},
-	"alb":          {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, alb) }},
-	"alb-multi":    {perItem, func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, albMulti) }},
+	"function-url": {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, functionURL) }},
+	"alb":          {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, alb) }},
+	"alb-multi":    {perItem, func(g *gate.Gate) any { return lambdalimit.Wrap(g, albMulti) }},
 
 	"websocket-connect": {
 		`rules: [{name: connect, when: {methods: [GET], route: $connect}, key: "{stage}|{ip}|{header.x-user}|{path.connectionId}", limit: 1/minute}]`,
-		func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
+		func(g *gate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
 	},
 	"websocket-message": {
 		`rules: [{name: message, when: {methods: [POST]}, key: "{stage}|{route}|{ip}|{jwt.tenant}|{path.connectionId}", limit: 1/minute}]`,
-		func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, webSocket, lambdalimit.TrustAuthorizer()) },
+		func(g *gate.Gate) any { return lambdalimit.Wrap(g, webSocket, lambdalimit.TrustAuthorizer()) },
 	},
 	"websocket-route": {
 		`rules: [{name: send, when: {route: /sendMessage}, key: "{stage}|{route}|{ip}|{jwt.tenant}", limit: 1/minute}]`,
-		func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
+		func(g *gate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
 	},
 	"websocket-disconnect": {
 		`rules: [{name: all, key: all, limit: 1/minute}]`,
-		func(g *slidegate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
+		func(g *gate.Gate) any { return lambdalimit.Wrap(g, webSocket) },
 	},
 }
 

@@ -30,7 +30,7 @@ func TestOutage(t *testing.T) {
 			var lines bytes.Buffer
 			store := redisstore.New(client, redisstore.WithLogger(slog.New(slog.NewTextHandler(&lines, nil))))
 			const deadline = 100 * time.Millisecond
-			lim := limiter(t, store, slidegate.WithDeadline(deadline), slidegate.WithErrorPolicy(slidegate.FailLocal(1)))
+			lim := limiter(t, store, slidegate.WithDeadline(deadline), slidegate.FailLocal(1))
 			if r, err := lim.Allow(t.Context(), "k"); err != nil || r.Degraded {
 				t.Fatalf("before the outage: %+v, error %v", r, err)
 			}

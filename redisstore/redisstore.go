@@ -67,13 +67,10 @@ import (
 // and has a connection by then, have it call Peek of the Limiter, which always
 // returns the error. Give the context a deadline of some seconds: connecting may
 // take longer than the 250 ms that a Limiter's first decision has.
-type Store struct {
-	*counters
-	ring bool
-}
+type Store struct{ driver limit.Store }
 
-// counters hides the name of an internal type.
-type counters = store.Store
+// Driver is for package slidegate.
+func (s *Store) Driver() limit.Store { return s.driver }
 
 type options struct {
 	store.Options
@@ -109,8 +106,11 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	}
 	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log))
 	_, o.OneServer = client.(*redis.Client)
-	_, ring := client.(*redis.Ring)
-	return &Store{store.New(client, o.Options), ring}
+	counters := store.New(client, o.Options)
+	if _, ok := client.(*redis.Ring); ok {
+		return &Store{ring{counters}}
+	}
+	return &Store{counters}
 }
 
 // ignoresDeadlines reports whether a call may outlast its context.
@@ -126,11 +126,14 @@ func ignoresDeadlines(client redis.UniversalClient) bool {
 	return true
 }
 
-// ChargeAll charges one to eight keys, all or none. A Ring sends a script to the
+// ring counts on the servers of a Ring.
+type ring struct{ *store.Store }
+
+// ChargeAll charges one key, and fails for several: a Ring sends a script to the
 // server of its first key, where the others are not counted.
-func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	if s.ring && len(cs) > 1 {
+func (r ring) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+	if len(cs) > 1 {
 		return store.ErrApart
 	}
-	return s.counters.ChargeAll(ctx, now, cs, vs)
+	return r.Store.ChargeAll(ctx, now, cs, vs)
 }

@@ -46,7 +46,7 @@ func limiter(t *testing.T, s slidegate.Store, options ...slidegate.Option) *slid
 	t.Helper()
 	lim, err := slidegate.New(append([]slidegate.Option{
 		slidegate.SlidingWindow(10, time.Hour), slidegate.WithName("api"), slidegate.WithStore(s),
-		slidegate.WithErrorPolicy(slidegate.FailError), slidegate.WithDeadline(10 * time.Second),
+		slidegate.FailError(), slidegate.WithDeadline(10 * time.Second),
 		slidegate.WithLogger(slog.New(slog.DiscardHandler)),
 	}, options...)...)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 				t.Errorf("%s, %s: sent %d times, error %v; want it repeated: %v", kind, call.name, l.sent.Load(), err, call.repeated)
 			}
 			l.command = "nothing"
-			if r, err := lim.Peek(t.Context(), "k", 0); err != nil || r.Limit-r.Remaining != call.used {
+			if r, err := lim.Peek(t.Context(), "k"); err != nil || r.Limit-r.Remaining != call.used {
 				t.Errorf("%s, %s: %d units used, want %d; error %v", kind, call.name, r.Limit-r.Remaining, call.used, err)
 			}
 		}
@@ -199,13 +199,13 @@ func TestCluster(t *testing.T) {
 		if err := r.Settle(t.Context(), 4); err != nil {
 			t.Error(key, err)
 		}
-		if after, err := lim.Peek(t.Context(), key, 0); err != nil || after.Remaining != 6 {
+		if after, err := lim.Peek(t.Context(), key); err != nil || after.Remaining != 6 {
 			t.Errorf("%s: %+v, error %v, want 6 left", key, after, err)
 		}
 		if err := lim.Reset(t.Context(), key); err != nil {
 			t.Error(key, err)
 		}
-		if after, err := lim.Peek(t.Context(), key, 0); err != nil || after.Remaining != 10 {
+		if after, err := lim.Peek(t.Context(), key); err != nil || after.Remaining != 10 {
 			t.Errorf("%s: %+v, error %v after a reset", key, after, err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestRing(t *testing.T) {
 		return &limit.Charge{Key: key, Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
 	}
 	a, b := charge("a"), charge("b")
-	s, verdicts := redisstore.New(users), []*limit.Verdict{{}, {}}
+	s, verdicts := redisstore.New(users).Driver(), []*limit.Verdict{{}, {}}
 	if err := s.ChargeAll(t.Context(), time.Now(), []*limit.Charge{a, b}, verdicts); !errors.Is(err, store.ErrApart) {
 		t.Errorf("two keys: %v, want %v", err, store.ErrApart)
 	}

@@ -6,7 +6,8 @@ import (
 	"log"
 	"net/http"
 
-	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 )
 
@@ -17,11 +18,11 @@ func ExampleOpen() {
 		log.Fatal(err) // names the line, and what to write instead
 	}
 	go rules.Watch(context.Background())
-	gate, err := slidegate.NewGate(rules)
+	g, err := gate.New(rules)
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", gate.Middleware()(http.FileServer(http.Dir(".")))))
+	log.Fatal(http.ListenAndServe(":8080", limithttp.GateMiddleware(g)(http.FileServer(http.Dir(".")))))
 }
 
 func ExampleParse() {
@@ -29,12 +30,12 @@ func ExampleParse() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(rules)
+	g, err := gate.New(rules)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, path := range []string{"/login", "/login", "/other"} {
-		d, err := gate.Decide(context.Background(), &slidegate.Request{Method: "POST", Path: path})
+		d, err := g.Decide(context.Background(), &gate.Request{Method: "POST", Path: path})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -1,5 +1,4 @@
-// Package rulesfile has a gate of package slidegate decide by a file of rules in
-// YAML, such as
+// Package rulesfile loads a gate's rules from a file in YAML, such as
 //
 //	rules:
 //	  - name: login
@@ -23,16 +22,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
-// File is a file of rules, for [slidegate.NewGate]. Its method Open is for
-// package slidegate, and may change.
+// File is a file of rules, for [gate.New].
 type File struct {
 	path string
 
@@ -44,10 +43,10 @@ type File struct {
 // until [File.Watch] is called. The error lists everything that is wrong with
 // the file, each with its line and what to write instead.
 //
-// Secrets that the file names are read from the environment. A gate's option
-// WithErrorPolicy is for rules without on_error in a file without defaults.
+// Secrets that the file names are read from the environment. A gate's
+// slidegate.ErrorPolicy is for rules without on_error in a file without defaults.
 // authentication has no effect: a program passes on the claims that it has
-// verified, by DescribeBy. The gate's log warns of such a file.
+// verified, by limithttp.WithRequest. The gate's log warns of such a file.
 //
 // Trade-off: each process has a copy of the file, and reads a change by itself.
 // Package rulestable changes the rules of all processes at once.
@@ -88,26 +87,26 @@ func (f *File) look() {
 	}
 }
 
-// Open opens the file for a gate.
-func (f *File) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
-	follower := rulefile.NewFollower(f.path, log)
+// OpenRules is for package gate.
+func (f *File) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
+	follower := rulefile.NewFollower(f.path, o.Log)
 	read := func() (*rules.Set, error) {
-		set, err := f.read(defaults)
+		set, err := f.read(o.Defaults)
 		if err == nil {
-			lint.WarnOfLibrary(log, f.path, set)
+			lint.WarnOfLibrary(o.Log, f.path, set)
 		}
 		return set, err
 	}
 	set, err := read()
 	if err != nil {
-		return nil, nil, err
+		return setup.Rules{}, err
 	}
-	logWarnings(log, set)
+	logWarnings(o.Log, set)
 	follower.Start(set, read)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.followers = append(f.followers, follower)
-	return follower, nil, nil
+	return setup.Rules{RuleSource: follower}, nil
 }
 
 func (f *File) read(defaults ruledoc.Defaults) (*rules.Set, error) {
@@ -120,7 +119,7 @@ func (f *File) read(defaults ruledoc.Defaults) (*rules.Set, error) {
 
 // Parse reads rules from text, such as a file that go:embed put into the
 // program. name is the name of the text in errors.
-func Parse(name, content string) (slidegate.RuleSource, error) {
+func Parse(name, content string) (gate.RuleSource, error) {
 	if _, err := compile(name, []byte(content), ruledoc.Defaults{}); err != nil {
 		return nil, fmt.Errorf("rulesfile: %w", err)
 	}
@@ -130,15 +129,15 @@ func Parse(name, content string) (slidegate.RuleSource, error) {
 // text is a file of rules that does not change.
 type text struct{ name, content string }
 
-// Open opens the text for a gate.
-func (t text) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
-	set, err := compile(t.name, []byte(t.content), defaults)
+// OpenRules is for package gate.
+func (t text) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
+	set, err := compile(t.name, []byte(t.content), o.Defaults)
 	if err != nil {
-		return nil, nil, err
+		return setup.Rules{}, err
 	}
-	logWarnings(log, set)
-	lint.WarnOfLibrary(log, t.name, set)
-	return engine.Fixed{Set: set}, nil, nil
+	logWarnings(o.Log, set)
+	lint.WarnOfLibrary(o.Log, t.name, set)
+	return setup.Rules{RuleSource: engine.Fixed{Set: set}}, nil
 }
 
 // compile compiles rules, and reads their secrets.

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/rulesfile"
+	"github.com/slidegate/slidegate/slidegatetest"
 )
 
 const perIP = `rules: [{name: per-ip, key: "ip:{ip}", limit: N/minute}]`
@@ -34,9 +35,9 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func decide(t *testing.T, g *slidegate.Gate) *slidegate.Decision {
+func decide(t *testing.T, g *gate.Gate) *gate.Decision {
 	t.Helper()
-	d, err := g.Decide(t.Context(), &slidegate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("192.0.2.1")})
+	d, err := g.Decide(t.Context(), &gate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("192.0.2.1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +55,9 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		var gates []*slidegate.Gate
+		var gates []*gate.Gate
 		for range 2 {
-			g, err := slidegate.NewGate(file, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			g, err := gate.New(file, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,12 +122,12 @@ func TestSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := slidegate.NewGate(source)
+	g, err := gate.New(source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for secret, want := range map[string]string{"hush": "ip:198.51.100.7", "guess": "ip:192.0.2.1"} {
-		d, err := g.Decide(t.Context(), &slidegate.Request{Path: "/", IP: netip.MustParseAddr("192.0.2.1"),
+		d, err := g.Decide(t.Context(), &gate.Request{Path: "/", IP: netip.MustParseAddr("192.0.2.1"),
 			Headers: map[string][]string{"X-Client": {"198.51.100.7"}, "X-Secret": {secret}}})
 		if err != nil || d.Key != want {
 			t.Errorf("with the secret %s: counts by %s, %v; want %s", secret, d.Key, err, want)
@@ -134,34 +135,27 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// broken is a store that does not answer.
-type broken struct{ *slidegate.Memory }
-
-func (broken) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	return errors.New("away")
-}
-
 // TestPolicies: the gate's error policy is for files that state none.
 func TestPolicies(t *testing.T) {
 	quiet := slidegate.WithLogger(slog.New(slog.DiscardHandler))
 	for _, test := range []struct {
 		defaults string
-		options  []slidegate.Option
+		options  []gate.Option
 		want     int // requests that pass, of 9
 	}{
 		{"", nil, 1}, // 10 units for 20 processes
-		{"", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailOpen)}, 9},
-		{"", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailClosed)}, 0},
-		{"", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(2))}, 5},
-		{"defaults: {on_error: deny}\n", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailOpen)}, 0},
-		{"defaults: {on_error: local}\n", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailOpen)}, 1},
-		{"defaults: {instances: 5}\n", []slidegate.Option{slidegate.WithErrorPolicy(slidegate.FailLocal(2))}, 2},
+		{"", []gate.Option{slidegate.FailOpen()}, 9},
+		{"", []gate.Option{slidegate.FailClosed()}, 0},
+		{"", []gate.Option{slidegate.FailLocal(2)}, 5},
+		{"defaults: {on_error: deny}\n", []gate.Option{slidegate.FailOpen()}, 0},
+		{"defaults: {on_error: local}\n", []gate.Option{slidegate.FailOpen()}, 1},
+		{"defaults: {instances: 5}\n", []gate.Option{slidegate.FailLocal(2)}, 2},
 	} {
 		source, err := rulesfile.Parse("rules.yaml", test.defaults+ofUnits("10"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := slidegate.NewGate(source, append(test.options, quiet, slidegate.WithStore(broken{slidegate.NewMemory(0)}))...)
+		g, err := gate.New(source, append(test.options, quiet, slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(errors.New("away")))))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +178,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	if _, err := slidegate.NewGate(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil || !strings.Contains(log.String(), "rules.yaml:1:") {
+	if _, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil || !strings.Contains(log.String(), "rules.yaml:1:") {
 		t.Errorf("logged %q, %v", &log, err)
 	}
 }
@@ -202,9 +196,9 @@ func TestAuthentication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, source := range []slidegate.RuleSource{file, text} {
+	for _, source := range []gate.RuleSource{file, text} {
 		var log bytes.Buffer
-		if _, err := slidegate.NewGate(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil ||
+		if _, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil ||
 			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 {
 			t.Errorf("logged %q, %v", &log, err)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulestable"
 )
 
@@ -19,9 +20,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(rulestable.New(dynamodb.NewFromConfig(cfg), "rules"))
+	g, err := gate.New(rulestable.Open(dynamodb.NewFromConfig(cfg), "rules"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe(":8080", gate.Middleware()(http.FileServer(http.Dir(".")))))
+	log.Fatal(http.ListenAndServe(":8080", limithttp.GateMiddleware(g)(http.FileServer(http.Dir(".")))))
 }

@@ -1,6 +1,5 @@
-// Package rulestable has a gate of package slidegate decide by the rules in a
-// DynamoDB table, as the Lambda authorizer does. All processes change to newer
-// rules within ten seconds:
+// Package rulestable loads a gate's rules from a DynamoDB table, as the Lambda
+// authorizer does. All processes change to newer rules within ten seconds:
 //
 //	slidegate tables create --rules rules
 //	slidegate rules apply rules.yaml --rules dynamodb://rules
@@ -19,22 +18,20 @@ package rulestable
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
-// Table is a table of rules, for [slidegate.NewGate]. Its method is for package
-// slidegate, and may change.
+// Table is a table of rules, for [gate.New].
 //
 // The rules in force stay while the table cannot be read, or holds rules that
 // this version of the package cannot use; the gate's log says so. If that is so
@@ -44,15 +41,15 @@ import (
 // decision is Degraded.
 //
 // authentication in published rules has no effect: a program passes on the claims
-// that it has verified, by DescribeBy. The gate's log warns of such rules.
+// that it has verified, by limithttp.WithRequest. The gate's log warns of such rules.
 //
 // Published rules state what happens while the counters' store does not answer,
-// so NewGate refuses WithErrorPolicy. Secrets that they name are read from the
+// so gate.New refuses an ErrorPolicy. Secrets that they name are read from the
 // environment; without them, the rules cannot be used.
 type Table struct {
 	client   *dynamo.Client
 	name     string
-	fallback slidegate.RuleSource
+	fallback gate.RuleSource
 }
 
 // Option sets up a Table.
@@ -61,16 +58,16 @@ type Option func(*Table)
 // WithFallback starts a process with these rules, such as a file of package
 // rulesfile that the deployment carries, if the table cannot be read or holds no
 // rules. The first rules that are read replace them.
-func WithFallback(rules slidegate.RuleSource) Option {
+func WithFallback(rules gate.RuleSource) Option {
 	return func(t *Table) { t.fallback = rules }
 }
 
-// New returns the rules of a table. It makes no call yet: the first decision
+// Open returns the rules of a table. It makes no call yet: the first decision
 // reads the table, for 3 seconds at most.
 //
-// New leaves your client as it is, and makes a client of its own from the same
+// Open leaves your client as it is, and makes a client of its own from the same
 // settings that does not retry: the next decision reads again.
-func New(client *dynamodb.Client, table string, options ...Option) *Table {
+func Open(client *dynamodb.Client, table string, options ...Option) *Table {
 	t := &Table{client: dynamo.NewClient(client, time.Now), name: table}
 	for _, o := range options {
 		o(t)
@@ -78,22 +75,22 @@ func New(client *dynamodb.Client, table string, options ...Option) *Table {
 	return t
 }
 
-// Open opens the table for a gate.
-func (t *Table) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
-	if defaults != (ruledoc.Defaults{}) {
-		return nil, nil, errors.New("rulestable: WithErrorPolicy has no effect, because published rules state their own: write on_error into them")
+// OpenRules is for package gate.
+func (t *Table) OpenRules(of setup.RuleOptions) (rules setup.Rules, err error) {
+	if of.Defaults != (ruledoc.Defaults{}) {
+		return rules, errors.New("rulestable: the ErrorPolicy has no effect, because published rules state their own: write on_error into them")
 	}
-	o := ruletable.SourceOptions{Prepare: app.NewLibraryPrepare(log), AllowUnpublished: true}
+	o := ruletable.SourceOptions{Prepare: app.NewLibraryPrepare(of.Log), AllowUnpublished: true}
 	if t.fallback != nil {
-		opened, _, err := t.fallback.Open(defaults, log)
+		opened, err := t.fallback.OpenRules(of)
 		if err != nil {
-			return nil, nil, err
+			return rules, err
 		}
 		if o.Fallback, err = opened.Rules(context.Background(), time.Now()); err != nil {
-			return nil, nil, err
+			return rules, err
 		}
 	}
-	client := t.client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
-	source, overrides := app.NewTable(client, t.name, o, log)
-	return source, overrides, nil
+	client := t.client.Guarded(breaker.New(time.Now, breaker.LogChanges(of.Log)))
+	rules.RuleSource, rules.Overrides = app.NewTable(client, t.name, o, of.Log)
+	return rules, nil
 }

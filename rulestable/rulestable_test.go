@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 	"github.com/slidegate/slidegate/rulestable"
 )
@@ -27,19 +29,19 @@ type site struct {
 	table *ruletable.Table
 	now   time.Time
 	log   bytes.Buffer
-	gate  *slidegate.Gate
+	gate  *gate.Gate
 }
 
 var note = ruletable.Note{Who: "ada", Why: "a test", When: time.Unix(1_700_000_000, 0)}
 
 func newSite(t *testing.T, client *dynamo.Client, table string, options ...rulestable.Option) *site {
 	s := &site{t: t, table: ruletable.New(client, table), now: time.Unix(1_700_000_040, 0)}
-	gate, err := slidegate.NewGate(rulestable.New(client.Client, table, options...),
+	g, err := gate.New(rulestable.Open(client.Client, table, options...),
 		slidegate.WithClock(func() time.Time { return s.now }), slidegate.WithLogger(slog.New(slog.NewTextHandler(&s.log, nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.gate = gate
+	s.gate = g
 	return s
 }
 
@@ -53,8 +55,8 @@ func (s *site) publish(previous, capacity int64) {
 	}
 }
 
-func (s *site) decide() (*slidegate.Decision, error) {
-	return s.gate.Decide(s.t.Context(), &slidegate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})
+func (s *site) decide() (*gate.Decision, error) {
+	return s.gate.Decide(s.t.Context(), &gate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")})
 }
 
 // want lets ten seconds pass, and decides until the rule allows so many units: a
@@ -62,7 +64,7 @@ func (s *site) decide() (*slidegate.Decision, error) {
 func (s *site) want(capacity int64) {
 	s.t.Helper()
 	s.now = s.now.Add(10 * time.Second)
-	var d *slidegate.Decision
+	var d *gate.Decision
 	var err error
 	for range 100 {
 		if d, err = s.decide(); err == nil && d.Limit == capacity {
@@ -117,7 +119,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("decided %+v, %v", d, err)
 	}
 	w := httptest.NewRecorder()
-	s.gate.Middleware()(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	limithttp.GateMiddleware(s.gate)(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	if body, _ := io.ReadAll(w.Body); w.Code != http.StatusServiceUnavailable || !strings.Contains(string(body), "temporary-reduced-capacity") {
 		t.Errorf("status %d, body %s", w.Code, body)
 	}
@@ -132,7 +134,7 @@ func TestUnreadable(t *testing.T) {
 func TestClient(t *testing.T) {
 	client := dynamotest.Connect(t).Client
 	before := client.Options()
-	rulestable.New(client, "rules")
+	rulestable.Open(client, "rules")
 	after := client.Options()
 	if before.Retryer != after.Retryer || len(before.APIOptions) != len(after.APIOptions) || !reflect.DeepEqual(before.HTTPClient, after.HTTPClient) {
 		t.Error("the client has other options")
@@ -141,8 +143,8 @@ func TestClient(t *testing.T) {
 
 func TestErrorPolicy(t *testing.T) {
 	client := dynamotest.Connect(t).Client
-	_, err := slidegate.NewGate(rulestable.New(client, "rules"), slidegate.WithErrorPolicy(slidegate.FailOpen))
-	if err == nil || err.Error() != "slidegate: rulestable: WithErrorPolicy has no effect, because published rules state their own: write on_error into them" {
+	_, err := gate.New(rulestable.Open(client, "rules"), slidegate.FailOpen())
+	if err == nil || err.Error() != "slidegate: rulestable: the ErrorPolicy has no effect, because published rules state their own: write on_error into them" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (c *config) await(ctx context.Context, lim *slidegate.Limiter, method strin
 	if c.key != nil {
 		key = func() string { return c.key(ctx, method) }
 	}
-	err := lim.Wait(ctx, key(), cost)
+	err := lim.WaitN(ctx, key(), cost)
 	_, bounded := ctx.Deadline()
 	switch {
 	case err == nil:

@@ -219,7 +219,7 @@ func TestServerDelay(t *testing.T) {
 func failing(t *testing.T) *slidegate.Limiter {
 	t.Helper()
 	lim := newLimiter(t, slidegate.FixedWindow(1, time.Hour), slidegate.WithName("full"),
-		slidegate.WithStore(slidegate.NewMemory(1)), slidegate.WithErrorPolicy(slidegate.FailError))
+		slidegate.WithStore(slidegate.NewMemory(1)), slidegate.FailError())
 	for i := range 10_000 { // far more than the store keeps, so that each of its shards is full
 		if _, err := lim.Allow(t.Context(), strconv.Itoa(i)); err != nil && !errors.Is(err, slidegate.ErrUndecided) {
 			t.Fatal(err)

@@ -101,11 +101,11 @@ type series struct {
 // observe records one event.
 func (o *observer) observe(ctx context.Context, e slidegate.Event) {
 	if e.Err != nil {
-		o.failures.Add(ctx, 1, o.attributes(series{rule: e.Rule, action: e.Action, errorType: typeOf(e.Err)}))
+		o.failures.Add(ctx, 1, o.attributes(series{rule: e.Rule, action: string(e.Action), errorType: typeOf(e.Err)}))
 		return
 	}
 	r := &e.Result
-	o.decisions.Add(ctx, 1, o.attributes(series{rule: e.Rule, outcome: outcome(&e), reason: e.Reason, degraded: r.Degraded}))
+	o.decisions.Add(ctx, 1, o.attributes(series{rule: e.Rule, outcome: outcome(&e), reason: string(e.Reason), degraded: r.Degraded}))
 	if r.Limit > 0 && !r.Degraded {
 		used := 1 - float64(r.Remaining)/float64(r.Limit)
 		o.utilization.Record(ctx, min(1, max(0, used)), o.attributes(series{rule: e.Rule}))

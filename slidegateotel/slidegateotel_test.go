@@ -101,7 +101,7 @@ func TestDecisions(t *testing.T) {
 
 // TestFailures: failures count by action, rule and kind. They are no decisions.
 func TestFailures(t *testing.T) {
-	fail := func(action string, err error) slidegate.Event {
+	fail := func(action slidegate.Action, err error) slidegate.Event {
 		return slidegate.Event{Rule: "api", Key: "user:1", Action: action, Err: fmt.Errorf("charge: %w", err)}
 	}
 	got := observe(t,

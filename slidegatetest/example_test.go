@@ -35,7 +35,7 @@ func ExampleStore() {
 		slidegatetest.Fail(errors.New("connection refused")), // and so on
 	)
 	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailOpen), slidegate.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+		slidegate.FailOpen(), slidegate.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	if err != nil {
 		panic(err)
 	}

@@ -23,7 +23,7 @@ func newLimiter(t *testing.T, store *slidegatetest.Store, options ...slidegate.O
 	t.Helper()
 	lim, err := slidegate.New(append([]slidegate.Option{
 		slidegate.FixedWindow(10, time.Minute), slidegate.WithName("api"), slidegate.WithStore(store),
-		slidegate.WithErrorPolicy(slidegate.FailError), slidegate.WithClock(slidegatetest.NewClock(noon).Now),
+		slidegate.FailError(), slidegate.WithClock(slidegatetest.NewClock(noon).Now),
 		slidegate.WithLogger(slog.New(slog.DiscardHandler)),
 	}, options...)...)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestOps(t *testing.T) {
 		{"Undecided", []slidegatetest.Answer{slidegatetest.Allow(), slidegatetest.Undecided()}, slidegate.ErrUndecided},
 	} {
 		store := slidegatetest.NewStore(answer.script...)
-		lim := newLimiter(t, store, slidegate.SlidingWindow(100, time.Minute).Named("z"), slidegate.FixedWindow(100, time.Hour).Named("a"))
+		lim := newLimiter(t, store, slidegate.SlidingWindow(100, time.Minute).WithName("z"), slidegate.FixedWindow(100, time.Hour).WithName("a"))
 		reserved, err := lim.Reserve(t.Context(), "k", 1, 5, 7)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestOps(t *testing.T) {
 		}
 		key := store.Calls()[0].Key
 		want := []slidegatetest.Call{ // in the order of the names: a, per-minute, z
-			{Op: "charge", Key: key, Units: []int64{7, 1, 5}}, {Op: "peek", Key: key, Units: []int64{1, 1, 1}},
+			{Op: "charge", Key: key, Units: []int64{7, 1, 5}}, {Op: "peek", Key: key, Units: []int64{0, 0, 0}},
 			{Op: "charge", Key: key, Units: []int64{1, 1, 1}}, {Op: "settle", Key: key, Units: []int64{1, 0, -3}}, {Op: "reset", Key: key},
 		}
 		if got := store.Calls(); !reflect.DeepEqual(got, want) {

@@ -18,7 +18,7 @@ import (
 //	store := slidegatetest.NewStore(slidegatetest.Count(), slidegatetest.Fail(err))
 //	lim, err := slidegate.New(limit, slidegate.WithName("api"), slidegate.WithStore(store))
 type Store struct {
-	counters *slidegate.Memory
+	counters limit.Store
 
 	mu     sync.Mutex
 	script []Answer
@@ -79,7 +79,7 @@ func Hang() Answer { return Answer{hang: true} }
 // NewStore returns a store with these answers, or one that counts if there are
 // none.
 func NewStore(script ...Answer) *Store {
-	s := &Store{counters: slidegate.NewMemory(0)}
+	s := &Store{counters: slidegate.NewMemory(0).Driver()}
 	s.Script(script...)
 	return s
 }
@@ -120,25 +120,29 @@ func (s *Store) next(ctx context.Context, calls ...Call) (Answer, error) {
 	return answer, answer.err
 }
 
-// Charge is for package slidegate.
-func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	answer, err := s.next(ctx, call("charge", c.Key, c.Costs))
+// Driver is for package slidegate.
+func (s *Store) Driver() limit.Store { return driver{s} }
+
+// driver has the methods that package slidegate calls.
+type driver struct{ *Store }
+
+func (d driver) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	answer, err := d.next(ctx, call("charge", c.Key, c.Costs))
 	if err == nil && answer.count {
-		return s.counters.Charge(ctx, now, c, v)
+		return d.counters.Charge(ctx, now, c, v)
 	}
 	answer.fill(v, c)
 	return err
 }
 
-// ChargeAll is for package slidegate.
-func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
+func (d driver) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	calls := make([]Call, len(cs))
 	for i, c := range cs {
 		calls[i] = call("charge", c.Key, c.Costs)
 	}
-	answer, err := s.next(ctx, calls...)
+	answer, err := d.next(ctx, calls...)
 	if err == nil && answer.count {
-		return s.counters.ChargeAll(ctx, now, cs, vs)
+		return d.counters.ChargeAll(ctx, now, cs, vs)
 	}
 	for i, c := range cs {
 		answer.fill(vs[i], c)
@@ -146,37 +150,33 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	return err
 }
 
-// Peek is for package slidegate.
-func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	answer, err := s.next(ctx, call("peek", c.Key, c.Costs))
+func (d driver) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+	answer, err := d.next(ctx, call("peek", c.Key, c.Costs))
 	if err == nil && answer.count {
-		return s.counters.Peek(ctx, now, c, v)
+		return d.counters.Peek(ctx, now, c, v)
 	}
 	answer.fill(v, c)
 	return err
 }
 
-// Settle is for package slidegate.
-func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	answer, err := s.next(ctx, call("settle", c.Key, deltas))
+func (d driver) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+	answer, err := d.next(ctx, call("settle", c.Key, deltas))
 	if err == nil && answer.count {
-		return s.counters.Settle(ctx, now, c, r, deltas)
+		return d.counters.Settle(ctx, now, c, r, deltas)
 	}
 	return err
 }
 
-// Reset is for package slidegate.
-func (s *Store) Reset(ctx context.Context, key string) error {
-	answer, err := s.next(ctx, call("reset", key, nil))
+func (d driver) Reset(ctx context.Context, key string) error {
+	answer, err := d.next(ctx, call("reset", key, nil))
 	if err == nil && answer.count {
-		return s.counters.Reset(ctx, key)
+		return d.counters.Reset(ctx, key)
 	}
 	return err
 }
 
-// Denies is for package slidegate. It reports false: the store knows no denial
-// without being called.
-func (s *Store) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
+// Denies reports false: the store knows no denial without being called.
+func (d driver) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
 
 func call(op, key string, units []int64) Call { return Call{op, key, slices.Clone(units)} }
 

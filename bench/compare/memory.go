@@ -56,7 +56,7 @@ func openMap(context.Context, quota) (*limiter, error) {
 }
 
 // strict makes a failure of a decision without the store.
-var strict = slidegate.WithErrorPolicy(slidegate.FailError)
+var strict = slidegate.FailError()
 
 // library opens a limiter as programs do.
 func library(options ...slidegate.Option) (*limiter, error) {

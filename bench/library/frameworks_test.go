@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	gate "github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // TestFrameworks sends the same requests to a router of chi and an engine of
@@ -35,8 +36,8 @@ func TestFrameworks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := gate.Middleware(newLimiter(t, 4), gate.RefundOn("404"))
-			h := build(all, gate.Middleware(newLimiter(t, 1)))
+			all := limithttp.Middleware(newLimiter(t, 4), limithttp.RefundOn("404"))
+			h := build(all, limithttp.Middleware(newLimiter(t, 1)))
 			var got string
 			for _, path := range []string{"/none", "/login", "/login", "/none", "/none", "/none", "/login", "/login"} {
 				w := httptest.NewRecorder()

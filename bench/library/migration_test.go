@@ -18,6 +18,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // The code of docs/migrating.md: the old limiter, and
@@ -49,8 +51,8 @@ func ululeAfter(next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := slidegate.Middleware(lim,
-		slidegate.ByForwardedIP(1)) // one proxy
+	limit := limithttp.Middleware(lim,
+		limithttp.ByForwardedIP(1)) // one proxy
 	return limit(next), nil
 }
 
@@ -66,9 +68,9 @@ func httprateAfter(next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := slidegate.Middleware(lim,
-		slidegate.ByHeader("X-Tenant"),
-		slidegate.OnDenied(sorryToo))
+	limit := limithttp.Middleware(lim,
+		limithttp.ByHeader("X-Tenant"),
+		limithttp.OnDenied(sorryToo))
 	return limit(next), nil
 }
 
@@ -78,7 +80,7 @@ func sorry(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "sorry", http.StatusTooManyRequests)
 }
 
-func sorryToo(w http.ResponseWriter, r *http.Request, _ *slidegate.Decision) { sorry(w, r) }
+func sorryToo(w http.ResponseWriter, r *http.Request, _ *gate.Decision) { sorry(w, r) }
 
 func tollboothBefore(next http.Handler) (http.Handler, error) {
 	lim := tollbooth.NewLimiter(100.0/60, nil) // a second
@@ -94,7 +96,7 @@ func tollboothAfter(next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := slidegate.Middleware(lim, slidegate.SkipIf(
+	limit := limithttp.Middleware(lim, limithttp.SkipIf(
 		func(r *http.Request) bool { return r.Method != "GET" }))
 	return limit(next), nil
 }
@@ -120,7 +122,7 @@ func goLimiterAfter(next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := slidegate.Middleware(lim, slidegate.ByIP())
+	limit := limithttp.Middleware(lim, limithttp.ByIP())
 	return limit(next), nil
 }
 

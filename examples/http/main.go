@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 func main() {
@@ -21,6 +22,6 @@ func main() {
 		log.Fatal(err)
 	}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
-	http.Handle("/", slidegate.Middleware(lim, slidegate.ByIP())(hello))
+	http.Handle("/", limithttp.Middleware(lim, limithttp.ByIP())(hello))
 	log.Fatal(http.ListenAndServe(cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"), nil))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/lambdalimit"
 )
 
@@ -24,13 +25,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{Name: "per-user", Key: "user:{jwt.sub}", Limits: []slidegate.Limit{slidegate.SlidingWindow(3, time.Minute)}},
 	}}, slidegate.WithStore(dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("COUNTERS"))))
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(lambdalimit.Wrap(gate, hello))
+	lambda.Start(lambdalimit.Wrap(g, hello))
 }
 
 func hello(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 func main() {
@@ -25,8 +26,12 @@ func main() {
 	}
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reserved, err := tokens.Reserve(r.Context(), r.URL.Query().Get("user"), 60)
-		if err != nil || !reserved.Allowed {
-			http.Error(w, "no tokens left", http.StatusTooManyRequests)
+		switch {
+		case err != nil: // there is no decision
+			http.Error(w, "try again", http.StatusServiceUnavailable)
+			return
+		case !reserved.Allowed:
+			limithttp.Deny(w, tokens, reserved.Result)
 			return
 		}
 		prompt, _ := io.ReadAll(r.Body) // the model repeats it, a token for each word

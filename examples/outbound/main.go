@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 func main() {
@@ -20,13 +21,13 @@ func main() {
 		log.Fatal(err)
 	}
 	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	api := httptest.NewServer(slidegate.Middleware(theirs)(ok))
+	api := httptest.NewServer(limithttp.Middleware(theirs)(ok))
 	defer api.Close()
 	ours, err := slidegate.New(slidegate.LeakyBucket(10, 210*time.Millisecond, 100))
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, statuses := http.Client{Transport: &slidegate.Transport{Limiter: ours}}, map[int]int{}
+	client, statuses := http.Client{Transport: &limithttp.Transport{Limiter: ours}}, map[int]int{}
 	for range 10 {
 		response, err := client.Get(api.URL)
 		if err != nil {

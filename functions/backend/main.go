@@ -26,6 +26,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/dynamostore"
 	"github.com/slidegate/slidegate/lambdalimit"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 func main() {
@@ -49,7 +50,7 @@ type (
 )
 
 // newBackend returns a backend that settles in the authorizer's counters.
-func newBackend(counters slidegate.Store, options ...slidegate.Option) *backend {
+func newBackend(counters slidegate.Store, options ...limithttp.SettleOption) *backend {
 	return &backend{
 		rest: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
 			return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)

@@ -123,7 +123,7 @@ func TestSettle(t *testing.T) {
 	}
 	store, now := slidegate.NewMemory(0), time.Unix(1_700_000_000, 0)
 	quiet := slog.New(slog.DiscardHandler)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store.Driver()})
 	b := newBackend(store, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(quiet))
 	left := int64(400)
 	for query, cost := range map[string]int64{`{"limit":"chat","cost":"7"}`: 7, `{"status":"503"}`: 0, `{"status":"404"}`: 40, `null`: 40} {
@@ -141,7 +141,7 @@ func TestSettle(t *testing.T) {
 		}
 		left -= cost
 		c, v := d.Verdicts[0].Charge, limit.Verdict{}
-		if err := store.Peek(t.Context(), now, &c, &v); err != nil || v.Remaining != left {
+		if err := store.Driver().Peek(t.Context(), now, &c, &v); err != nil || v.Remaining != left {
 			t.Errorf("%s: %d left, want %d, error %v", query, v.Remaining, left, err)
 		}
 	}

@@ -59,7 +59,7 @@ func ExampleRateLimit_GrantSettle() {
 }
 
 // An HTTP API in front of a server, which wraps its handler in
-// slidegate.SettleMiddleware. The integration hands the signed receipt on.
+// limithttp.SettleMiddleware. The integration hands the signed receipt on.
 func ExampleRateLimit_ReceiptMapping() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)

@@ -55,7 +55,7 @@ type Props struct {
 
 	// PassDenials lets denied requests of HTTP APIs through to their backends, also
 	// those of banned callers and with invalid credentials. The backends must
-	// answer them, as lambdalimit.Behind does, or slidegate.SettleMiddleware with
+	// answer them, as lambdalimit.Behind does, or limithttp.SettleMiddleware with
 	// ReceiptMapping. A backend that does not is not limited. Without PassDenials
 	// an HTTP API answers 403. APIs of other kinds deny all the same.
 	PassDenials bool

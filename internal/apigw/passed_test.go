@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 )
 
@@ -115,7 +117,7 @@ func TestPassedOrigin(t *testing.T) {
 	r, w := httptest.NewRequest("GET", "/v1/items/42", nil), httptest.NewRecorder()
 	r.Header.Set(receipt.Header, handle(t, a, "http-2.0").Context["receipt"].(string))
 	w.Header().Set("Access-Control-Allow-Origin", origin)
-	slidegate.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
+	limithttp.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
 	if got := w.Header().Get("Access-Control-Allow-Origin"); w.Code != 403 || got != origin || w.Header().Get("Access-Control-Expose-Headers") == "" {
 		t.Errorf("status %d, origin %q, want %q: %v", w.Code, got, origin, w.Header())
 	}
@@ -146,7 +148,7 @@ const secret = "0123456789abcdef"
 func bySettleMiddleware(text any) *httptest.ResponseRecorder {
 	r, w := httptest.NewRequest("GET", "/v1/items/42", nil), httptest.NewRecorder()
 	r.Header.Set(receipt.Header, text.(string))
-	slidegate.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
+	limithttp.SettleMiddleware(slidegate.NewMemory(0), secret)(http.NotFoundHandler()).ServeHTTP(w, r)
 	return w
 }
 
@@ -158,11 +160,11 @@ func denialByMiddleware(t *testing.T, document string) *httptest.ResponseRecorde
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(file, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+	g, err := gate.New(file, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := gate.Middleware()(http.NotFoundHandler())
+	handler := limithttp.GateMiddleware(g)(http.NotFoundHandler())
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/items/42", nil))
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest("GET", "/v1/items/42", nil))

@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -26,4 +27,13 @@ func Sleep(ctx context.Context, d time.Duration) error {
 func EndsBefore(ctx context.Context, d time.Duration) bool {
 	end, ok := ctx.Deadline()
 	return ok && d > 0 && time.Until(end) < d
+}
+
+// AwaitTurn is Sleep for a caller that does not wait in vain: it fails at once if
+// the context would end before.
+func AwaitTurn(ctx context.Context, d time.Duration) error {
+	if EndsBefore(ctx, d) {
+		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)
+	}
+	return Sleep(ctx, d)
 }

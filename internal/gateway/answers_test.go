@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 )
 
@@ -21,13 +23,13 @@ func serve(t *testing.T, document string) map[string]http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(source, slidegate.WithClock(atNow), slidegate.WithLogger(quiet))
+	g, err := gate.New(source, slidegate.WithClock(atNow), slidegate.WithLogger(quiet))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return map[string]http.Handler{
 		"gateway":    gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet}),
-		"middleware": gate.Middleware()(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
+		"middleware": limithttp.GateMiddleware(g)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/httprequest"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // event describes a request as a REST API does to its authorizer, as far as the
 // authorizer reads it.
 func event(r *http.Request) apigw.RequestEvent {
-	req := request.FromHTTP(r)
+	req := httprequest.From(r)
 	ev := apigw.RequestEvent{
 		Type:                            "REQUEST",
 		MethodArn:                       "arn:aws:execute-api:local:000000000000:slidegate/" + stage + "/" + req.Method + req.Path,

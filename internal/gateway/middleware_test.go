@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 )
 
@@ -48,7 +50,7 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := slidegate.NewGate(source, slidegate.WithClock(atNow), slidegate.WithLogger(quiet))
+	g, err := gate.New(source, slidegate.WithClock(atNow), slidegate.WithLogger(quiet))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ rules:
 	}
 	servers := map[string]*httptest.Server{
 		"gateway":    httptest.NewServer(gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Backend: target, Log: quiet})),
-		"middleware": httptest.NewServer(gate.Middleware()(backend)),
+		"middleware": httptest.NewServer(limithttp.GateMiddleware(g)(backend)),
 	}
 	for _, line := range []string{
 		"GET /banned", "GET /none", "GET /health", "GET /a//b", "GET /login/..%2fbanned", "GET /%62anned",

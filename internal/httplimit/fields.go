@@ -7,10 +7,17 @@ import (
 	"github.com/slidegate/slidegate/internal/headers"
 )
 
-// setFields adds the fields of a decision's limits, and replaces those of the
+// Deny writes the answer to a denied request.
+func Deny(w http.ResponseWriter, a *headers.Answer) {
+	SetFields(w.Header(), a)
+	allowOrigins(w.Header())
+	write(w, a.Denial())
+}
+
+// SetFields adds the fields of a decision's limits, and replaces those of the
 // same name. A handler can read and replace them. The names are in canonical
 // case, by which Header finds them.
-func setFields(h http.Header, a *headers.Answer) {
+func SetFields(h http.Header, a *headers.Answer) {
 	var values []string // of all fields, in one allocation
 	for field := range a.Fields() {
 		if values == nil {

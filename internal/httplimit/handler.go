@@ -12,7 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
-	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/outcome"
 )
 
@@ -20,8 +19,11 @@ import (
 type Handler struct {
 	// Decide decides a request. An error means that there is no decision.
 	Decide func(*http.Request) (*engine.Decision, error)
-	// Finish corrects the charge of an allowed request by its outcome.
-	Finish func(context.Context, *engine.Decision, *engine.Outcome)
+	// Finish corrects the charge of an allowed request by its outcome. malformed
+	// are members of the answer's costs that cannot be parsed.
+	Finish func(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string)
+	// PassCosts shows clients the field of the costs, because no limit settles.
+	PassCosts bool
 	// Skip reports whether a request is not limited; nil for none.
 	Skip func(*http.Request) bool
 	// Denied writes the answer to a denied request, whose fields are set; nil
@@ -33,9 +35,7 @@ type Handler struct {
 	// it.
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
-	// Costs warns of costs that have no effect; nil if no limit settles.
-	Costs *oplog.CostWarnings
-	Next  http.Handler
+	Next     http.Handler
 }
 
 // ServeHTTP limits a request.
@@ -53,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.Allowed && (d.Delay > h.MaxDelay || clock.EndsBefore(r.Context(), d.Delay)) {
 		d.Allowed, answer = false, answer.TooLong()
 	}
-	setFields(w.Header(), &answer)
+	SetFields(w.Header(), &answer)
 	switch {
 	case !d.Allowed && h.Denied != nil:
 		allowOrigins(w.Header())
@@ -73,11 +73,8 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 		h.fail(w, r, err) // its turn passes unused
 		return
 	}
-	observe(w, r, h.Next, headers.Expose, h.Costs == nil, func(o *engine.Outcome, malformed []string) {
-		if h.Costs != nil {
-			h.Costs.Report(r.Context(), d, o, malformed)
-		}
-		h.Finish(r.Context(), d, o)
+	observe(w, r, h.Next, headers.Expose, h.PassCosts, func(o *engine.Outcome, malformed []string) {
+		h.Finish(r.Context(), d, o, malformed)
 	})
 }
 

@@ -4,46 +4,94 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // maxReceipts is how many receipts of a request are tried: the gateway's, and
 // what a client may have sent beside it.
 const maxReceipts = 4
 
-// Settle corrects by the answers of another handler what an authorizer in front
+// SettleByField returns a middleware that takes receipts from the field of
+// requests, signed by one of the keys.
+func SettleByField(c *setup.Config, keys receipt.Keys) func(http.Handler) http.Handler {
+	settler, h := newSettle(c, keys)
+	h.texts = receiptsOf
+	h.take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.Now()) }
+	return h.middleware
+}
+
+// SettleByContext returns a middleware for a program that gets the authorizer's
+// context with each request, such as a Lambda. stated returns the context's value
+// receipt, "" for none. API Gateway states that, so it has no signature. stated
+// must not read it from a field of the request: any client could send one, and
+// write to every counter.
+func SettleByContext(c *setup.Config, stated func(*http.Request) string) func(http.Handler) http.Handler {
+	settler, h := newSettle(c, nil)
+	h.texts = func(r *http.Request) []string { return []string{stated(r)} }
+	h.take = func(text string) (*receipt.Receipt, error) { return settler.Take(text, c.Now()) }
+	return h.middleware
+}
+
+// newSettle returns a handler without its source of receipts, and what takes them.
+func newSettle(c *setup.Config, keys receipt.Keys) (*receipt.Settler, *settle) {
+	settler := receipt.NewSettler(c.Store, keys, c.Observer())
+	return settler, &settle{
+		keys: keys,
+		finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
+			settler.Finish(ctx, c.Now(), r, o)
+		},
+		log:   oplog.Throttle(c.Log),
+		costs: oplog.NewCostWarnings(c.Log),
+	}
+}
+
+// receiptsOf returns the members of the field. A proxy may have joined the gateway's
+// value with what the client sent.
+func receiptsOf(r *http.Request) []string {
+	return strings.FieldsFunc(strings.Join(r.Header.Values(receipt.Header), ","), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// settle corrects by the answers of another handler what an authorizer in front
 // has charged. It answers requests that this has denied and passed on.
-type Settle struct {
-	Keys receipt.Keys
-	// Texts returns what may be the receipt of a request.
-	Texts func(*http.Request) []string
-	// Take verifies a receipt, for one use.
-	Take func(text string) (*receipt.Receipt, error)
-	// Finish corrects the charge by the outcome.
-	Finish func(context.Context, *receipt.Receipt, *engine.Outcome)
-	Log    *slog.Logger // of receipts that are refused; it is throttled
-	Costs  *oplog.CostWarnings
-	Next   http.Handler
+type settle struct {
+	keys receipt.Keys
+	// texts returns what may be the receipt of a request.
+	texts func(*http.Request) []string
+	// take verifies a receipt, for one use.
+	take func(text string) (*receipt.Receipt, error)
+	// finish corrects the charge by the outcome.
+	finish func(context.Context, *receipt.Receipt, *engine.Outcome)
+	log    *slog.Logger // of receipts that are refused; it is throttled
+	costs  *oplog.CostWarnings
+	next   http.Handler
+}
+
+func (s *settle) middleware(next http.Handler) http.Handler {
+	h := *s
+	h.next = next
+	return &h
 }
 
 // ServeHTTP lets the next handler answer. It does not see the receipt, and the
 // client does not see the costs. A request without a valid receipt keeps what it
 // was charged.
-func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	sent := s.Texts(r)
+func (s *settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	sent := s.texts(r)
 	delete(r.Header, receipt.Header)
 	if s.denied(w, sent) {
 		return
 	}
-	taken := s.take(r.Context(), sent[:min(len(sent), maxReceipts)])
-	observe(w, r, s.Next, nil, false, func(o *engine.Outcome, malformed []string) {
+	taken := s.takeOne(r.Context(), sent[:min(len(sent), maxReceipts)])
+	observe(w, r, s.next, nil, false, func(o *engine.Outcome, malformed []string) {
 		if taken != nil {
-			s.Costs.Report(r.Context(), taken, o, malformed)
-			s.Finish(r.Context(), taken, o)
+			s.costs.Report(r.Context(), taken, o, malformed)
+			s.finish(r.Context(), taken, o)
 		}
 	})
 }
@@ -51,9 +99,9 @@ func (s *Settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // denied answers a request that the authorizer has denied; it returns false for
 // others. Without a valid signature the answer has no details: a client may have
 // sent them.
-func (s *Settle) denied(w http.ResponseWriter, sent []string) bool {
+func (s *settle) denied(w http.ResponseWriter, sent []string) bool {
 	for _, text := range sent {
-		denial, denied := s.Keys.Denied(text)
+		denial, denied := s.keys.Denied(text)
 		if !denied {
 			continue
 		}
@@ -72,8 +120,8 @@ func (s *Settle) denied(w http.ResponseWriter, sent []string) bool {
 	return false
 }
 
-// take returns the receipt of a request; nil for none that is valid.
-func (s *Settle) take(ctx context.Context, sent []string) (taken *receipt.Receipt) {
+// takeOne returns the receipt of a request; nil for none that is valid.
+func (s *settle) takeOne(ctx context.Context, sent []string) (taken *receipt.Receipt) {
 	var refused error
 	mapped := false
 	for _, text := range sent {
@@ -81,15 +129,15 @@ func (s *Settle) take(ctx context.Context, sent []string) (taken *receipt.Receip
 		if text == "" || text == receipt.Nothing { // "" if a mapped value is not there
 			continue
 		}
-		if taken, refused = s.Take(text); refused == nil {
+		if taken, refused = s.take(text); refused == nil {
 			return taken
 		}
 	}
 	switch {
 	case refused != nil:
-		s.Log.WarnContext(ctx, "a receipt is refused: the request stays charged as it was", "error", refused)
-	case !mapped && s.Keys != nil:
-		s.Log.WarnContext(ctx, "a request has no receipt: it came past the gateway, its integration does not map context.authorizer.receipt to "+
+		s.log.WarnContext(ctx, "a receipt is refused: the request stays charged as it was", "error", refused)
+	case !mapped && s.keys != nil:
+		s.log.WarnContext(ctx, "a request has no receipt: it came past the gateway, its integration does not map context.authorizer.receipt to "+
 			receipt.Header+", or the authorizer has no secret; a denied one would pass as well")
 	}
 	return nil

@@ -12,7 +12,7 @@ var inPrograms = [codes]string{
 	TooLong: same, UnknownWord: same, Unknown: same, Malformed: same, Instead: same, Remove: same, Twice: same, Refused: same,
 
 	BadName: same, RuleNameTaken: same, ReservedName: same,
-	LimitNameTaken: `has the name %q as %s has: name one of them, such as Named("burst")`,
+	LimitNameTaken: `has the name %q as %s has: name one of them, such as WithName("burst")`,
 
 	EmptyWhen: same, EmptySelector: same, BadPattern: same,
 	BadMethod:        "%q is no method: write names such as GET, or leave Methods out to match them all",
@@ -32,9 +32,8 @@ var inPrograms = [codes]string{
 	NoDefaultSlots: " does not divide into %[2]d to %[3]d even slots: add WithSlots(%[4]s), or give a rounder window",
 	UnevenWindow:   " is no whole multiple of %[2]s: give one that is, or add WithSlots",
 	TooFast:        " must be at most %[3]d", TooSlow: " must be at most %[4]d: more take over ten years",
-	NotOfAlgorithm: "only %[4]s takes %[2]s", NotOfMonths: "only PerMonth can be Anchored",
-	UnknownZone: `unknown time zone %q: give a name of the IANA database, such as "Europe/Berlin" or "UTC"; ` +
-		"import time/tzdata if the system has none",
+	NotOfAlgorithm: "only %[4]s takes %[2]s", NotOfMonths: "only PerMonth takes WithAnchor",
+	UnknownZone:     "unknown time zone %q: give time.UTC, or what time.LoadLocation returns for a name of the IANA database",
 	CandidateBucket: same,
 	CostTooHigh: "%[1]d is above %[2]s of %[4]s, so no request would ever be allowed: " +
 		"lower Cost, or raise %[2]s",

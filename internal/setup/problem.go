@@ -1,5 +1,3 @@
-// Package setup has what package slidegate and package gate share: what is wrong
-// with limits and rules, in the words of Go programs.
 package setup
 
 import (
@@ -68,16 +66,16 @@ func LimitText(l *ruledoc.Limit) string {
 		call = fmt.Sprintf("%s(%d, %s, %d)", Constructors[algorithm], l.Capacity, l.Window, cmp.Or(l.Burst, l.Queue))
 	case l.Timezone != "":
 		per := map[string]string{"1d": "PerDay", "1w": "PerWeek", "1mo": "PerMonth"}
-		call = fmt.Sprintf("%s(%d, %q)", per[l.Window], l.Capacity, l.Timezone)
+		call = fmt.Sprintf("%s(%d, %s)", per[l.Window], l.Capacity, l.Timezone)
 	}
 	if l.Granularity != "" {
 		call += fmt.Sprintf(".WithSlots(%s)", l.Granularity)
 	}
 	if l.Anchor != nil {
-		call += fmt.Sprintf(".Anchored(%d)", l.Anchor.Day)
+		call += fmt.Sprintf(".WithAnchor(%d)", l.Anchor.Day)
 	}
 	if l.Name != "" {
-		call += fmt.Sprintf(".Named(%q)", l.Name)
+		call += fmt.Sprintf(".WithName(%q)", l.Name)
 	}
 	return call
 }

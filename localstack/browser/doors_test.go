@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // doors start the programs that pages ask, and return their address. Each lets a
@@ -71,5 +72,5 @@ func limit(t *testing.T, capacity int64, h http.Handler) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slidegate.Middleware(limiter)(h)
+	return limithttp.Middleware(limiter)(h)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // Limit lets each client send 100 requests in any minute.
@@ -14,5 +15,5 @@ func Limit(next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slidegate.Middleware(lim, slidegate.ByIP())(next), nil
+	return limithttp.Middleware(lim, limithttp.ByIP())(next), nil
 }

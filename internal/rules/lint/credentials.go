@@ -97,7 +97,7 @@ func (v verified) lacksInTemplate(template string) bool {
 // in Go programs do not do.
 func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
 	if s.Document().Authentication != nil {
-		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by DescribeBy or in Request.Claims",
+		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by WithRequest or in Request.Claims",
 			"rules", name)
 	}
 }

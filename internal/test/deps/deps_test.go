@@ -16,16 +16,18 @@ const module = "github.com/slidegate/slidegate/"
 // allowed lists, for each package, what it may import of this module and from where else besides the standard library.
 // A package that is missing here fails the test: a new one is a decision.
 var allowed = map[string]string{
-	".":             "internal/clock internal/engine internal/httplimit internal/limit internal/memory internal/oplog internal/receipt internal/request internal/ruledoc internal/rules internal/setup",
+	".":             "internal/clock internal/engine internal/limit internal/memory internal/request internal/ruledoc internal/rules internal/setup",
+	"gate":          ". internal/engine internal/memory internal/oplog internal/request internal/ruledoc internal/rules internal/setup",
+	"limithttp":     ". gate internal/clock internal/engine internal/headers internal/httplimit internal/httprequest internal/oplog internal/receipt internal/request internal/rules internal/setup",
 	"slidegatetest": ". internal/limit",
 
-	"dynamostore": "internal/breaker internal/dynamo internal/oplog github.com/aws/aws-sdk-go-v2",
+	"dynamostore": "internal/breaker internal/dynamo internal/limit internal/oplog github.com/aws/aws-sdk-go-v2",
 	"redisstore":  "internal/breaker internal/clock internal/limit internal/redis github.com/redis/go-redis",
 
-	"rulesfile":  ". internal/engine internal/ruledoc internal/rulefile internal/rules",
-	"rulestable": ". internal/app internal/breaker internal/dynamo internal/engine internal/ruledoc internal/ruletable github.com/aws/aws-sdk-go-v2/service/dynamodb",
+	"rulesfile":  "gate internal/engine internal/ruledoc internal/rulefile internal/rules internal/setup",
+	"rulestable": "gate internal/app internal/breaker internal/dynamo internal/ruledoc internal/ruletable internal/setup github.com/aws/aws-sdk-go-v2/service/dynamodb",
 
-	"lambdalimit": ". internal/apigw internal/clock internal/headers internal/request internal/rules github.com/aws/aws-lambda-go/events",
+	"lambdalimit": ". gate limithttp internal/apigw internal/clock internal/headers internal/httplimit internal/httprequest internal/request internal/rules internal/setup github.com/aws/aws-lambda-go/events",
 
 	"internal/limit":       "",
 	"internal/clock":       "",
@@ -41,8 +43,9 @@ var allowed = map[string]string{
 	"internal/rules/lint":  "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key internal/problem",
 	"internal/headers":     "internal/engine internal/limit internal/rules",
 	"internal/outcome":     "internal/engine",
-	"internal/httplimit":   "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt",
-	"internal/setup":       "internal/limit internal/ruledoc internal/rules internal/problem",
+	"internal/httplimit":   "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
+	"internal/setup":       "internal/clock internal/engine internal/limit internal/memory internal/oplog internal/problem internal/request internal/ruledoc internal/rules",
+	"internal/httprequest": "internal/request",
 	"internal/engine":      "internal/limit internal/request internal/rules",
 	"internal/memory":      "internal/limit",
 	"internal/dynamo":      "internal/breaker internal/cache internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
@@ -53,7 +56,7 @@ var allowed = map[string]string{
 	"internal/app":         "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/oplog",
 	"internal/oplog":       "internal/clock internal/engine internal/limit",
 	"internal/decideapi":   "internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson",
-	"internal/gateway":     "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/oplog internal/request internal/rules",
+	"internal/gateway":     "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":     "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/replay":      "internal/clock internal/engine internal/request internal/rules internal/limit",
 
@@ -78,10 +81,10 @@ var allowed = map[string]string{
 
 	"docs":              "", // tests of the pages
 	"examples":          "", // and its programs import what users import
-	"examples/http":     ".",
-	"examples/lambda":   ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
-	"examples/llm":      ".",
-	"examples/outbound": ".",
+	"examples/http":     ". limithttp",
+	"examples/lambda":   ". gate dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
+	"examples/llm":      ". limithttp",
+	"examples/outbound": ". limithttp",
 	"examples/proxies":  "", // tests of configurations
 	"examples/worker":   ".",
 
@@ -100,7 +103,7 @@ var allowed = map[string]string{
 	"localstack":                 "", // tests of the scripts
 	"localstack/issuer":          "github.com/golang-jwt/jwt",
 	"functions/authorizer":       "internal/breaker internal/apigw internal/app internal/authn internal/dynamo internal/engine internal/oplog internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/backend":          ". dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
+	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",

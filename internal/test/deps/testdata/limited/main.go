@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 func main() {
@@ -14,5 +15,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", slidegate.Middleware(lim)(http.NotFoundHandler())))
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", limithttp.Middleware(lim)(http.NotFoundHandler())))
 }

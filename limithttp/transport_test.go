@@ -1,9 +1,11 @@
-package slidegate_test
+package limithttp_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,7 +14,20 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
+
+var errDown = errors.New("connection refused")
+
+// newLimiter returns a limiter by the machine's time.
+func newLimiter(t testing.TB, options ...slidegate.Option) *slidegate.Limiter {
+	t.Helper()
+	lim, err := slidegate.New(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
+}
 
 // otherSide answers the requests of a Transport, the last answer for ever, and
 // notes when each came and what it carried.
@@ -118,7 +133,7 @@ func TestTransport(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &otherSide{answers: test.answers, start: time.Now()}
-				transport := &slidegate.Transport{Base: o}
+				transport := &limithttp.Transport{Base: o}
 				if test.limit != nil {
 					transport.Limiter = newLimiter(t, test.limit)
 				}
@@ -139,7 +154,7 @@ func TestTransport(t *testing.T) {
 
 // send sends a request such as "POST api body", and returns the status or the
 // error.
-func send(t *testing.T, transport *slidegate.Transport, request string) string {
+func send(t *testing.T, transport *limithttp.Transport, request string) string {
 	t.Helper()
 	fields := append(strings.Fields(request), "", "")
 	host := "api"
@@ -164,7 +179,7 @@ func send(t *testing.T, transport *slidegate.Transport, request string) string {
 
 // TestTransportBaseFails returns the error of Base, and waits for nothing.
 func TestTransportBaseFails(t *testing.T) {
-	transport := &slidegate.Transport{Retries: 3, Base: roundTripper(func(*http.Request) (*http.Response, error) { return nil, errDown })}
+	transport := &limithttp.Transport{Retries: 3, Base: roundTripper(func(*http.Request) (*http.Response, error) { return nil, errDown })}
 	if got := send(t, transport, "GET"); got != errDown.Error() {
 		t.Error(got)
 	}
@@ -178,7 +193,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestTransportKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &otherSide{answers: []answer{{status: 200}}, start: time.Now()}
-		transport := &slidegate.Transport{Base: o, Limiter: newLimiter(t, slidegate.FixedWindow(1, time.Second)),
+		transport := &limithttp.Transport{Base: o, Limiter: newLimiter(t, slidegate.FixedWindow(1, time.Second)),
 			Key: func(r *http.Request) string { return r.Method }}
 		for _, request := range []string{"GET", "PUT", "GET other", "PUT other"} {
 			send(t, transport, request)
@@ -187,4 +202,14 @@ func TestTransportKey(t *testing.T) {
 			t.Errorf("came at %s", came)
 		}
 	})
+}
+
+// TestCopies: vet finds what is copied by value, and must not be.
+func TestCopies(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "vet", "-copylocks", "./testdata/copied").CombinedOutput()
+	for _, name := range []string{"slidegate.Limiter", "slidegate.Reservation", "slidegate/limithttp.Transport"} {
+		if want := "return copies lock value: github.com/slidegate/" + name; err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("vet says:\n%s\nwant %s", out, want)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 // TestTransportRetries: which requests are sent again, and when each attempt
@@ -51,7 +52,7 @@ func TestTransportRetries(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &otherSide{answers: test.answers, start: time.Now()}
-				transport := &slidegate.Transport{Base: o, Retries: 3, Limiter: newLimiter(t, slidegate.FixedWindow(100, time.Hour))}
+				transport := &limithttp.Transport{Base: o, Retries: 3, Limiter: newLimiter(t, slidegate.FixedWindow(100, time.Hour))}
 				ctx := t.Context()
 				if test.within > 0 {
 					bounded, cancel := context.WithTimeout(ctx, test.within)
@@ -82,7 +83,7 @@ func TestTransportRetries(t *testing.T) {
 						t.Errorf("answer %d of %d: closed %v, %d bytes unread", i+1, len(o.bodies), b.closed.Load(), len(rest))
 					}
 				}
-				r2, err := transport.Limiter.Peek(t.Context(), "api", 0)
+				r2, err := transport.Limiter.Peek(t.Context(), "api")
 				if err != nil || int(100-r2.Remaining) != len(o.came) {
 					t.Errorf("%d attempts charged %d units, %v", len(o.came), 100-r2.Remaining, err)
 				}
@@ -120,7 +121,7 @@ func TestTransportServer(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	base := &http.Transport{}
-	client := &http.Client{Transport: &slidegate.Transport{Base: base, Retries: 2, Limiter: newLimiter(t, slidegate.SlidingWindow(1000, time.Minute))}}
+	client := &http.Client{Transport: &limithttp.Transport{Base: base, Retries: 2, Limiter: newLimiter(t, slidegate.SlidingWindow(1000, time.Minute))}}
 	for range 10 {
 		response, err := client.Post(server.URL, "text/plain", strings.NewReader("body"))
 		if err != nil {

@@ -1,10 +1,10 @@
-package slidegate
+package gate
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 
+	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -16,8 +16,8 @@ import (
 // apply, and are charged in their order: those of single callers first, shared
 // budgets last.
 //
-//	slidegate.Rules{Rules: []slidegate.Rule{
-//		{Name: "login", When: slidegate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
+//	gate.Rules{Rules: []gate.Rule{
+//		{Name: "login", When: gate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
 //			Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(5, time.Minute)}},
 //		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
 //	}}
@@ -47,16 +47,16 @@ type Rule struct {
 	// "user:{jwt.sub}|{method}". See docs/rules.md for the sources.
 	Key string
 	// Limits are charged all or none.
-	Limits []Limit
+	Limits []slidegate.Limit
 	// Cost is the number of units that a request takes; 0 stands for 1.
 	Cost int64
 	// RefundOn lists statuses of the answer that refund the request, such as
 	// "404" or "5xx".
 	RefundOn []string
 	// OnError says what happens while the store does not answer. The zero value
-	// stands for the gate's policy. A rule does not take FailError, and all
-	// rules with FailLocal count for the same number of processes.
-	OnError ErrorPolicy
+	// stands for the gate's policy. All rules with FailLocal count for the same
+	// number of processes.
+	OnError slidegate.ErrorPolicy
 	// Shadow decides, charges and reports, but lets every request through.
 	Shadow bool
 	// Atomic charges this rule together with the other atomic ones, all or none.
@@ -89,33 +89,29 @@ type Match struct {
 }
 
 // RuleSource is where a [Gate] takes its rules from: [Rules], a file of package
-// rulesfile, or a table of package rulestable. Its method is for this module,
-// and may change.
+// rulesfile, or a table of package rulestable.
 type RuleSource interface {
-	// Open returns the source of rules, and that of overrides, nil for none. The
-	// defaults are for rules that state none of their own. Warnings and failures
-	// go to the log.
-	Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error)
+	// OpenRules is for this module.
+	OpenRules(setup.RuleOptions) (setup.Rules, error)
 }
 
-// Open compiles the rules. The error lists everything that is wrong with them,
-// and the log gets warnings of what is probably not meant.
-func (r Rules) Open(defaults ruledoc.Defaults, log *slog.Logger) (engine.RuleSource, engine.OverrideSource, error) {
-	doc, err := r.document(defaults)
+// OpenRules is for this module. It compiles the rules.
+func (r Rules) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
+	doc, err := r.document(o.Defaults)
 	if err != nil {
-		return nil, nil, err
+		return setup.Rules{}, err
 	}
 	set, problems := rules.Compile(doc)
 	if len(problems) > 0 {
-		return nil, nil, setup.RuleErrors(problems, doc.Rules)
+		return setup.Rules{}, setup.RuleErrors(problems, doc.Rules)
 	}
 	if len(doc.Rules) == 0 {
-		log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
+		o.Log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
 	}
 	for _, w := range lint.Check(doc, set) {
-		log.Warn("slidegate: rules", "warning", setup.Warning(w, doc.Rules))
+		o.Log.Warn("slidegate: rules", "warning", setup.Warning(w, doc.Rules))
 	}
-	return engine.Fixed{Set: set}, nil, nil
+	return setup.Rules{RuleSource: engine.Fixed{Set: set}}, nil
 }
 
 // document returns the rules as a document.
@@ -135,36 +131,42 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 		d.ClientIP = &ruledoc.ClientIP{TrustedHops: &hops}
 	}
 	for i := range r.Rules {
-		d.Rules = append(d.Rules, r.Rules[i].document())
-		if err := r.Rules[i].OnError.of(d.Defaults); err != nil {
+		rule, err := r.Rules[i].document(d.Defaults)
+		if err != nil {
 			return nil, fmt.Errorf("%s.OnError: %w", setup.RulePath(i), err)
 		}
+		d.Rules = append(d.Rules, rule)
 	}
 	return d, nil
 }
 
-// of checks the policy of a rule by those of the gate and of earlier rules.
-func (p ErrorPolicy) of(d *ruledoc.Defaults) error {
-	switch processes := int64(p.instances); {
-	case p.fail:
-		return errors.New("FailError is for limiters: take FailOpen, FailClosed or FailLocal")
-	case p == (ErrorPolicy{}) || p.onError != rules.OnErrorLocal:
-		return nil
+// onError returns the policy of a rule as a document has it. A gate counts for one
+// number of processes: that of its own policy, or of the first rule that has one.
+func onError(p slidegate.ErrorPolicy, d *ruledoc.Defaults) (string, error) {
+	if p == (slidegate.ErrorPolicy{}) {
+		return "", nil
+	}
+	var c setup.Config
+	p.ForGate(&c)
+	switch processes := int64(c.Policy.Processes); {
+	case c.Policy.OnError != rules.OnErrorLocal:
 	case processes < 1:
-		return errors.New("give FailLocal at least one process")
+		return "", errors.New("give FailLocal at least one process")
 	case d.Instances == 0:
 		d.Instances = processes
-		return nil
 	case d.Instances != processes:
-		return fmt.Errorf("FailLocal(%d): a gate counts for one number of processes, and it is %d already", processes, d.Instances)
+		return "", fmt.Errorf("FailLocal(%d): a gate counts for one number of processes, and it is %d already", processes, d.Instances)
 	}
-	return nil
+	return c.Policy.OnError.String(), nil
 }
 
-func (r *Rule) document() ruledoc.Rule {
-	d := ruledoc.Rule{Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key, RefundOn: r.RefundOn, Atomic: r.Atomic, Lease: r.Lease}
-	if r.OnError != (ErrorPolicy{}) {
-		d.OnError = r.OnError.onError.String()
+func (r *Rule) document(defaults *ruledoc.Defaults) (d ruledoc.Rule, err error) {
+	d = ruledoc.Rule{
+		Name: r.Name, When: r.When.optional(), Unless: r.Unless.optional(), Key: r.Key,
+		RefundOn: r.RefundOn, Atomic: r.Atomic, Lease: r.Lease,
+	}
+	if d.OnError, err = onError(r.OnError, defaults); err != nil {
+		return d, err
 	}
 	if r.Cost != 0 {
 		d.Cost = &ruledoc.Cost{Units: r.Cost}
@@ -175,10 +177,12 @@ func (r *Rule) document() ruledoc.Rule {
 	if r.Quiet {
 		d.Headers = "off"
 	}
+	var limits setup.Limiter
 	for _, l := range r.Limits {
-		d.Limits = append(d.Limits, l.doc)
+		l.ForLimiter(&limits)
 	}
-	return d
+	d.Limits = limits.Limits
+	return d, nil
 }
 
 func (m *Match) selector() ruledoc.Selector {

@@ -1,4 +1,4 @@
-package slidegate
+package gate
 
 import (
 	"context"
@@ -6,37 +6,45 @@ import (
 	"fmt"
 	"net/netip"
 	"sync/atomic"
-	"time"
 
+	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/setup"
 )
 
-// Gate decides requests by many rules: it charges all that match, and answers by
-// the tightest. If one denies, the windows of the others are refunded. A Gate is
-// what the Lambda authorizer and the local gateway run. It is safe for concurrent
-// use.
+// Gate decides requests by many rules. It is what the Lambda authorizer and the
+// local gateway run. It is safe for concurrent use.
 //
-// [Gate.Middleware] limits an http.Handler. Programs without one call
+// Programs with an http.Handler take limithttp.GateMiddleware. Others call
 // [Gate.Decide], and [Gate.Finish] once they have answered.
 //
 // Trade-off: a gate matches rules and makes keys for each request, which takes
-// some microseconds more than a [Limiter] with a key that the program has.
+// some microseconds more than a [slidegate.Limiter] with a key that the program
+// has.
 type Gate struct {
-	config
+	config setup.Config
 	engine *engine.Engine
 	costs  *oplog.CostWarnings
 }
 
-// NewGate returns a gate that decides by rules: by [Rules], by a file of package
-// rulesfile, or by a table of package rulestable. It takes the options of [New],
-// but for limits, a name and a lease, which are in the rules. FailError is for limiters.
+// Option sets up a [Gate]: a [slidegate.StoreOption], a [slidegate.SharedOption]
+// or a [slidegate.ErrorPolicy]. Names, limits and leases are in the rules.
+type Option interface {
+	// ForGate is for this module.
+	ForGate(*setup.Config)
+}
+
+// New returns a gate that decides by rules: by [Rules], by a file of package
+// rulesfile, or by a table of package rulestable. Without
+// [slidegate.WithStore] it counts in memory.
 //
 // The error lists everything that is wrong with the rules, each with its place,
 // such as "Rules[1].When.Paths[0]". What is valid but probably not meant is
 // logged.
-func NewGate(source RuleSource, options ...Option) (*Gate, error) {
+func New(source RuleSource, options ...Option) (*Gate, error) {
 	g, err := newGate(source, options)
 	if err != nil {
 		return nil, fmt.Errorf("slidegate: %w", err)
@@ -45,31 +53,28 @@ func NewGate(source RuleSource, options ...Option) (*Gate, error) {
 }
 
 func newGate(source RuleSource, options []Option) (*Gate, error) {
-	c, err := newConfig(options)
-	switch {
-	case err != nil:
+	g := &Gate{}
+	c := &g.config
+	if err := setup.Apply(c, options, func(o Option) { o.ForGate(c) }); err != nil {
 		return nil, err
-	case source == nil:
-		return nil, errors.New("a gate needs rules, such as Rules{Rules: []Rule{…}}")
-	case len(c.limits) > 0 || c.name != "" || c.lease > 0:
-		return nil, errors.New("a gate takes no limits, no name and no lease: write them in its rules")
-	case c.policy.fail:
-		return nil, errors.New("FailError is for limiters: a gate takes FailOpen, FailClosed or FailLocal")
 	}
-	g := &Gate{config: c, costs: oplog.NewCostWarnings(c.log)}
-	if g.store == nil {
-		g.store = NewMemory(0)
+	if source == nil {
+		return nil, errors.New("a gate needs rules, such as gate.Rules{Rules: []gate.Rule{…}}")
 	}
-	opened, overrides, err := source.Open(c.defaults(), c.log)
+	if c.Store == nil {
+		c.Store = memory.New(0)
+	}
+	g.costs = oplog.NewCostWarnings(c.Log)
+	rules, err := source.OpenRules(setup.RuleOptions{Defaults: c.Defaults(), Log: c.Log})
 	if err != nil {
 		return nil, err
 	}
-	g.engine = g.newEngine(engine.Options{Rules: opened, Overrides: overrides})
+	g.engine = c.NewEngine(engine.Options{Rules: rules.RuleSource, Overrides: rules.Overrides})
 	return g, nil
 }
 
-// Request is what rules look at. [Gate.Middleware] fills it in from an
-// http.Request.
+// Request is what rules look at. limithttp.GateMiddleware fills it in
+// from an http.Request.
 type Request struct {
 	Method string
 	Path   string // as sent, with percent-escapes, without the query
@@ -104,13 +109,13 @@ type Decision struct {
 	// Result is that of the tightest limit of all rules that matched, without
 	// Limits. For a request that no rule limited, only Allowed and Degraded are
 	// set.
-	Result
+	slidegate.Result
 	// Rule is the rule of that limit; "" for none.
 	Rule string
 	// Key is what that rule counts by.
 	Key string
-	// Reason says what decided; see [Event].
-	Reason string
+	// Reason says what decided.
+	Reason slidegate.Reason
 
 	decision *engine.Decision
 	finished atomic.Bool
@@ -145,11 +150,11 @@ func (g *Gate) Decide(ctx context.Context, r *Request) (*Decision, error) {
 }
 
 func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision, error) {
-	now := g.now()
+	now := g.config.Now()
 	d, err := g.engine.Decide(ctx, now, r)
 	if err != nil {
 		if ctx.Err() == nil {
-			g.observe(ctx, Event{Time: now, Action: "decide", Err: err})
+			g.config.Observe(ctx, &setup.Event{Time: now, Action: string(ActionDecide), Err: err})
 		}
 		return nil, fmt.Errorf("slidegate: %w", err)
 	}
@@ -163,26 +168,28 @@ func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision
 // Only the first call for a decision counts, so that a deferred one can stand for
 // an answer that broke off:
 //
-//	defer gate.Finish(ctx, d, slidegate.Outcome{Aborted: true})
+//	defer g.Finish(ctx, d, gate.Outcome{Aborted: true})
 func (g *Gate) Finish(ctx context.Context, d *Decision, o Outcome) {
 	if d.finished.Swap(true) {
 		return
 	}
-	out := &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted}
-	g.costs.Report(ctx, d.decision, out, nil)
-	g.finish(ctx, d.decision, out)
+	g.finish(ctx, d.decision, &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted}, nil)
 }
 
-func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
-	g.engine.Finish(ctx, g.now(), d, o)
+// finish corrects the charge, and warns of costs that have no effect.
+func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string) {
+	g.costs.Report(ctx, d, o, malformed)
+	g.engine.Finish(ctx, g.config.Now(), d, o)
 }
 
 func newDecision(d *engine.Decision) *Decision {
-	decision := &Decision{Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}, Reason: d.Reason.String(), decision: d}
-	if v, _ := d.Tightest(); v != nil {
-		decision.Result, decision.Rule, decision.Key = resultOf(v), v.Rule.Name, v.Key
-	} else if len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
-		decision.Result, decision.Rule, decision.Key = resultOf(&d.Verdicts[0]), d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
+	decision := &Decision{Reason: slidegate.Reason(d.Reason.String()), decision: d}
+	v, _ := d.Tightest()
+	if v == nil && len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
+		v = &d.Verdicts[0]
+	}
+	if v != nil {
+		decision.Result, decision.Rule, decision.Key = setup.ResultOf(v).(slidegate.Result), v.Rule.Name, v.Key
 	}
 	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay
 	if !d.Allowed && d.Delay > 0 { // too long for the middleware
@@ -191,19 +198,10 @@ func newDecision(d *engine.Decision) *Decision {
 	return decision
 }
 
-// Decided passes the decision of a gate on to the observer: one event for each
-// rule that was charged, or one for the request if none was.
-func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	o.Observer.Decided(ctx, now, d)
-	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
-		for i := range vs {
-			v := &vs[i]
-			o.config.observe(ctx, Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r.String(), Shadow: shadow, Result: resultOf(v)})
-		}
-	}
-	report(d.Verdicts, d.Reason, false)
-	report(d.Shadows, engine.Limited, true) // whatever decided the request
-	if len(d.Verdicts) == 0 {
-		o.config.observe(ctx, Event{Time: now, Reason: d.Reason.String(), Result: Result{Allowed: d.Allowed, Degraded: d.Degraded}})
+func init() {
+	setup.DecisionOf = func(d *engine.Decision) any { return newDecision(d) }
+	setup.GateOf = func(of any) *setup.GateParts {
+		g := of.(*Gate)
+		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish}
 	}
 }

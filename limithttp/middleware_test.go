@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"context"
@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
+	"github.com/slidegate/slidegate/slidegatetest"
 )
 
 // moment is half a second into a slot.
@@ -32,13 +34,13 @@ func mustNew(t testing.TB, options ...slidegate.Option) *slidegate.Limiter {
 	return lim
 }
 
-func mustGate(t testing.TB, rules slidegate.RuleSource, options ...slidegate.Option) *slidegate.Gate {
+func mustGate(t testing.TB, rules gate.RuleSource, options ...gate.Option) *gate.Gate {
 	t.Helper()
-	gate, err := slidegate.NewGate(rules, append([]slidegate.Option{slidegate.WithClock(func() time.Time { return moment })}, options...)...)
+	g, err := gate.New(rules, append([]gate.Option{slidegate.WithClock(func() time.Time { return moment })}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gate
+	return g
 }
 
 // okay answers "ok".
@@ -80,10 +82,10 @@ const quotaExceeded = `{"type":"https://iana.org/assignments/http-problem-types#
 // TestAnswers: all fields and the body of the first and of the denied request.
 func TestAnswers(t *testing.T) {
 	single := mustNew(t, slidegate.SlidingWindow(2, 10*time.Second), slidegate.WithName("api"))
-	several := mustNew(t, slidegate.PerDay(1000, "UTC"), slidegate.SlidingWindow(2, 10*time.Second).Named("burst"))
+	several := mustNew(t, slidegate.PerDay(1000, time.UTC), slidegate.SlidingWindow(2, 10*time.Second).WithName("burst"))
 	bucket := mustNew(t, slidegate.TokenBucket(1, time.Minute, 2))
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{
-		{Name: "login", When: slidegate.Match{Paths: []string{"/login"}}, Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(2, 10*time.Second)}},
+	g := mustGate(t, gate.Rules{Rules: []gate.Rule{
+		{Name: "login", When: gate.Match{Paths: []string{"/login"}}, Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(2, 10*time.Second)}},
 		{Name: "hidden", Key: "ip:{ip}", Quiet: true, Limits: []slidegate.Limit{slidegate.SlidingWindow(5, time.Hour)}},
 		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
 	}})
@@ -93,13 +95,13 @@ func TestAnswers(t *testing.T) {
 		denied, limit string
 	}{
 		"a limiter with one limit": {
-			slidegate.Middleware(single),
+			limithttp.Middleware(single),
 			"Ratelimit: \"api\";r=1;t=11\nRatelimit-Policy: \"api\";q=2;w=10\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
 			"Ratelimit: \"api\";r=0;t=11\nRatelimit-Policy: \"api\";q=2;w=10\nRetry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
 			"api",
 		},
 		"with several": {
-			slidegate.Middleware(several),
+			limithttp.Middleware(several),
 			"Ratelimit: \"default.burst\";r=1;t=11, \"default.per-day\";r=999;t=6360\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
 				"X-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
 			"Ratelimit: \"default.burst\";r=0;t=11, \"default.per-day\";r=998;t=11\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
@@ -107,13 +109,13 @@ func TestAnswers(t *testing.T) {
 			"default.burst",
 		},
 		"with a bucket": {
-			slidegate.Middleware(bucket),
+			limithttp.Middleware(bucket),
 			"Ratelimit: \"default\";r=1;t=60\nRatelimit-Policy: \"default\";q=1;w=60\nX-Ratelimit-Limit: 1\nX-Ratelimit-Remaining: 1\n",
 			"Ratelimit: \"default\";r=0;t=60\nRatelimit-Policy: \"default\";q=1;w=60\nRetry-After: 60\nX-Ratelimit-Limit: 1\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 60\n",
 			"default",
 		},
 		"a gate": {
-			gate.Middleware(),
+			limithttp.GateMiddleware(g),
 			"Ratelimit: \"login\";r=1;t=11, \"per-ip\";r=99;t=61\nRatelimit-Policy: \"login\";q=2;w=10, \"per-ip\";q=100;w=60\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
 			"Ratelimit: \"login\";r=0;t=11\nRatelimit-Policy: \"login\";q=2;w=10\nRetry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
 			"login",
@@ -133,7 +135,7 @@ func TestAnswers(t *testing.T) {
 
 // TestFieldsOfHandlers: a handler reads the fields of limits, and replaces them.
 func TestFieldsOfHandlers(t *testing.T) {
-	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := limithttp.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("RateLimit-Policy", w.Header().Get("RateLimit")+" read")
 	}))
 	if got := sendTo(h, "GET", "/").Header.Values("RateLimit-Policy"); len(got) != 1 || got[0] != `"default";r=8;t=61 read` {
@@ -148,7 +150,7 @@ func TestAddedFields(t *testing.T) {
 			w.Header().Add(name, "more")
 		}
 	})
-	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(5, time.Minute)), slidegate.ByIP())(handler)
+	h := limithttp.Middleware(mustNew(t, slidegate.SlidingWindow(5, time.Minute)), limithttp.ByIP())(handler)
 	fields := sendTo(h, "GET", "/").Header
 	for name, values := range fields {
 		if len(values) != 2 || values[0] == "more" || values[1] != "more" {
@@ -164,10 +166,10 @@ func TestAddedFields(t *testing.T) {
 // read the fields of a handler's answer if it lets their origin read the answer.
 func TestCORS(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "all", Key: "all", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}}}})
+	g := mustGate(t, gate.Rules{Rules: []gate.Rule{{Name: "all", Key: "all", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}}}})
 	const origin, method = "Origin: https://app.example", "Access-Control-Request-Method: PUT"
 	const exposed = "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After"
-	for name, middleware := range map[string]func(http.Handler) http.Handler{"limiter": slidegate.Middleware(lim), "gate": gate.Middleware()} {
+	for name, middleware := range map[string]func(http.Handler) http.Handler{"limiter": limithttp.Middleware(lim), "gate": limithttp.GateMiddleware(g)} {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if o := r.Header.Get("Origin"); o != "" {
 				w.Header().Set("Access-Control-Allow-Origin", o)
@@ -202,7 +204,7 @@ func TestCORS(t *testing.T) {
 			}
 		}
 	}
-	h := slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(okay)
+	h := limithttp.Middleware(mustNew(t, slidegate.SlidingWindow(9, time.Minute)))(okay)
 	if r := sendTo(h, "GET", "/"); r.Header.Get("Access-Control-Expose-Headers") != "" {
 		t.Errorf("an intranet's answer has the fields %v", r.Header)
 	}
@@ -210,7 +212,7 @@ func TestCORS(t *testing.T) {
 
 // TestMiddlewareKeys: what requests are counted by.
 func TestMiddlewareKeys(t *testing.T) {
-	bySession := slidegate.KeyBy(func(r *http.Request) string {
+	bySession := limithttp.ByKey(func(r *http.Request) string {
 		c, err := r.Cookie("session")
 		if err != nil {
 			return "none"
@@ -218,44 +220,44 @@ func TestMiddlewareKeys(t *testing.T) {
 		return c.Value
 	})
 	for _, test := range []struct {
-		option     slidegate.HTTPOption // nil for none
+		option     limithttp.Option // nil for none
 		connection string
 		fields     []string
 		want       string
 	}{
 		{nil, "192.0.2.1:1234", nil, "ip:192.0.2.1"},
-		{slidegate.ByIP(), "192.0.2.1:1234", nil, "ip:192.0.2.1"},
-		{slidegate.ByIP(), "192.0.2.1:1234", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:192.0.2.1"},
-		{slidegate.ByIP(), "[::ffff:192.0.2.1]:1234", nil, "ip:192.0.2.1"},
-		{slidegate.ByIP(), "[2001:db8:1:2:3:4:5:6]:1234", nil, "ip:2001:db8:1:2::/64"},
-		{slidegate.ByIP(), "[2001:db8:1:2:9::1]:1234", nil, "ip:2001:db8:1:2::/64"},
-		{slidegate.ByIP(), "[fe80::1%eth0]:1234", nil, "ip:fe80::/64"},
-		{slidegate.ByIP(), "192.0.2.1", nil, "ip:192.0.2.1"}, // as chi's RealIP leaves it
-		{slidegate.ByIP(), "@", nil, "ip:"},                  // a Unix socket
+		{limithttp.ByIP(), "192.0.2.1:1234", nil, "ip:192.0.2.1"},
+		{limithttp.ByIP(), "192.0.2.1:1234", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:192.0.2.1"},
+		{limithttp.ByIP(), "[::ffff:192.0.2.1]:1234", nil, "ip:192.0.2.1"},
+		{limithttp.ByIP(), "[2001:db8:1:2:3:4:5:6]:1234", nil, "ip:2001:db8:1:2::/64"},
+		{limithttp.ByIP(), "[2001:db8:1:2:9::1]:1234", nil, "ip:2001:db8:1:2::/64"},
+		{limithttp.ByIP(), "[fe80::1%eth0]:1234", nil, "ip:fe80::/64"},
+		{limithttp.ByIP(), "192.0.2.1", nil, "ip:192.0.2.1"}, // as chi's RealIP leaves it
+		{limithttp.ByIP(), "@", nil, "ip:"},                  // a Unix socket
 
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7"}, "ip:198.51.100.7"}, // a client that lies
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7, 10.0.0.1"}, "ip:10.0.0.1"}, // a client of that address
-		{slidegate.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.0.0.2"}, "ip:198.51.100.7"},
-		{slidegate.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 10.0.0.2"}, "ip:10.0.0.1"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: nobody"}, "ip:10.0.0.1"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", nil, "ip:10.0.0.1"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 2001:db8:1:2:3:4:5:6"}, "ip:2001:db8:1:2::/64"},
-		{slidegate.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7", "Connection: X-Forwarded-For"}, "ip:198.51.100.7"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7"}, "ip:198.51.100.7"}, // a client that lies
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 198.51.100.7"}, "ip:198.51.100.7"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7, 10.0.0.1"}, "ip:10.0.0.1"}, // a client of that address
+		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.0.0.2"}, "ip:198.51.100.7"},
+		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 10.0.0.2"}, "ip:10.0.0.1"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: nobody"}, "ip:10.0.0.1"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", nil, "ip:10.0.0.1"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 2001:db8:1:2:3:4:5:6"}, "ip:2001:db8:1:2::/64"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7", "Connection: X-Forwarded-For"}, "ip:198.51.100.7"},
 
-		{slidegate.ByHeader("x-tenant"), "192.0.2.1:1", []string{"X-Tenant: acme"}, "x-tenant:acme"},
-		{slidegate.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "x-tenant:"},
+		{limithttp.ByHeader("x-tenant"), "192.0.2.1:1", []string{"X-Tenant: acme"}, "x-tenant:acme"},
+		{limithttp.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "x-tenant:"},
 		{bySession, "192.0.2.1:1", []string{"Cookie: session=7"}, "7"},
 		{bySession, "192.0.2.1:1", nil, "none"},
 	} {
 		var keys []string
 		lim := mustNew(t, slidegate.SlidingWindow(9, time.Minute), slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { keys = append(keys, e.Key) }))
-		var options []slidegate.HTTPOption
+		var options []limithttp.Option
 		if test.option != nil {
 			options = append(options, test.option)
 		}
-		h := slidegate.Middleware(lim, options...)(okay)
+		h := limithttp.Middleware(lim, options...)(okay)
 		sendTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.RemoteAddr = test.connection
 			h.ServeHTTP(w, r)
@@ -269,32 +271,23 @@ func TestMiddlewareKeys(t *testing.T) {
 // TestContradictions: a middleware whose options contradict each other panics
 // when it is made.
 func TestContradictions(t *testing.T) {
-	one := []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}
-	gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "all", Key: "all", Limits: one}}})
-	window, bucket := mustNew(t, one[0]), mustNew(t, slidegate.TokenBucket(1, time.Minute, 1))
-	const inRules = "slidegate: KeyBy, ByIP, CostBy, RefundOn and their like are for a Limiter: a Gate has keys, costs and refunds in its rules"
+	window, bucket := mustNew(t, slidegate.SlidingWindow(1, time.Minute)), mustNew(t, slidegate.TokenBucket(1, time.Minute, 1))
 	for want, setUp := range map[string]func(){
-		"slidegate: a middleware takes one of ByIP, ByForwardedIP, ByHeader and KeyBy: return several things as one text from KeyBy": func() {
-			slidegate.Middleware(window, slidegate.ByIP(), slidegate.ByHeader("X-Tenant"))
+		"limithttp: a middleware takes one of ByIP, ByForwardedIP, ByHeader and ByKey: return several things as one text from ByKey": func() {
+			limithttp.Middleware(window, limithttp.ByIP(), limithttp.ByHeader("X-Tenant"))
 		},
-		"slidegate: DescribeBy is for the middleware of a Gate: a limiter takes KeyBy": func() {
-			slidegate.Middleware(window, slidegate.DescribeBy(func(*http.Request, *slidegate.Request) {}))
+		"limithttp: ByForwardedIP needs the number of proxies, from 1; ByIP is for none": func() { limithttp.ByForwardedIP(0) },
+		`limithttp: RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
+			limithttp.Middleware(window, limithttp.RefundOn("4x"))
 		},
-		"slidegate: ByForwardedIP needs the number of proxies, from 1; ByIP is for none": func() { slidegate.ByForwardedIP(0) },
-		`slidegate: RefundOn[0]: "4x" is no status: write a number such as 404, or a class such as 5xx`: func() {
-			slidegate.Middleware(window, slidegate.RefundOn("4x"))
+		"limithttp: RefundOn: TokenBucket(1, 1m, 1) cannot refund: remove RefundOn, or use SlidingWindow": func() {
+			limithttp.Middleware(bucket, limithttp.RefundOn("404"))
 		},
-		"slidegate: RefundOn: TokenBucket(1, 1m, 1) cannot refund: remove RefundOn, or use SlidingWindow": func() {
-			slidegate.Middleware(bucket, slidegate.RefundOn("404"))
-		},
-		"slidegate: KeyBy: the function is nil":      func() { slidegate.KeyBy(nil) },
-		"slidegate: CostBy: the function is nil":     func() { slidegate.CostBy(nil) },
-		"slidegate: SkipIf: the function is nil":     func() { slidegate.SkipIf(nil) },
-		"slidegate: OnDenied: the function is nil":   func() { slidegate.OnDenied(nil) },
-		"slidegate: DescribeBy: the function is nil": func() { slidegate.DescribeBy(nil) },
-		inRules:        func() { gate.Middleware(slidegate.ByIP()) },
-		inRules + " ":  func() { gate.Middleware(slidegate.CostBy(func(*http.Request) int64 { return 2 })) },
-		inRules + "  ": func() { gate.Middleware(slidegate.RefundOn("404")) },
+		"limithttp: ByKey: the function is nil":       func() { limithttp.ByKey(nil) },
+		"limithttp: WithCost: the function is nil":    func() { limithttp.WithCost(nil) },
+		"limithttp: SkipIf: the function is nil":      func() { limithttp.SkipIf(nil) },
+		"limithttp: OnDenied: the function is nil":    func() { limithttp.OnDenied(nil) },
+		"limithttp: WithRequest: the function is nil": func() { limithttp.WithRequest(nil) },
 	} {
 		func() {
 			defer func() {
@@ -307,9 +300,9 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-func TestCostBy(t *testing.T) {
+func TestWithCost(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(10, time.Minute), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
-	h := slidegate.Middleware(lim, slidegate.CostBy(func(r *http.Request) int64 { return int64(len(r.URL.Path)) - 1 }))(okay)
+	h := limithttp.Middleware(lim, limithttp.WithCost(func(r *http.Request) int64 { return int64(len(r.URL.Path)) - 1 }))(okay)
 	for i, test := range []struct {
 		path      string
 		status    int
@@ -327,7 +320,7 @@ func TestCostBy(t *testing.T) {
 			t.Errorf("request %d: status %d, fields %v; want %d and %s left", i, r.StatusCode, r.Header, test.status, test.remaining)
 		}
 	}
-	negative := slidegate.Middleware(lim, slidegate.CostBy(func(*http.Request) int64 { return -1 }))(okay)
+	negative := limithttp.Middleware(lim, limithttp.WithCost(func(*http.Request) int64 { return -1 }))(okay)
 	if r := sendTo(negative, "GET", "/"); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d for a negative cost", r.StatusCode)
 	}
@@ -335,10 +328,10 @@ func TestCostBy(t *testing.T) {
 
 func TestSkipIf(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
-	path := func(path string) slidegate.HTTPOption {
-		return slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == path })
+	path := func(path string) limithttp.SharedOption {
+		return limithttp.SkipIf(func(r *http.Request) bool { return r.URL.Path == path })
 	}
-	h := slidegate.Middleware(lim, path("/health"), path("/ready"))(okay)
+	h := limithttp.Middleware(lim, path("/health"), path("/ready"))(okay)
 	for i, test := range []struct {
 		path    string
 		status  int
@@ -352,15 +345,15 @@ func TestSkipIf(t *testing.T) {
 
 // TestOnDenied: the own answer gets the decision, and the fields are set.
 func TestOnDenied(t *testing.T) {
-	own := slidegate.OnDenied(func(w http.ResponseWriter, r *http.Request, d *slidegate.Decision) {
+	own := limithttp.OnDenied(func(w http.ResponseWriter, r *http.Request, d *gate.Decision) {
 		w.Header().Set("X-Policy", w.Header().Get("RateLimit-Policy"))
 		w.Header().Del("RateLimit-Policy")
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprintf(w, "%s: %s %q %q %d %d %v %v", r.URL.Path, d.Reason, d.Rule, d.Key, d.Limit, d.Remaining, d.RetryAfter, d.Delay)
 	})
-	gate := mustGate(t, slidegate.Rules{
-		Deny:  []slidegate.Match{{Paths: []string{"/banned"}}},
-		Rules: []slidegate.Rule{{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, 10*time.Second)}}},
+	g := mustGate(t, gate.Rules{
+		Deny:  []gate.Match{{Paths: []string{"/banned"}}},
+		Rules: []gate.Rule{{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, 10*time.Second)}}},
 	})
 	leaky := mustNew(t, slidegate.LeakyBucket(1, time.Minute, 5))
 	for i, test := range []struct {
@@ -368,10 +361,10 @@ func TestOnDenied(t *testing.T) {
 		path string
 		want string
 	}{
-		{slidegate.Middleware(mustNew(t, slidegate.SlidingWindow(1, 10*time.Second)), own)(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 0 10.1s 0s`},
-		{gate.Middleware(own)(okay), "/", `/: limited "per-ip" "ip:192.0.2.1" 1 0 10.1s 0s`},
-		{gate.Middleware(own)(okay), "/banned", `/banned: banned "" "" 0 0 0s 0s`},
-		{slidegate.Middleware(leaky, own, slidegate.MaxDelay(time.Second))(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 3 1m0s 0s`},
+		{limithttp.Middleware(mustNew(t, slidegate.SlidingWindow(1, 10*time.Second)), own)(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 0 10.1s 0s`},
+		{limithttp.GateMiddleware(g, own)(okay), "/", `/: limited "per-ip" "ip:192.0.2.1" 1 0 10.1s 0s`},
+		{limithttp.GateMiddleware(g, own)(okay), "/banned", `/banned: banned "" "" 0 0 0s 0s`},
+		{limithttp.Middleware(leaky, own, limithttp.MaxDelay(time.Second))(okay), "/", `/: limited "default" "ip:192.0.2.1" 1 3 1m0s 0s`},
 	} {
 		sendTo(test.h, "GET", "/")
 		r := sendTo(test.h, "GET", test.path)
@@ -390,7 +383,7 @@ func TestMaxDelay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := slidegate.Middleware(lim, slidegate.MaxDelay(2*time.Second))(okay)
+		h := limithttp.Middleware(lim, limithttp.MaxDelay(2*time.Second))(okay)
 		var clients sync.WaitGroup
 		for i, test := range []struct {
 			status int
@@ -424,7 +417,7 @@ func TestHangUp(t *testing.T) {
 		}
 		var served []time.Duration
 		start := time.Now()
-		h := slidegate.Middleware(lim)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = append(served, time.Since(start)) }))
+		h := limithttp.Middleware(lim)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = append(served, time.Since(start)) }))
 		sendTo(h, "GET", "/")
 		ctx, hangUp := context.WithCancel(t.Context())
 		w := httptest.NewRecorder()
@@ -451,45 +444,30 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// brokenStore is a store that does not answer.
-type brokenStore struct{ *slidegate.Memory }
-
-var errBroken = errors.New("the store is away")
-
-func (brokenStore) Charge(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
-	return errBroken
-}
-
-func (brokenStore) ChargeAll(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error {
-	return errBroken
-}
-
 // TestStoreFailure: what each error policy makes of a store that does not answer.
 func TestStoreFailure(t *testing.T) {
 	const reduced = "temporary-reduced-capacity"
 	for name, test := range map[string]struct {
-		policy   slidegate.ErrorPolicy
+		policy   slidegate.Option
 		statuses string
 		rate     string // of the first answer
 		retry    string // of the last
 		problem  string // of the last
 	}{
-		"FailOpen":     {slidegate.FailOpen, "200 200 200", "", "", ""},
-		"FailClosed":   {slidegate.FailClosed, "429 429 429", "", "1", reduced},
+		"FailOpen":     {slidegate.FailOpen(), "200 200 200", "", "", ""},
+		"FailClosed":   {slidegate.FailClosed(), "429 429 429", "", "1", reduced},
 		"FailLocal(1)": {slidegate.FailLocal(1), "200 200 429", `"api";r=1;t=61`, "61", reduced},
 		"FailLocal(2)": {slidegate.FailLocal(2), "200 429 429", `"api";r=0;t=61`, "61", reduced},
-		"FailError":    {slidegate.FailError, "503 503 503", "", "1", reduced},
+		"FailError":    {slidegate.FailError(), "503 503 503", "", "1", reduced},
 	} {
 		var logged strings.Builder
-		options := []slidegate.Option{
-			slidegate.WithStore(brokenStore{slidegate.NewMemory(0)}), slidegate.WithErrorPolicy(test.policy),
-			slidegate.WithLogger(slog.New(slog.NewTextHandler(&logged, nil))),
-		}
+		store := slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(errors.New("the store is away"))))
+		log := slidegate.WithLogger(slog.New(slog.NewTextHandler(&logged, nil)))
 		window := slidegate.SlidingWindow(2, time.Minute)
-		handlers := map[string]http.Handler{"limiter": slidegate.Middleware(mustNew(t, append(options, window, slidegate.WithName("api"))...))(okay)}
-		if name != "FailError" {
-			gate := mustGate(t, slidegate.Rules{Rules: []slidegate.Rule{{Name: "api", Key: "all", Limits: []slidegate.Limit{window}}}}, options...)
-			handlers["gate"] = gate.Middleware()(okay)
+		handlers := map[string]http.Handler{"limiter": limithttp.Middleware(mustNew(t, window, slidegate.WithName("api"), store, log, test.policy))(okay)}
+		if policy, ok := test.policy.(slidegate.ErrorPolicy); ok {
+			g := mustGate(t, gate.Rules{Rules: []gate.Rule{{Name: "api", Key: "all", Limits: []slidegate.Limit{window}}}}, store, log, policy)
+			handlers["gate"] = limithttp.GateMiddleware(g)(okay)
 		}
 		for kind, h := range handlers {
 			var statuses []string
@@ -519,7 +497,7 @@ func TestStoreFailure(t *testing.T) {
 // remaining returns what a key has left, by a peek of no units.
 func remaining(t *testing.T, lim *slidegate.Limiter, key string) int64 {
 	t.Helper()
-	r, err := lim.Peek(t.Context(), key, 0)
+	r, err := lim.Peek(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,14 +507,51 @@ func remaining(t *testing.T, lim *slidegate.Limiter, key string) int64 {
 // TestNested: an inner limiter leaves what an outer gate needs.
 func TestNested(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(9, time.Minute))
-	h := slidegate.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := limithttp.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Slidegate-Cost", "chat.tokens=5")
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 	}))
-	twice := slidegate.Middleware(lim)(h)
+	twice := limithttp.Middleware(lim)(h)
 	r := sendTo(twice, "GET", "/")
 	fields := maps.Clone(r.Header)
 	if r.Header.Get("Slidegate-Cost") != "chat.tokens=5" || len(r.Header.Values("RateLimit")) != 1 || len(r.Header.Values("Access-Control-Expose-Headers")) != 1 {
 		t.Errorf("fields %v", fields)
+	}
+}
+
+var onePerMinute = []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)}
+
+// TestWithRequest: the gate sees claims that the program has verified.
+func TestWithRequest(t *testing.T) {
+	g := mustGate(t, gate.Rules{Rules: []gate.Rule{
+		{Name: "user", When: gate.Match{Callers: []string{"known"}}, Key: "user:{jwt.sub}|{route}", Limits: onePerMinute},
+		{Name: "rest", When: gate.Match{Callers: []string{"anonymous"}}, Key: "ip:{ip}", Limits: onePerMinute},
+	}})
+	describe := limithttp.WithRequest(func(r *http.Request, d *gate.Request) {
+		d.Route = r.Pattern
+		if user := r.Header.Get("Authorization"); user != "" { // as authentication middleware leaves it
+			d.Claims = map[string]any{"sub": user}
+		}
+	})
+	mux := http.NewServeMux()
+	mux.Handle("GET /items/{id}", limithttp.GateMiddleware(g, describe)(okay))
+	for i, test := range []struct {
+		path, user string
+		status     int
+		policy     string
+	}{
+		{"/items/1", "ada", 200, `"user";q=1;w=60`},
+		{"/items/2", "ada", 429, `"user";q=1;w=60`},
+		{"/items/1", "bob", 200, `"user";q=1;w=60`},
+		{"/items/1", "", 200, `"rest";q=1;w=60`},
+		{"/items/2", "", 429, `"rest";q=1;w=60`},
+	} {
+		var fields []string
+		if test.user != "" {
+			fields = []string{"Authorization: " + test.user}
+		}
+		if r := sendTo(mux, "GET", test.path, fields...); r.StatusCode != test.status || r.Header.Get("RateLimit-Policy") != test.policy {
+			t.Errorf("request %d: status %d, fields %v", i, r.StatusCode, r.Header)
+		}
 	}
 }

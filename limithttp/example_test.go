@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/limithttp"
 )
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })
@@ -20,7 +21,7 @@ func ExampleMiddleware() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limited := slidegate.Middleware(lim, slidegate.ByIP())(hello)
+	limited := limithttp.Middleware(lim, limithttp.ByIP())(hello)
 	for range 3 {
 		w := httptest.NewRecorder()
 		limited.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -35,15 +36,15 @@ func ExampleMiddleware() {
 // Each tenant has its own limit, health checks are free, and requests that find
 // nothing are not counted.
 func ExampleMiddleware_options() {
-	lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.PerMonth(100_000, "UTC"))
+	lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.PerMonth(100_000, time.UTC))
 	if err != nil {
 		log.Fatal(err)
 	}
-	limited := slidegate.Middleware(lim,
-		slidegate.KeyBy(func(r *http.Request) string { return r.URL.Query().Get("tenant") }),
-		slidegate.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/health" }),
-		slidegate.RefundOn("404"),
-		slidegate.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *slidegate.Decision) {
+	limited := limithttp.Middleware(lim,
+		limithttp.ByKey(func(r *http.Request) string { return r.URL.Query().Get("tenant") }),
+		limithttp.SkipIf(func(r *http.Request) bool { return r.URL.Path == "/health" }),
+		limithttp.RefundOn("404"),
+		limithttp.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *gate.Decision) {
 			http.Error(w, "come back later", http.StatusTooManyRequests)
 		}),
 	)(hello)
@@ -60,10 +61,10 @@ func ExampleMiddleware_options() {
 }
 
 // Logins have a tight limit besides the one that all requests have.
-func ExampleGate_Middleware() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{
+func ExampleGateMiddleware() {
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{
-			Name: "login", When: slidegate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
+			Name: "login", When: gate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
 			Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)},
 		},
 		{Name: "per-ip", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.SlidingWindow(100, time.Minute)}},
@@ -71,7 +72,7 @@ func ExampleGate_Middleware() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	limited := gate.Middleware()(hello)
+	limited := limithttp.GateMiddleware(g)(hello)
 	for _, method := range []string{"POST", "POST", "GET"} {
 		w := httptest.NewRecorder()
 		limited.ServeHTTP(w, httptest.NewRequest(method, "/login", nil))
@@ -84,16 +85,16 @@ func ExampleGate_Middleware() {
 }
 
 // The program verifies tokens, and tells the gate whose they are.
-func ExampleDescribeBy() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{{
-		Name: "user", When: slidegate.Match{Callers: []string{"known"}},
+func ExampleWithRequest() {
+	g, err := gate.New(gate.Rules{Rules: []gate.Rule{{
+		Name: "user", When: gate.Match{Callers: []string{"known"}},
 		Key: "user:{jwt.sub}", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)},
 	}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	type userKey struct{} // where authentication leaves the claims that it has verified
-	limited := gate.Middleware(slidegate.DescribeBy(func(r *http.Request, d *slidegate.Request) {
+	limited := limithttp.GateMiddleware(g, limithttp.WithRequest(func(r *http.Request, d *gate.Request) {
 		d.Claims, _ = r.Context().Value(userKey{}).(map[string]any)
 	}))(hello)
 	for _, user := range []string{"ada", "ada", "bob"} {
@@ -108,36 +109,11 @@ func ExampleDescribeBy() {
 	// bob 200
 }
 
-// A program without an http.Handler decides, answers, and says how it answered.
-func ExampleGate_Decide() {
-	gate, err := slidegate.NewGate(slidegate.Rules{Rules: []slidegate.Rule{{
-		Name: "jobs", Key: "ip:{ip}", RefundOn: []string{"5xx"}, Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)},
-	}}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx := context.Background()
-	for _, status := range []int{500, 200, 200} {
-		d, err := gate.Decide(ctx, &slidegate.Request{Method: "POST", Path: "/jobs", IP: netip.MustParseAddr("192.0.2.1")})
-		if err != nil {
-			log.Fatal(err) // there is no decision
-		}
-		fmt.Println(d.Allowed, d.Rule, d.Key, d.Remaining)
-		if d.Allowed {
-			gate.Finish(ctx, d, slidegate.Outcome{Status: status})
-		}
-	}
-	// Output:
-	// true jobs ip:192.0.2.1 0
-	// true jobs ip:192.0.2.1 0
-	// false jobs ip:192.0.2.1 0
-}
-
 // A backend behind the authorizer reports what a request has cost. The authorizer
 // charges it before, in the same table, and signs the receipt by the same secret.
 func ExampleSettleMiddleware() {
 	store := slidegate.NewMemory(0) // dynamostore.New(client, os.Getenv("SLIDEGATE_COUNTERS"))
-	settle := slidegate.SettleMiddleware(store, "the value of SLIDEGATE_RECEIPT_SECRET")
+	settle := limithttp.SettleMiddleware(store, "the value of SLIDEGATE_RECEIPT_SECRET")
 	chat := settle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Slidegate-Cost", "chat.tokens=512")
 		fmt.Fprint(w, "an answer of 512 tokens")
@@ -146,4 +122,59 @@ func ExampleSettleMiddleware() {
 	chat.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat", nil)) // with the field Slidegate-Receipt
 	fmt.Printf("%s; cost shown to the client: %q", w.Body, w.Header().Get("Slidegate-Cost"))
 	// Output: an answer of 512 tokens; cost shown to the client: ""
+}
+
+// A handler that calls the limiter itself answers as the middleware does.
+func ExampleDeny() {
+	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	search := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		result, err := lim.AllowN(r.Context(), "user:7", 60) // what this search costs
+		switch {
+		case err != nil:
+			http.Error(w, "try again", http.StatusServiceUnavailable)
+		case !result.Allowed:
+			limithttp.Deny(w, lim, result)
+		default:
+			limithttp.SetFields(w.Header(), lim, result)
+			fmt.Fprintln(w, "found")
+		}
+	})
+	for range 2 {
+		w := httptest.NewRecorder()
+		search.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Printf("%d %s %q\n", w.Code, w.Header().Get("RateLimit"), w.Header().Get("Retry-After"))
+	}
+	// Output:
+	// 200 "default";r=40;t=61 ""
+	// 429 "default";r=40;t=61 "61"
+}
+
+// A client sends ten requests a second at most, and waits as long as the server
+// asks.
+func ExampleTransport() {
+	busy := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if busy {
+			busy = false
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer server.Close()
+
+	lim, err := slidegate.New(slidegate.LeakyBucket(10, time.Second, 10))
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &http.Client{Transport: &limithttp.Transport{Limiter: lim, Retries: 3}, Timeout: 10 * time.Second}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	fmt.Println(response.Status)
+	// Output: 200 OK
 }

@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/rulesfile"
 )
 
@@ -30,7 +31,7 @@ func TestRefundOn(t *testing.T) {
 		"early hints":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, []string{"5xx"}, true},
 		"nothing":                {func(http.ResponseWriter, *http.Request) {}, []string{"200"}, true},
 		"a body alone":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, []string{"200"}, true},
-		"a file":                 {func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "go.mod") }, []string{"200"}, true},
+		"a file":                 {func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "doc.go") }, []string{"200"}, true},
 		"no file":                {func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "none") }, []string{"404"}, true},
 		"a flush":                {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, []string{"200"}, true},
 		"a flush of another":     {func(w http.ResponseWriter, _ *http.Request) { flush(t, w); w.WriteHeader(500) }, []string{"5xx"}, false},
@@ -41,7 +42,7 @@ func TestRefundOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lim := mustNew(t, slidegate.SlidingWindow(5, time.Minute))
 			finished := make(chan bool, 1)
-			h := slidegate.Middleware(lim, slidegate.KeyBy(func(*http.Request) string { return "key" }), slidegate.RefundOn(test.statuses...))(test.handler)
+			h := limithttp.Middleware(lim, limithttp.ByKey(func(*http.Request) string { return "key" }), limithttp.RefundOn(test.statuses...))(test.handler)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { finished <- true }()
 				h.ServeHTTP(w, r)
@@ -89,7 +90,7 @@ func hijack(t *testing.T, word string) http.HandlerFunc {
 // TestWebsocket: a handler takes the connection over, through two middlewares.
 func TestWebsocket(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(5, time.Minute))
-	limited := slidegate.Middleware(lim)
+	limited := limithttp.Middleware(lim)
 	for name, handler := range map[string]http.HandlerFunc{
 		"by an assertion": hijack(t, "echo "),
 		"by a controller": func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +120,7 @@ func TestWebsocket(t *testing.T) {
 func TestStream(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(50, time.Minute))
 	next := make(chan bool)
-	h := slidegate.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := limithttp.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		for i := range 3 {
@@ -154,7 +155,7 @@ func TestStream(t *testing.T) {
 // TestOldClients: HTTP/1.0 has no statuses below 200.
 func TestOldClients(t *testing.T) {
 	lim := mustNew(t, slidegate.SlidingWindow(1, time.Minute))
-	server := httptest.NewServer(slidegate.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(limithttp.Middleware(lim)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusEarlyHints)
 		_, _ = io.WriteString(w, "ok")
 	})))
@@ -210,9 +211,9 @@ rules:
 		"more than was due": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat.tokens=900") }, "100"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate := mustGate(t, source)
+			g := mustGate(t, source)
 			finished := make(chan bool, 1)
-			limited := gate.Middleware()(test.handler)
+			limited := limithttp.GateMiddleware(g)(test.handler)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { finished <- true }()
 				limited.ServeHTTP(w, r)
@@ -235,7 +236,7 @@ rules:
 			r.RemoteAddr = "127.0.0.1:1"
 			r.Header.Set("X-Tokens", "0") // takes the least, 1
 			w := httptest.NewRecorder()
-			gate.Middleware()(okay).ServeHTTP(w, r)
+			limithttp.GateMiddleware(g)(okay).ServeHTTP(w, r)
 			if left := w.Header().Get("X-RateLimit-Remaining"); left != fmt.Sprint(atoi(test.left)-1) {
 				t.Errorf("%s left after one more, want one less than %s", left, test.left)
 			}

@@ -1,4 +1,4 @@
-package slidegate
+package limithttp
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/clock"
 )
 
@@ -35,19 +36,19 @@ const (
 // the http.Client, would end before its turn, the request fails at once, with an
 // error that wraps context.DeadlineExceeded.
 //
-// [LeakyBucket] sends requests evenly; a window sends them in bursts. Each
+// [slidegate.LeakyBucket] sends requests evenly; a window sends them in bursts. Each
 // process has limits and waits of its own, unless the Limiter counts in a
 // shared store: then they share the limits, not the waits.
 //
 //	lim, err := slidegate.New(slidegate.LeakyBucket(10, time.Second, 10))
-//	client := &http.Client{Transport: &slidegate.Transport{Limiter: lim}}
+//	client := &http.Client{Transport: &limithttp.Transport{Limiter: lim}}
 //
 // It is safe for concurrent use, if its fields are set before. It must not be
 // copied.
 type Transport struct {
 	// Limiter limits each key. Each attempt and each redirect takes one unit.
 	// Nil stands for none: requests then wait only if the other side asks.
-	Limiter *Limiter
+	Limiter *slidegate.Limiter
 	// Base sends the requests; nil stands for http.DefaultTransport.
 	Base http.RoundTripper
 	// Key returns what a request counts by, such as the name of an account of
@@ -143,13 +144,13 @@ func (t *Transport) waitPause(ctx context.Context, key string) error {
 		if left <= 0 {
 			return nil
 		}
-		if err := sleep(ctx, left); err != nil {
+		if err := clock.AwaitTurn(ctx, left); err != nil {
 			return fmt.Errorf("slidegate: %s asked to wait: %w", key, err)
 		}
 	}
 }
 
-// pause has requests of a key wait. It ends no longer pause.
+// pause extends the key's pause to d; a longer one stays.
 func (t *Transport) pause(key string, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

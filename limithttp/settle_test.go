@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/receipt"
 	requests "github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
 
@@ -42,8 +43,8 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
-	return &authorizer{t, e, store, slidegatetest.NewClock(noon), limit.Charge{}}
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store.Driver()})
+	return &authorizer{t, e, store, slidegatetest.NewClock(moment), limit.Charge{}}
 }
 
 // receipt charges a request of 40 units, and returns its receipt.
@@ -65,7 +66,7 @@ func (a *authorizer) receipt() string {
 func (a *authorizer) used() int64 {
 	a.Helper()
 	var v limit.Verdict
-	if err := a.store.Peek(a.Context(), a.clock.Now(), &a.charge, &v); err != nil {
+	if err := a.store.Driver().Peek(a.Context(), a.clock.Now(), &a.charge, &v); err != nil {
 		a.Fatal(err)
 	}
 	return 400 - v.Remaining
@@ -115,7 +116,7 @@ func TestSettleMiddleware(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthorizer(t, slidegate.NewMemory(0))
 			var log bytes.Buffer
-			settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now),
+			settle := limithttp.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now),
 				slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			sent := httptest.NewRequest("POST", "/", nil)
 			text := a.receipt()
@@ -148,7 +149,7 @@ func TestSettleMiddleware(t *testing.T) {
 // TestSettleMiddlewareDenies: whatever says that the request is denied, the
 // handler does not see it.
 func TestSettleMiddlewareDenies(t *testing.T) {
-	settle := slidegate.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
+	settle := limithttp.SettleMiddleware(slidegate.NewMemory(0), receiptSecret)
 	for _, sent := range [][]string{{"denied:"}, {"denied:e30.AAAA"}, {"forged", "", "1", "2", "3", "denied:x"}, {"forged, denied:x"}} {
 		r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
 		r.Header["Slidegate-Receipt"] = sent
@@ -167,10 +168,10 @@ func TestSettleMiddlewareUnmapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newAuthorizer(t, slidegate.NewMemory(0))
-	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store})
+	a.engine = app.NewEngine(engine.Options{Rules: engine.Fixed{Set: plain}, Store: a.store.Driver()})
 	for field, lines := range map[string]int{a.receipt(): 0, "": 1} {
 		var log strings.Builder
-		settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		settle := limithttp.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		handled := 0
 		for range 2 {
 			r := httptest.NewRequest("GET", "/", http.NoBody)
@@ -189,7 +190,7 @@ func TestSettleMiddlewareUnmapped(t *testing.T) {
 // answer that breaks off costs the most.
 func TestSettleMiddlewareOnce(t *testing.T) {
 	a := newAuthorizer(t, slidegate.NewMemory(0))
-	settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+	settle := limithttp.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now), slidegate.WithLogger(slog.New(slog.DiscardHandler)))
 	send := func(text string, handler http.HandlerFunc) {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header.Set("Slidegate-Receipt", text)
@@ -219,32 +220,23 @@ func TestSettleMiddlewareFails(t *testing.T) {
 	a := newAuthorizer(t, slidegate.NewMemory(0))
 	var log bytes.Buffer
 	var seen []slidegate.Event
-	settle := slidegate.SettleMiddleware(silent{a.store}, receiptSecret, slidegate.WithClock(a.clock.Now),
+	settle := limithttp.SettleMiddleware(slidegatetest.NewStore(slidegatetest.Fail(errors.New("no answer"))), receiptSecret, slidegate.WithClock(a.clock.Now),
 		slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
 		slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { seen = append(seen, e) }))
 	r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()
 	r.Header.Set("Slidegate-Receipt", a.receipt())
 	settle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })).ServeHTTP(w, r)
-	if w.Code != 503 || len(seen) != 1 || seen[0].Action != "settle" || seen[0].Rule != "chat" || !strings.Contains(log.String(), "rule=chat") {
+	if w.Code != 503 || len(seen) != 1 || seen[0].Action != slidegate.ActionSettle || seen[0].Rule != "chat" || !strings.Contains(log.String(), "rule=chat") {
 		t.Errorf("status %d, observed %+v, logged %s", w.Code, seen, log.String())
 	}
-}
-
-// silent is a store that does not answer.
-type silent struct{ slidegate.Store }
-
-func (silent) Settle(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error {
-	return errors.New("no answer")
 }
 
 func TestSettleMiddlewarePanics(t *testing.T) {
 	store := slidegate.NewMemory(0)
 	for want, start := range map[string]func(){
-		"open that of the authori": func() { slidegate.SettleMiddleware(nil, receiptSecret) },
-		"has 5 characters":         func() { slidegate.SettleMiddleware(store, "short") },
-		"has 0 characters":         func() { slidegate.SettleMiddleware(store, "") },
-		"the authorizer has the l": func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.SlidingWindow(1, time.Minute)) },
-		"takes WithLogger":         func() { slidegate.SettleMiddleware(store, receiptSecret, slidegate.WithName("a")) },
+		"open that of the authori": func() { limithttp.SettleMiddleware(nil, receiptSecret) },
+		"has 5 characters":         func() { limithttp.SettleMiddleware(store, "short") },
+		"has 0 characters":         func() { limithttp.SettleMiddleware(store, "") },
 	} {
 		func() {
 			defer func() {
@@ -265,8 +257,8 @@ func TestHangUpRefundsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settle := slidegate.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now))
-	limited := slidegate.Middleware(lim, slidegate.RefundOn("5xx"))
+	settle := limithttp.SettleMiddleware(a.store, receiptSecret, slidegate.WithClock(a.clock.Now))
+	limited := limithttp.Middleware(lim, limithttp.RefundOn("5xx"))
 	send := func(middleware func(http.Handler) http.Handler, within time.Duration) int {
 		ctx, hangUp := context.WithTimeout(t.Context(), within)
 		defer hangUp()

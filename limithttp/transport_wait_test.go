@@ -1,4 +1,4 @@
-package slidegate_test
+package limithttp_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/slidegatetest"
 )
 
@@ -38,9 +39,9 @@ func TestTransportFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}
-				transport := &slidegate.Transport{Base: o}
+				transport := &limithttp.Transport{Base: o}
 				if test.store != nil {
-					transport.Limiter = newLimiter(t, slidegate.FixedWindow(1, time.Minute), named, quiet, test.store, slidegate.WithErrorPolicy(slidegate.FailError))
+					transport.Limiter = newLimiter(t, slidegate.FixedWindow(1, time.Minute), slidegate.WithName("api"), test.store, slidegate.FailError())
 				}
 				if test.paused {
 					send(t, transport, "GET")
@@ -79,7 +80,7 @@ func TestTransportFails(t *testing.T) {
 func TestTransportPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &otherSide{answers: []answer{{200, "", ""}, {429, "30", ""}, {429, "5", ""}, {200, "", ""}}, start: time.Now()}
-		transport := &slidegate.Transport{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+		transport := &limithttp.Transport{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
 			time.Sleep(550 * time.Millisecond)
 			return o.RoundTrip(r)
 		}), Limiter: newLimiter(t, slidegate.LeakyBucket(10, time.Second, 100))}
@@ -97,7 +98,7 @@ func TestTransportPauses(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		o := &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}
-		client := &http.Client{Transport: &slidegate.Transport{Base: o}, Timeout: 20 * time.Second}
+		client := &http.Client{Transport: &limithttp.Transport{Base: o}, Timeout: 20 * time.Second}
 		response, err := client.Get("http://api/")
 		if err != nil || response.StatusCode != http.StatusTooManyRequests {
 			t.Fatal(response, err)
@@ -114,7 +115,7 @@ func TestTransportPauses(t *testing.T) {
 func TestTransportConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &otherSide{answers: []answer{{429, "1", ""}, {200, "", ""}, {503, "2", ""}, {200, "", ""}}, start: time.Now()}
-		transport := &slidegate.Transport{Base: o, Retries: 5, Limiter: newLimiter(t, slidegate.FixedWindow(20, time.Second))}
+		transport := &limithttp.Transport{Base: o, Retries: 5, Limiter: newLimiter(t, slidegate.FixedWindow(20, time.Second))}
 		var wg sync.WaitGroup
 		for i := range 100 {
 			wg.Go(func() {
@@ -133,7 +134,7 @@ func TestTransportConcurrent(t *testing.T) {
 // TestTransportForgets: pauses that are over take no memory.
 func TestTransportForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := &slidegate.Transport{Base: &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}}
+		transport := &limithttp.Transport{Base: &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}}
 		for i := range 100 {
 			send(t, transport, fmt.Sprintf("GET host%d", i))
 			time.Sleep(time.Second)

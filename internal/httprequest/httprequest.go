@@ -1,0 +1,60 @@
+// Package httprequest reads requests of net/http. It is apart from package request,
+// so that a program without a server does not build net/http.
+package httprequest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+type contextKey struct{}
+
+// NewContext returns a context for an http.Request that stands for a gateway's
+// event. From then returns what rules see of the event.
+func NewContext(ctx context.Context, of *request.Request) context.Context {
+	return context.WithValue(ctx, contextKey{}, of)
+}
+
+// From returns what rules see of an HTTP request, for the caller to change.
+// The client's address is that of the connection, whatever the headers say. As
+// API Gateway does, From appends it to X-Forwarded-For. Headers contain the
+// fields that Connection names too: a client must not hide a field that decides.
+func From(r *http.Request) *request.Request {
+	if of, ok := r.Context().Value(contextKey{}).(*request.Request); ok {
+		own := *of
+		return &own
+	}
+	path := r.URL.EscapedPath()
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	headers := r.Header.Clone()
+	if headers == nil {
+		headers = http.Header{}
+	}
+	headers["Host"] = []string{r.Host} // net/http removes it from the fields, and Transfer-Encoding
+	if len(r.TransferEncoding) > 0 {
+		headers["Transfer-Encoding"] = r.TransferEncoding
+	}
+	ip := Peer(r)
+	if ip.IsValid() {
+		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.WithZone("").String())
+	}
+	return &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
+}
+
+// Peer returns the address of the connection; the zero Addr if there is none.
+// Middleware such as chi's RealIP puts an address without a port there.
+func Peer(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr, _ := netip.ParseAddr(host)
+	return addr.WithZone("") // a link-local address carries its zone
+}

@@ -1,0 +1,71 @@
+package setup
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/oplog"
+)
+
+// Event is a decision or a failure. Package slidegate shows it to programs.
+type Event struct {
+	Time      time.Time
+	Rule, Key string
+	// Verdict is that of the rule; nil for a failure, and for a decision without
+	// one. Order has the index of each of its limits as the program gave them; nil
+	// for a rule of a gate.
+	Verdict *engine.Verdict
+	Order   []int
+	// Allowed and Degraded are those of a decision without a verdict.
+	Allowed, Degraded bool
+	Reason            engine.Reason // of a decision
+	Shadow            bool
+	Err               error // of a failure, and what it led to
+	Action            string
+}
+
+// AddObserver adds a function that Observe calls.
+func (c *Config) AddObserver(observe func(context.Context, *Event)) {
+	c.observers = append(c.observers, observe)
+}
+
+// Observed reports whether there are observers.
+func (c *Config) Observed() bool { return len(c.observers) > 0 }
+
+// Observe calls the observers.
+func (c *Config) Observe(ctx context.Context, e *Event) {
+	for _, observe := range c.observers {
+		observe(ctx, e)
+	}
+}
+
+// observer logs failures, and passes them on to the program's observers together
+// with the decisions of a gate.
+type observer struct {
+	*oplog.Observer
+	config *Config
+}
+
+// StoreFailed logs a failure and passes it on.
+func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, err error) {
+	o.Observer.StoreFailed(ctx, action, rule, key, err)
+	o.config.Observe(ctx, &Event{Time: o.config.Now(), Rule: rule, Key: key, Action: action, Err: err})
+}
+
+// Decided passes the decision of a gate on: one event for each rule that was
+// charged, or one for the request if none was.
+func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
+	o.Observer.Decided(ctx, now, d)
+	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
+		for i := range vs {
+			v := &vs[i]
+			o.config.Observe(ctx, &Event{Time: now, Rule: v.Rule.Name, Key: v.Key, Reason: r, Shadow: shadow, Verdict: v})
+		}
+	}
+	report(d.Verdicts, d.Reason, false)
+	report(d.Shadows, engine.Limited, true) // whatever decided the request
+	if len(d.Verdicts) == 0 {
+		o.config.Observe(ctx, &Event{Time: now, Reason: d.Reason, Allowed: d.Allowed, Degraded: d.Degraded})
+	}
+}

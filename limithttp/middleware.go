@@ -1,0 +1,126 @@
+package limithttp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/httplimit"
+	"github.com/slidegate/slidegate/internal/httprequest"
+	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/setup"
+)
+
+// Middleware limits the requests to a handler by a limiter: by the address of
+// the client, or by the key that an option names.
+//
+//	http.Handle("/", limithttp.Middleware(lim, limithttp.ByIP())(next))
+//
+// Answers carry the fields RateLimit and RateLimit-Policy
+// (draft-ietf-httpapi-ratelimit-headers), and X-RateLimit-Limit and
+// X-RateLimit-Remaining. A denied request gets status 429 with Retry-After and
+// problem details (RFC 9457), which scripts of every origin may read. A request
+// without a decision gets status 503, and the log says why. CORS preflights pass
+// freely.
+//
+// A request admitted by a [slidegate.LeakyBucket] waits for its turn. Handlers can
+// flush and hijack as without the middleware.
+//
+// Middleware panics if options contradict each other or lack their function:
+// programs call it when they start.
+func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) http.Handler {
+	var c config
+	for _, o := range options {
+		o.forLimiter(&c)
+	}
+	if c.key == nil {
+		c.key = clientAddress(0)
+	}
+	if c.cost == nil {
+		c.cost = func(*http.Request) int64 { return 1 }
+	}
+	parts, err := setup.LimiterOf(lim, c.refundOn)
+	if err != nil {
+		panic("limithttp: " + err.Error())
+	}
+	h := c.handler(parts.Log)
+	h.PassCosts = true
+	h.Decide = func(r *http.Request) (*engine.Decision, error) {
+		if r.Method == http.MethodOptions && httprequest.From(r).IsPreflight() {
+			return &engine.Decision{Allowed: true, Reason: engine.Preflight}, nil
+		}
+		return parts.Decide(r.Context(), c.key(r), c.cost(r))
+	}
+	h.Finish = func(ctx context.Context, d *engine.Decision, o *engine.Outcome, _ []string) { parts.Finish(ctx, d, o) }
+	return middleware(h)
+}
+
+// GateMiddleware limits the requests to a handler by a gate's rules, as
+// [Middleware] does by a limiter. Keys, costs and refunds are in the rules.
+//
+// Where a rule settles, handlers report the true cost of a request in the field
+// Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
+// answer. Clients do not see it.
+//
+// A banned request (Deny, or deny in a file) gets status 403 without Retry-After.
+// Rules of a file or a table may choose other fields for answers, and another
+// status and body for denials: headers, retry_jitter and denied in docs/rules.md.
+func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http.Handler {
+	var c config
+	for _, o := range options {
+		o.forGate(&c)
+	}
+	parts := setup.GateOf(g)
+	h := c.handler(parts.Log)
+	h.Decide = func(r *http.Request) (*engine.Decision, error) { return parts.Decide(r.Context(), c.described(r)) }
+	h.Finish = parts.Finish
+	return middleware(h)
+}
+
+// described returns what rules see of a request.
+func (c *config) described(r *http.Request) *request.Request {
+	of := httprequest.From(r)
+	if len(c.describe) == 0 {
+		return of
+	}
+	d := gate.Request{
+		Method: of.Method, Path: of.Path, Route: of.Route, Stage: of.Stage, IP: of.IP,
+		Headers: of.Headers, Query: of.Query, PathParams: of.PathParams, Claims: of.Claims, APIKey: of.APIKey,
+	}
+	for _, describe := range c.describe {
+		describe(r, &d)
+	}
+	return &request.Request{
+		Method: d.Method, Path: d.Path, Route: d.Route, Stage: d.Stage, IP: d.IP,
+		Headers: d.Headers, Query: d.Query, PathParams: d.PathParams, Claims: d.Claims, APIKey: d.APIKey,
+		Rejected: d.Rejected, Missing: of.Missing,
+	}
+}
+
+// handler returns a handler without what decides.
+func (c *config) handler(log *slog.Logger) httplimit.Handler {
+	h := httplimit.Handler{MaxDelay: rules.LongestHold, Log: oplog.Throttle(log), Denied: c.denied}
+	if c.maxDelay != nil {
+		h.MaxDelay = *c.maxDelay
+	}
+	if len(c.skip) > 0 {
+		h.Skip = func(r *http.Request) bool {
+			return slices.ContainsFunc(c.skip, func(skip func(*http.Request) bool) bool { return skip(r) })
+		}
+	}
+	return h
+}
+
+func middleware(h httplimit.Handler) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		own := h
+		own.Next = next
+		return &own
+	}
+}

@@ -1,0 +1,167 @@
+package limithttp
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/httprequest"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/setup"
+)
+
+// Option sets up [Middleware].
+type Option interface{ forLimiter(*config) }
+
+// GateOption sets up [GateMiddleware].
+type GateOption interface{ forGate(*config) }
+
+// SharedOption sets up [Middleware] or [GateMiddleware].
+type SharedOption func(*config)
+
+func (o SharedOption) forLimiter(c *config) { o(c) }
+func (o SharedOption) forGate(c *config)    { o(c) }
+
+type limiterOption func(*config)
+
+func (o limiterOption) forLimiter(c *config) { o(c) }
+
+type gateOption func(*config)
+
+func (o gateOption) forGate(c *config) { o(c) }
+
+// config is what options fill in.
+type config struct {
+	skip     []func(*http.Request) bool
+	denied   func(http.ResponseWriter, *http.Request, *engine.Decision)
+	maxDelay *time.Duration
+
+	key      func(*http.Request) string // of a limiter
+	cost     func(*http.Request) int64
+	refundOn []string
+
+	describe []func(*http.Request, *gate.Request) // of a gate
+}
+
+// ByIP counts by the address of the connection: "ip:192.0.2.1", and the /64 of an
+// IPv6 address, "ip:2001:db8::/64". It is the default. Behind a proxy, all
+// clients have the proxy's address: use ByForwardedIP. Connections without an
+// address, such as those of a Unix socket, share "ip:".
+func ByIP() Option { return ByKey(clientAddress(0)) }
+
+// ByForwardedIP counts by the address that the first of this many proxies saw:
+// 1 for a load balancer in front of the server. Each of them must append to
+// X-Forwarded-For. A client cannot choose another address, because addresses are
+// counted from the end of the field; but it can if there are fewer proxies. A
+// request with fewer addresses counts by that of the connection.
+func ByForwardedIP(proxies int) Option {
+	if proxies < 1 {
+		panic("limithttp: ByForwardedIP needs the number of proxies, from 1; ByIP is for none")
+	}
+	return ByKey(clientAddress(proxies))
+}
+
+// ByHeader counts by the value of a header, such as X-Tenant: "x-tenant:acme".
+// Requests without it share a counter. Use it for values that the server has verified: a client
+// can send a new one with every request. The store holds the values as they
+// are, so do not use it for secrets such as API keys.
+func ByHeader(name string) Option {
+	prefix := strings.ToLower(name) + ":"
+	return ByKey(func(r *http.Request) string { return prefix + r.Header.Get(name) })
+}
+
+// ByKey counts by what a function returns, such as the user of a session. A
+// middleware has one key: to count by several things, return them all in one
+// text.
+func ByKey(key func(*http.Request) string) Option {
+	given("ByKey", key != nil)
+	return limiterOption(func(c *config) {
+		if c.key != nil {
+			panic("limithttp: a middleware takes one of ByIP, ByForwardedIP, ByHeader and ByKey: return several things as one text from ByKey")
+		}
+		c.key = key
+	})
+}
+
+// WithCost charges as many units as a function returns, instead of one.
+func WithCost(cost func(*http.Request) int64) Option {
+	given("WithCost", cost != nil)
+	return limiterOption(func(c *config) { c.cost = cost })
+}
+
+// RefundOn returns the units of requests whose answer has one of these
+// statuses, such as "404" or "5xx". It takes limits by windows: a bucket or a log
+// cannot return units, so Middleware panics. A handler that panics has no status,
+// and neither has an answer after the client has hung up.
+func RefundOn(statuses ...string) Option {
+	return limiterOption(func(c *config) { c.refundOn = append(c.refundOn, statuses...) })
+}
+
+// SkipIf lets requests through for which a function returns true, such as health
+// checks. They are not counted. Given several times, one of the functions is
+// enough.
+func SkipIf(skip func(*http.Request) bool) SharedOption {
+	given("SkipIf", skip != nil)
+	return func(c *config) { c.skip = append(c.skip, skip) }
+}
+
+// OnDenied replaces the answer to denied requests. The fields of the limits are
+// set; the function writes the status and the body. The rule of a limiter's
+// decision is the limiter's name.
+func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *gate.Decision)) SharedOption {
+	given("OnDenied", answer != nil)
+	return func(c *config) {
+		c.denied = func(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
+			answer(w, r, setup.DecisionOf(d).(*gate.Decision))
+		}
+	}
+}
+
+// MaxDelay bounds how long a request waits for its turn in a leaky bucket; 10 s
+// by default. A request with a longer delay, or with a deadline before its turn,
+// is denied, and stays charged: the limit has allowed it, and observers see that.
+func MaxDelay(d time.Duration) SharedOption {
+	return func(c *config) { c.maxDelay = &d }
+}
+
+// WithRequest completes what a gate's rules see of a request: verified claims, the
+// id of an API key, the router's pattern. Given several times, all functions are
+// called, in order.
+func WithRequest(describe func(*http.Request, *gate.Request)) GateOption {
+	given("WithRequest", describe != nil)
+	return gateOption(func(c *config) { c.describe = append(c.describe, describe) })
+}
+
+// given panics if an option has no function.
+func given(option string, is bool) {
+	if !is {
+		panic("limithttp: " + option + ": the function is nil")
+	}
+}
+
+// clientAddress returns the key of a client's address: "ip:192.0.2.1", or
+// "ip:2001:db8::/64".
+func clientAddress(proxies int) func(*http.Request) string {
+	address := request.ClientAddress{Hops: proxies}
+	return func(r *http.Request) string {
+		ip := httprequest.Peer(r)
+		if proxies > 0 {
+			req := httprequest.From(r)
+			address.Locate(req)
+			ip = req.IP
+		}
+		ip = ip.Unmap()
+		var most [64]byte
+		key := append(most[:0], "ip:"...)
+		switch {
+		case !ip.IsValid():
+			return "ip:"
+		case ip.Is4():
+			return string(ip.AppendTo(key))
+		}
+		network, _ := ip.Prefix(request.NetworkBits) // an IPv6 address has one
+		return string(network.AppendTo(key))
+	}
+}
