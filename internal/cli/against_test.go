@@ -141,30 +141,6 @@ func TestReplayUsesOverrides(t *testing.T) {
 	l.want(t, 2*len(keys))
 }
 
-// A replay fails if an override cannot be read, as if a counter cannot.
-func TestReplayThatCannotReadAnOverride(t *testing.T) {
-	table := newTable(t)
-	table.apply(t, ruleFiles(t, "capacity: 2, window: 60s")...)
-	table.set(t, "api", "user:broken", `{"capacity": -5}`)
-	r := slidegate(t.Context(), `{"time":1,"jwt":{"sub":"broken"}}`, "replay - --format jsonl"+table.at)
-	if want := "slidegate: 1 of 1 requests were decided by on_error"; r.code != 1 || !strings.HasPrefix(r.stderr, want) ||
-		!strings.Contains(r.stderr, "capacity: -5 is out of range") {
-		t.Errorf("exit %d, stderr %q", r.code, r.stderr)
-	}
-	l := tap(t)
-	l.down = "api user:bob"
-	for lines, want := range map[int]string{
-		1:  "slidegate: 1 of 1 requests were decided by on_error, because the store failed; first: rule api, key user:bob: read override: ",
-		11: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule api, key user:bob: read override: ",
-	} {
-		log := strings.Repeat(`{"time":1,"jwt":{"sub":"bob"}}`+"\n", lines)
-		r := slidegate(t.Context(), "", "replay "+file(t, "log.jsonl", log)+table.at)
-		if r.code != 1 || !strings.HasPrefix(r.stderr, want) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
-			t.Errorf("%d lines: exit %d, stderr %q", lines, r.code, r.stderr)
-		}
-	}
-}
-
 // Without the secret of hashed keys no override would be found, so replay and
 // diff refuse.
 func TestRecordedTrafficNeedsTheSecretOfKeys(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -73,36 +72,6 @@ func TestTablesCreateRefusesATableOfAnotherKind(t *testing.T) {
 	}
 	if _, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &missing}); err == nil {
 		t.Error("the other table was created")
-	}
-}
-
-func TestRulesApply(t *testing.T) {
-	table := newTable(t)
-	if got, want := mustRun(t, "rules apply testdata/rules.yaml --who jo --why 'launch week'"+table.at),
-		"\ntestdata/rules.yaml is version 1 of table "+table.name+" and in force\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("printed %q, want %q at the end", got, want)
-	}
-	if got := mustRun(t, "rules apply testdata/next.yaml --json"+table.at); !strings.Contains(got, `"version": 2`) {
-		t.Errorf("printed %q", got)
-	}
-	r := slidegate(t.Context(), "", "rules apply testdata/bad.yaml"+table.at)
-	if r.code != 1 || strings.Count(r.stderr, "slidegate: testdata/bad.yaml:") != 3 {
-		t.Errorf("an invalid file: exit %d, stderr %q", r.code, r.stderr)
-	}
-	table.wantInForce(t, 2, 2)
-	document, err := os.ReadFile("testdata/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := table.Get(t.Context(), 1)
-	if err != nil || string(first.Text) != string(document) || first.Who != "jo" || first.Why != "launch week" {
-		t.Errorf("version 1 is %+v, %v", first, err)
-	}
-	if age := time.Since(first.When); age < -time.Minute || age > time.Minute {
-		t.Errorf("version 1 was published %v ago", age)
-	}
-	if second, err := table.Get(t.Context(), 2); err != nil || second.Who == "" {
-		t.Errorf("version 2 is %+v, %v: its author is missing", second, err)
 	}
 }
 

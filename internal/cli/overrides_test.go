@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,22 +75,6 @@ func TestOverridesImport(t *testing.T) {
 	}
 	if diff := cmp.Diff(documents(listed), documents(mustRun(t, "overrides list plan --json"+again.at))); diff != "" {
 		t.Errorf("a copy differs (-want +got):\n%s", diff)
-	}
-}
-
-func TestOverridesImportMany(t *testing.T) {
-	table := newTable(t, "testdata/business.yaml")
-	const many = 2000
-	var text strings.Builder
-	for i := range many {
-		fmt.Fprintf(&text, "{\"key\": \"user:%d\", \"document\": {\"plan\": \"pro\"}}\n", i)
-	}
-	path := file(t, "many.jsonl", text.String())
-	if got, want := mustRun(t, "overrides import plan "+path+" --why x"+table.at), "2,000 overrides of plan imported\n"; got != want {
-		t.Errorf("printed %q, want %q", got, want)
-	}
-	if n := strings.Count(mustRun(t, "overrides list plan"+table.at), "\n"); n != many {
-		t.Errorf("%d are listed, want %d", n, many)
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,49 +42,6 @@ func TestReplayInterrupted(t *testing.T) {
 		t.Errorf("printed %q", report)
 	}
 	wantEmpty(t, filepath.Dir(out))
-}
-
-func TestReplayInterruptedBeforeItStarts(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r := slidegate(ctx, "", "replay testdata/day.log --rules testdata/rules.yaml --json")
-	if r.code != 1 || !strings.Contains(r.stdout, `"requests": 0`) || !strings.Contains(r.stderr, "interrupted") {
-		t.Errorf("%+v", r)
-	}
-}
-
-var listening = regexp.MustCompile(`^slidegate: listening on (http://127\.0\.0\.1:\d+), 2 rules, counters in memory\n$`)
-
-// A client is limited through all layers: command, gateway, authorizer, engine.
-func TestServe(t *testing.T) {
-	cmd := program(t, "serve", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line := readLine(t, stderr)
-	match := listening.FindStringSubmatch(line)
-	if match == nil {
-		t.Fatalf("%q", line)
-	}
-	for i, want := range []int{200, 200, 429, 200} {
-		path := "/"
-		if i == 3 {
-			path = "/health" // the rules skip it
-		}
-		response, err := http.Get(match[1] + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("request %d: status %d, want %d", i, response.StatusCode, want)
-		}
-		if retry := response.Header.Get("Retry-After"); (retry != "") != (want == 429) {
-			t.Errorf("request %d: Retry-After %q", i, retry)
-		}
-	}
-	interrupt(t, cmd, stderr)
 }
 
 // net/http logs by itself what a backend sends without a request. With --json

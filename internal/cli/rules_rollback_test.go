@@ -1,74 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/ruletable"
 )
-
-// A version published after the changes were worked out is not rolled back.
-func TestRollbackIsConditional(t *testing.T) {
-	table := newTable(t)
-	files := ruleFiles(t, "capacity: 1, window: 60s", "capacity: 2, window: 60s", "capacity: 3, window: 60s")
-	table.apply(t, files[0], files[1])
-	p, err := operator.PrepareRollback(t.Context(), table.name, 1, &operator.Traffic{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table.apply(t, files[2])
-	err = p.Publish(t.Context(), ruletable.Note{Who: "jo", When: time.Now()})
-	if err == nil || !strings.Contains(err.Error(), "somebody else has changed this") {
-		t.Errorf("rolled back another version than the compared one: %v", err)
-	}
-	table.wantInForce(t, 3, 3)
-}
-
-// Of several rollbacks and publications over one version at the same time, one
-// succeeds, and has reported its changes against that version.
-func TestRollbacksAtOnce(t *testing.T) {
-	table := newTable(t)
-	files := ruleFiles(t, "capacity: 1, window: 60s", "capacity: 2, window: 60s", "capacity: 3, window: 60s")
-	table.apply(t, files...)
-	commands := []string{"rules rollback 1", "rules rollback 2", "rules apply " + files[0]}
-	results := make(chan result)
-	for _, command := range commands {
-		go func() {
-			results <- slidegate(t.Context(), "", command+" --why x --who jo --json"+table.at)
-		}()
-	}
-	from := map[int64]bool{}
-	for range commands {
-		r := <-results
-		if r.code != 0 {
-			if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "somebody else has changed this") {
-				t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
-			}
-			continue
-		}
-		var report operator.PublishReport
-		if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
-			t.Fatal(err)
-		}
-		if from[report.From] {
-			t.Errorf("two succeeded over version %d", report.From)
-		}
-		from[report.From] = true
-	}
-	if !from[3] {
-		t.Error("none succeeded over version 3")
-	}
-	inForce, err := table.Current(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	table.wantInForce(t, inForce, 3+len(from))
-}
 
 // A dry run of a rollback shows what a dry run of apply with that version's file
 // shows, and writes nothing.

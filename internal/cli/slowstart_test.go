@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -11,13 +10,12 @@ import (
 // not read in time, before it reads the table, and in a dry run too. validate
 // warns: serve takes them.
 func TestApplyTooManyRules(t *testing.T) {
-	var file strings.Builder
-	file.WriteString("rules:\n")
+	var document strings.Builder
+	document.WriteString("rules:\n")
 	for i := range 16_384 {
-		fmt.Fprintf(&file, "  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
+		fmt.Fprintf(&document, "  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
 	}
-	path := filepath.Join(t.TempDir(), "many.yaml")
-	write(t, path, file.String())
+	path := file(t, "many.yaml", document.String())
 	for _, command := range []string{"rules apply %s --why x --rules dynamodb://none", "rules apply %s --dry-run --rules dynamodb://none"} {
 		wantFailure(t, fmt.Sprintf(command, path), "many.yaml: 32768 rules, limits, capacities of plans and overrides, and 10000 is the limit",
 			"a Lambda of 256 MB would take more than 2 s to start", "slidegate overrides import")

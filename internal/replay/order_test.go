@@ -56,35 +56,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Each log is read by its own columns.
-func TestOrderOfSeveralFormats(t *testing.T) {
-	var seen []string
-	var warned []string
-	traffic := &Traffic{Warn: func(text string) { warned = append(warned, text) }, Logs: []Log{
-		Stream("1", strings.NewReader("time,path\n5,/a\n1,/b\n"), CSV),
-		Stream("2", strings.NewReader("path,size,time\n/c,9,3\n"), CSV),
-		text(requests("4 /d")),
-	}}
-	if _, err := Run(t.Context(), traffic, Options{Engine: allowAll(&seen)}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff([]string{"1 /b", "3 /c", "4 /d", "5 /a"}, seen); diff != "" {
-		t.Error(diff)
-	}
-	if diff := gocmp.Diff([]string{"2: columns not used: size"}, warned); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// A comparison decides both sides by time: a window of the past is full for
-// neither.
-func TestCompareByTime(t *testing.T) {
-	c := compare(t, fmt.Sprintf(perIP, 2), fmt.Sprintf(perIP, 1), requests("20 /", "0 /", "21 /", "1 /"))
-	if c.ToDenied != 2 || c.ToAllowed != 0 || c.OutOfOrder != 2 || c.Order != ByTime {
-		t.Errorf("%+v", c)
-	}
-}
-
 // While logs fit their buffers, nothing is decided unless all of them can be read
 // to their end: counters of a table would be charged for a part.
 func TestOrderOfALogThatBreaksOff(t *testing.T) {

@@ -68,14 +68,6 @@ func TestFailuresKeepTheFirst(t *testing.T) {
 	}
 }
 
-func TestEngineWithoutRules(t *testing.T) {
-	broken := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return nil, errDown })
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /"))}}, Options{Engine: broken})
-	if !errors.Is(err, errDown) || report.Requests != 0 {
-		t.Errorf("%d requests, error %v", report.Requests, err)
-	}
-}
-
 // fullDisk fails after room bytes.
 type fullDisk struct{ room int }
 
@@ -98,21 +90,6 @@ func TestDecisionsThatCannotBeWritten(t *testing.T) {
 				t.Errorf("%d requests of %d", report.Requests, lines)
 			}
 		})
-	}
-}
-
-func TestInterruption(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	count := 0
-	decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
-		if count++; count == 2 {
-			cancel()
-		}
-		return &engine.Decision{Allowed: true}, nil
-	})
-	report, err := Run(ctx, &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), text(requests("4 /"))}}, Options{Engine: decide})
-	if !errors.Is(err, context.Canceled) || report.Requests != 2 {
-		t.Errorf("%d requests, error %v; want 2, interrupted", report.Requests, err)
 	}
 }
 

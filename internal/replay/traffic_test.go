@@ -138,18 +138,3 @@ func TestCallsPerDecision(t *testing.T) {
 		})
 	}
 }
-
-func TestTrafficIsTheSameForASeed(t *testing.T) {
-	tr := traffic{seed: 7, keys: 2, rate: 10, span: time.Minute}
-	log := tr.jsonl()
-	if log != tr.jsonl() {
-		t.Error("two streams of one seed differ")
-	}
-	tr.seed = 8
-	if log == tr.jsonl() {
-		t.Error("streams of two seeds are the same")
-	}
-	if lines := strings.Count(log, "\n"); lines < 1000 || lines > 1400 {
-		t.Errorf("%d requests of two keys at 10 per second in a minute", lines)
-	}
-}
