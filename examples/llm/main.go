@@ -29,16 +29,15 @@ func main() {
 		switch {
 		case err != nil: // there is no decision
 			http.Error(w, "try again", http.StatusServiceUnavailable)
-			return
 		case !reserved.Allowed:
 			limithttp.Deny(w, tokens, reserved.Result)
-			return
+		default:
+			prompt, _ := io.ReadAll(r.Body) // the model repeats it, a token for each word
+			if err := reserved.Settle(r.Context(), int64(len(strings.Fields(string(prompt))))); err != nil {
+				log.Print(err)
+			}
+			fmt.Fprintf(w, "%s\n", prompt)
 		}
-		prompt, _ := io.ReadAll(r.Body) // the model repeats it, a token for each word
-		if err := reserved.Settle(r.Context(), int64(len(strings.Fields(string(prompt))))); err != nil {
-			log.Print(err)
-		}
-		fmt.Fprintf(w, "%s\n", prompt)
 	})
 	log.Fatal(http.ListenAndServe(cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"), nil))
 }

@@ -20,8 +20,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	api := httptest.NewServer(limithttp.Middleware(theirs)(ok))
+	api := httptest.NewServer(limithttp.Middleware(theirs)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	defer api.Close()
 	ours, err := slidegate.New(slidegate.LeakyBucket(10, 210*time.Millisecond, 100))
 	if err != nil {
