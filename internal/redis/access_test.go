@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,34 +190,5 @@ func TestDatabases(t *testing.T) {
 	}
 	if _, err := dial(t, "redis://"+server.Address+"/16"); !errors.Is(err, redis.ErrDatabase) {
 		t.Errorf("a database that does not exist: %v", err)
-	}
-}
-
-// TestOutage checks that a connection fails within seconds if nothing listens
-// or nothing answers.
-func TestOutage(t *testing.T) {
-	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
-	for _, tc := range []struct {
-		address net.Addr
-		want    error
-	}{{silent.Addr(), redis.ErrTimeout}, {gone.Addr(), redis.ErrUnreachable}} {
-		started := time.Now()
-		_, err := dial(t, "redis://"+tc.address.String())
-		if !errors.Is(err, tc.want) || !strings.HasPrefix(err.Error(), "redis://"+tc.address.String()+"/0: ") || strings.Contains(err.Error(), "TLS?") {
-			t.Errorf("%v, want %v", err, tc.want)
-		}
-		if took := time.Since(started); took > 5*time.Second {
-			t.Errorf("%v took %v", err, took)
-		}
 	}
 }

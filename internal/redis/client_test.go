@@ -169,26 +169,6 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// hanging is a client whose calls end with the test, whatever their context.
-type hanging struct{ ended chan struct{} }
-
-func (h hanging) Process(context.Context, goredis.Cmder) error {
-	<-h.ended
-	return nil
-}
-
-// TestUnbounded checks that a call ends with its context although the client's
-// goes on.
-func TestUnbounded(t *testing.T) {
-	client := hanging{make(chan struct{})}
-	defer close(client.ended)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := New(client, Options{Unbounded: true}).Reset(ctx, "rule|a|s"); !errors.Is(err, ErrTimeout) {
-		t.Errorf("%v, want %v", err, ErrTimeout)
-	}
-}
-
 // refuse answers every command with an error, and reports those on a counter.
 func refuse(c net.Conn, called func()) {
 	for buffer := make([]byte, 1<<16); ; {

@@ -89,22 +89,20 @@ func TestLostTogether(t *testing.T) {
 	}
 }
 
-// TestSharedOutage: round trips that fail for many calls at once open the breaker
-// as those of single calls do. A call whose failure another one reports says
-// nothing about the server.
-func TestSharedOutage(t *testing.T) {
-	t.Parallel()
-	guard := breaker.New(time.Now, func(breaker.Change) {})
-	store := New(nil, Options{Breaker: guard})
-	for range 5 {
-		for _, err := range []error{sharedError{io.EOF}, sharedError{io.EOF}, io.EOF} {
-			store.client = guarded{failing{err}, guard}
-			if err := store.Reset(t.Context(), "k"); !errors.Is(err, io.EOF) {
-				t.Fatal(err)
+// TestBreaker: five lost round trips open the breaker, and then no command is
+// sent. Errors of the server do not open it, and a call whose failure another one
+// reports says nothing about the server.
+func TestBreaker(t *testing.T) {
+	for _, test := range []struct {
+		cause error
+		calls int // until the breaker is open; 0 for never
+	}{{io.EOF, 5}, {context.DeadlineExceeded, 5}, {serverError("OOM command not allowed"), 0}, {sharedError{io.EOF}, 0}} {
+		store := New(failing{test.cause}, Options{Breaker: breaker.New(time.Now, func(breaker.Change) {})})
+		for call := range 8 {
+			err, want := store.Reset(t.Context(), "k"), test.calls > 0 && call >= test.calls
+			if err == nil || errors.Is(err, breaker.ErrOpen) != want {
+				t.Errorf("%v, call %d: %v, the breaker should be open: %v", test.cause, call, err, want)
 			}
 		}
-	}
-	if err := store.Reset(t.Context(), "k"); !errors.Is(err, breaker.ErrOpen) {
-		t.Errorf("error %v after five lost round trips of three calls each", err)
 	}
 }

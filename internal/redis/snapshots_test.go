@@ -159,26 +159,6 @@ func TestStaleSnapshot(t *testing.T) {
 	charge(3, true) // the denial of before is forgotten
 }
 
-// TestLastRoom: the admission that takes the last room also proves the denials
-// after it. One that leaves room proves none.
-func TestLastRoom(t *testing.T) {
-	for name, test := range map[string]struct {
-		units float64
-		local bool
-	}{"takes the last room": {9, true}, "leaves room": {8, false}} {
-		m := &machine{Reading: clock.Reading{Wall: time.Unix(0, 0)}}
-		m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, test.units, 0), ""))
-		store := New(m, Options{Clock: m.read})
-		var v limit.Verdict
-		if err := store.Charge(t.Context(), m.Wall, minutely(), &v); err != nil || !v.Allowed {
-			t.Fatalf("%s: %+v, %v", name, v.Result, err)
-		}
-		if got := store.Denies(m.Wall, minutely(), &v); got != test.local {
-			t.Errorf("%s: a local denial %v, want %v", name, got, test.local)
-		}
-	}
-}
-
 // TestSummedSlots: an answer that gives the older slots of a limit as a sum is not
 // kept, even if the charge has taken the last room of another limit. The sum would
 // deny longer than the slots do.
@@ -193,29 +173,6 @@ func TestSummedSlots(t *testing.T) {
 	}
 	if store.Denies(m.Wall, c, &v) {
 		t.Errorf("denied without a call: %+v", v.Result)
-	}
-}
-
-// TestOwnChangesShow: a reset, a correction or an admission by the process itself
-// ends its local denials.
-func TestOwnChangesShow(t *testing.T) {
-	for name, change := range map[string]func(*Store, *machine) error{
-		"a reset": func(s *Store, m *machine) error { return s.Reset(context.Background(), "rule|a|s") },
-		"a correction": func(s *Store, m *machine) error {
-			return s.Settle(context.Background(), m.Wall, minutely(), &limit.Receipt{Generation: "x"}, []int64{-1})
-		},
-		"a peek that finds room": func(s *Store, m *machine) error {
-			m.reply = reply(0, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 8, 0), ""))
-			return s.Peek(context.Background(), m.Wall, minutely(), &limit.Verdict{})
-		},
-	} {
-		store, m := flooded(t)
-		if err := change(store, m); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if store.Denies(m.Wall, minutely(), &limit.Verdict{}) {
-			t.Errorf("after %s: still denied without a call", name)
-		}
 	}
 }
 
@@ -239,20 +196,5 @@ func TestNeverRoom(t *testing.T) {
 	var v limit.Verdict
 	if !store.Denies(m.Wall, c, &v) || v.RetryAfter != limit.Never {
 		t.Errorf("%+v", v.Result)
-	}
-}
-
-// TestNoSnapshots: without clocks of the machine, every denial is a call.
-func TestNoSnapshots(t *testing.T) {
-	m := &machine{reply: full(serverStart + 55)}
-	store := New(m, Options{})
-	var v limit.Verdict
-	for range 2 {
-		if err := store.Charge(t.Context(), time.Unix(0, 0), minutely(), &v); err != nil || v.Allowed {
-			t.Errorf("%+v, %v", v.Result, err)
-		}
-	}
-	if store.Denies(time.Unix(0, 0), minutely(), &v) || m.calls != 2 {
-		t.Errorf("%d calls, want two", m.calls)
 	}
 }

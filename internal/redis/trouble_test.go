@@ -1,8 +1,8 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,49 +40,29 @@ func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, kno
 	}
 }
 
-func known(t *testing.T, store *redis.Store) string {
-	t.Helper()
-	key := fresh()
-	charge(t, store, epoch, request(key, []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}, 1, 1))
-	return key
-}
-
-// TestOutOfMemory checks that a full server is no outage: counting elsewhere
-// would admit more.
-func TestOutOfMemory(t *testing.T) {
-	server := redistest.Start(t, "maxmemory-policy noeviction")
-	store := open(t, server)
-	key := known(t, store)
-	if err := server.Client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
+// TestTrouble checks that a server which cannot write admits nothing. A full one
+// is no outage: counting elsewhere would admit more.
+func TestTrouble(t *testing.T) {
+	for want, command := range map[error]string{
+		redis.ErrFull:        "config set maxmemory 1",
+		redis.ErrReplica:     "replicaof 127.0.0.1 1", // of a primary that is not there
+		redis.ErrNotWritable: "config set min-replicas-to-write 1",
+	} {
+		server, key := redistest.Start(t, "maxmemory-policy noeviction"), fresh()
+		store := open(t, server)
+		charge(t, store, epoch, request(key, []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}, 1, 1))
+		var words []any
+		for word := range strings.FieldsSeq(command) {
+			words = append(words, word)
+		}
+		if err := server.Client.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		wantTrouble(t, server, store, key, want)
 	}
-	wantTrouble(t, server, store, key, redis.ErrFull)
 	if !errors.Is(redis.ErrFull, limit.ErrUndecided) {
-		t.Error("the error counts as an outage")
+		t.Error("a full server counts as an outage")
 	}
-	if err := store.Reset(t.Context(), key); err != nil { // makes room
-		t.Error(err)
-	}
-}
-
-func TestReplica(t *testing.T) {
-	server := redistest.Start(t)
-	store := open(t, server)
-	key := known(t, store)
-	if err := server.Client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err(); err != nil { // of a primary that is not there
-		t.Fatal(err)
-	}
-	wantTrouble(t, server, store, key, redis.ErrReplica)
-}
-
-func TestNotEnoughReplicas(t *testing.T) {
-	server := redistest.Start(t)
-	store := open(t, server)
-	key := known(t, store)
-	if err := server.Client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	wantTrouble(t, server, store, key, redis.ErrNotWritable)
 }
 
 // TestCluster makes every call on a Cluster of one server. Two keys to charge
@@ -126,53 +106,5 @@ func TestCluster(t *testing.T) {
 	}
 	if _, err := dial(t, "redis://"+server.Address+"/1"); !errors.Is(err, redis.ErrDatabase) {
 		t.Errorf("a database of a cluster: %v", err)
-	}
-}
-
-// TestClusterDown checks that a Cluster without some hash slots fails after one
-// call.
-func TestClusterDown(t *testing.T) {
-	t.Parallel()
-	server := redistest.StartCluster(t)
-	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
-	c := request("rule|a|s", []limit.Limit{storetest.Sliding(2, time.Minute, sec)}, 1)
-	charge(t, store, epoch, c)
-	slot, err := server.Client.ClusterKeySlot(t.Context(), prefix+c.Key).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Client.ClusterDelSlots(t.Context(), int(slot)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	var v limit.Verdict
-	if err := store.Charge(t.Context(), epoch, c, &v); !errors.Is(err, redis.ErrClusterDown) || v.Allowed {
-		t.Errorf("%+v, %v", v.Result, err)
-	}
-}
-
-// TestContexts checks that the caller's deadline ends a call, and that a
-// canceled call is no outage.
-func TestContexts(t *testing.T) {
-	server := redistest.Start(t)
-	store := open(t, server)
-	c := request(fresh(), []limit.Limit{storetest.Sliding(2, time.Minute, sec)}, 1)
-	charge(t, store, epoch, c)
-	if err := server.Client.Do(t.Context(), "client", "pause", "2000", "all").Err(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	started := time.Now()
-	var v limit.Verdict
-	if err := store.Charge(ctx, epoch, c, &v); !errors.Is(err, redis.ErrTimeout) || v.Allowed {
-		t.Errorf("%+v, %v", v.Result, err)
-	}
-	if took := time.Since(started); took > time.Second {
-		t.Errorf("it took %v", took)
-	}
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	if err := store.Charge(gone, epoch, c, &v); !errors.Is(err, context.Canceled) || errors.Is(err, redis.ErrTimeout) {
-		t.Errorf("%v", err)
 	}
 }

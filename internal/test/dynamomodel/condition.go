@@ -36,9 +36,9 @@ func compares(a types.AttributeValue, comparator string, b types.AttributeValue)
 	order, ordered := compare(a, b)
 	switch comparator {
 	case "=":
-		return equal(a, b)
+		return ordered && order == 0
 	case "<>":
-		return !equal(a, b)
+		return !ordered || order != 0
 	case "<":
 		return ordered && order < 0
 	case "<=":

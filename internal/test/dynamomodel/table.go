@@ -28,7 +28,7 @@ import (
 
 // Table is a table whose only key is a partition key, a string. It has no
 // indexes and no streams. It is safe for concurrent use. It copies the items
-// that it takes and returns, so that callers share nothing with it.
+// that it takes and returns, but shares their values, which must not change.
 type Table struct {
 	name, partitionKey string
 
@@ -49,7 +49,7 @@ func New(name, partitionKey string) *Table {
 func (t *Table) Item(key string) map[string]types.AttributeValue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return copyItem(t.items[key])
+	return maps.Clone(t.items[key])
 }
 
 // Put stores an item in place of any earlier one. The key attribute may be

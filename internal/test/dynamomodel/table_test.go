@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,29 +15,6 @@ import (
 )
 
 var _ dynamo.API = (*dynamomodel.Table)(nil)
-
-func TestPut(t *testing.T) {
-	table := dynamomodel.New(tableName, "k")
-	for _, key := range []string{"b", "a", "c"} {
-		if err := table.Put(key, item("a=1")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := table.Put("c", nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := table.Keys(); !slices.Equal(got, []string{"a", "b", "c"}) || len(table.Keys()) != 3 {
-		t.Errorf("%d keys: %q", len(table.Keys()), got)
-	}
-	if got := table.Item("c"); !reflect.DeepEqual(got, keyAttributes("c")) {
-		t.Errorf("an item of its key alone: %v", got)
-	}
-	table.Delete("c")
-	table.Delete("no such key")
-	if table.Item("c") != nil || len(table.Keys()) != 2 {
-		t.Errorf("%d items after the deletion of c: %v", len(table.Keys()), table.Item("c"))
-	}
-}
 
 func TestPutSetsTheKey(t *testing.T) {
 	table := dynamomodel.New(tableName, "k")
@@ -52,66 +28,6 @@ func TestPutSetsTheKey(t *testing.T) {
 	}
 	if err := table.Put("a", attributes{"a": nil}); code(err) != "ValidationException" || table.Item("a") == nil {
 		t.Errorf("a missing value: %v, item %v", err, table.Item("a"))
-	}
-}
-
-// TestItemsAreCopied changes every item and value that the table has taken or
-// returned. The table must not change.
-func TestItemsAreCopied(t *testing.T) {
-	initial := item("a=1 b=:bytes j=x")
-	table := tableWith(t, initial)
-	want := "a=1 b=:bytes j=x"
-	unchanged := func(after string) {
-		t.Helper()
-		if got := formatItem(table.Item(itemKey)); got != want {
-			t.Errorf("%s changed the table to %s", after, got)
-		}
-	}
-	if formatItem(initial) != want || initial["k"] != nil {
-		t.Errorf("Put changed the caller's item to %v", initial)
-	}
-	overwrite(initial)
-	unchanged("the item of Put")
-
-	in := updateInput("#a <> :7", "SET #a = :1")
-	answer, err := update(table, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.ExpressionAttributeValues[":1"].(*types.AttributeValueMemberN).Value = "9"
-	unchanged("a value of a request")
-	overwrite(answer)
-	unchanged("ALL_NEW")
-
-	_, err = update(table, updateInput("#a = :2", "SET #a = :1"))
-	var failed *types.ConditionalCheckFailedException
-	if !errors.As(err, &failed) {
-		t.Fatal(err)
-	}
-	overwrite(failed.Item)
-	unchanged("ALL_OLD of a failure")
-
-	got, err := table.GetItem(context.Background(), getInput(itemKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	overwrite(got.Item)
-	overwrite(table.Item(itemKey))
-	unchanged("an item that was read")
-}
-
-// overwrite changes everything reachable from an item.
-func overwrite(stored attributes) {
-	for name, v := range stored {
-		switch v := v.(type) {
-		case *types.AttributeValueMemberN:
-			v.Value = "666"
-		case *types.AttributeValueMemberS:
-			v.Value = "scribble"
-		case *types.AttributeValueMemberB:
-			v.Value[0] = 66
-		}
-		delete(stored, name)
 	}
 }
 

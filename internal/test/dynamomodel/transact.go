@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,18 +20,12 @@ import (
 func (t *Table) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := checkCall(ctx, in == nil); err != nil {
+	if err := checkCall(ctx, in, "TransactItems"); err != nil {
 		return nil, err
 	}
-	switch n := len(in.TransactItems); {
-	case in.ClientRequestToken != nil:
-		return nil, unmodelled("ClientRequestToken")
-	case n == 0 || n > maxTransacted:
+	if n := len(in.TransactItems); n == 0 || n > maxTransacted {
 		return nil, invalid("Value at 'transactItems' failed to satisfy constraint: Member must have length from 1 to %d, not %d",
 			maxTransacted, n)
-	}
-	if err := checkOptions(nil, "", in.ReturnItemCollectionMetrics); err != nil {
-		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,9 +64,10 @@ func (t *Table) parseTransaction(members []types.TransactWriteItem) ([]*write, e
 }
 
 func (t *Table) parseMember(m *types.TransactWriteItem) (*write, error) {
+	if err := checkFields(reflect.ValueOf(m).Elem(), "Update"); err != nil {
+		return nil, err
+	}
 	switch {
-	case m.Delete != nil || m.ConditionCheck != nil || m.Put != nil:
-		return nil, unmodelled("a member other than an Update")
 	case m.Update == nil:
 		return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 	case m.Update.UpdateExpression == nil:

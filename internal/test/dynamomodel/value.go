@@ -3,13 +3,12 @@ package dynamomodel
 import (
 	"bytes"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// intake copies a value of a caller, with a canonical number. It fails for a
+// intake returns a value of a caller, with a canonical number. It fails for a
 // value that DynamoDB refuses, and for a type that no counter has.
 func intake(v types.AttributeValue) (types.AttributeValue, error) {
 	switch v := v.(type) {
@@ -19,40 +18,9 @@ func intake(v types.AttributeValue) (types.AttributeValue, error) {
 		n, err := canonical(v.Value)
 		return &types.AttributeValueMemberN{Value: n}, err
 	case *types.AttributeValueMemberS, *types.AttributeValueMemberB:
-		return copyValue(v), nil
+		return v, nil
 	}
 	return nil, unmodelled("the type " + typeName(v))
-}
-
-// copyItem copies an item for a caller, nil for none.
-func copyItem(from attributes) attributes {
-	if from == nil {
-		return nil
-	}
-	copied := make(attributes, len(from))
-	for name, v := range from {
-		copied[name] = copyValue(v)
-	}
-	return copied
-}
-
-func copyValue(v types.AttributeValue) types.AttributeValue {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberN:
-		return &types.AttributeValueMemberN{Value: v.Value}
-	case *types.AttributeValueMemberS:
-		return &types.AttributeValueMemberS{Value: v.Value}
-	case *types.AttributeValueMemberB:
-		return &types.AttributeValueMemberB{Value: slices.Clone(v.Value)}
-	}
-	return v
-}
-
-// equal reports whether two stored values have the same type and value. A
-// missing attribute, nil, equals nothing.
-func equal(a, b types.AttributeValue) bool {
-	order, ok := compare(a, b)
-	return ok && order == 0
 }
 
 // compare orders two stored values; ok is false unless both are numbers, both

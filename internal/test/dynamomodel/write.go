@@ -1,6 +1,9 @@
 package dynamomodel
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -18,13 +21,10 @@ type write struct {
 // parse checks everything about a request that does not depend on the item.
 func (t *Table) parse(r *types.Update) (w *write, err error) {
 	w = &write{showItem: r.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld}
-	if err := t.checkTable(r.TableName); err != nil {
-		return nil, err
+	if mode := r.ReturnValuesOnConditionCheckFailure; !slices.Contains(append(mode.Values(), ""), mode) {
+		return nil, invalid("Value '%s' at 'returnValuesOnConditionCheckFailure' failed to satisfy constraint", mode)
 	}
-	if err := checkEnum("returnValuesOnConditionCheckFailure", r.ReturnValuesOnConditionCheckFailure); err != nil {
-		return nil, err
-	}
-	if w.key, err = t.keyOf(r.Key); err != nil {
+	if w.key, err = t.keyOf(r.TableName, r.Key); err != nil {
 		return nil, err
 	}
 	names, values := r.ExpressionAttributeNames, r.ExpressionAttributeValues
@@ -49,17 +49,14 @@ func (t *Table) parse(r *types.Update) (w *write, err error) {
 	return w, x.checkAllUsed()
 }
 
-func (t *Table) checkTable(name *string) error {
-	switch {
-	case aws.ToString(name) == "":
-		return invalid("Value null at 'tableName' failed to satisfy constraint: Member must not be null")
-	case *name != t.name:
-		return &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
+func (t *Table) keyOf(table *string, key attributes) (string, error) {
+	switch aws.ToString(table) {
+	case t.name:
+	case "":
+		return "", invalid("Value null at 'tableName' failed to satisfy constraint: Member must not be null")
+	default:
+		return "", &types.ResourceNotFoundException{Message: aws.String("Requested resource not found")}
 	}
-	return nil
-}
-
-func (t *Table) keyOf(key attributes) (string, error) {
 	s, ok := key[t.partitionKey].(*types.AttributeValueMemberS)
 	if !ok || len(key) != 1 {
 		return "", invalid("The provided key element does not match the schema")
@@ -74,7 +71,7 @@ func (t *Table) evaluate(w *write) (err error) {
 	if w.condition != nil && !w.condition.holds(w.before) {
 		failed := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
 		if w.showItem {
-			failed.Item = copyItem(w.before)
+			failed.Item = maps.Clone(w.before)
 		}
 		return failed
 	}
