@@ -64,11 +64,8 @@ func TestClusterRefusesAtomic(t *testing.T) {
 // Two gateways, one of them over TLS, share a client's counter.
 func TestServeWithRedis(t *testing.T) {
 	server := redistest.Start(t, "requirepass secret")
-	authority, err := redistest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	encrypted, certificates := server.Encrypt(t, authority), file(t, "authority.pem", string(authority.PEM))
+	encrypted, certificate := server.Encrypt(t)
+	certificates := file(t, "authority.pem", string(certificate))
 	plain := serveWith(t, "redis://:secret@"+server.Address, "redis://"+server.Address+"/0")
 	secure := serveWith(t, "rediss://:secret@"+encrypted, "rediss://"+encrypted+"/0", "SSL_CERT_FILE="+certificates)
 	statuses := ""

@@ -73,22 +73,3 @@ func TestStoredBucket(t *testing.T) {
 		}
 	}
 }
-
-// TestLoweredBucket lowers the rate and the burst of a bucket with a backlog.
-// The backlog lasts as long as before, and there is less room.
-func TestLoweredBucket(t *testing.T) {
-	wide, narrow := token(10, 10*sec, 10), token(2, 10*sec, 1)
-	var state limit.State
-	state.Take(&wide, epoch, 10)
-	if got, want := state.Decide(&narrow, epoch, 1), (limit.Result{Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	var v limit.Verdict
-	limit.AfterCharge([]limit.State{state}, "generation", &limit.Charge{Limits: []limit.Limit{narrow}, Costs: []int64{0}}, epoch, &v)
-	if want := (limit.Result{Allowed: true, Reset: 10 * sec}); v.Result != want {
-		t.Errorf("got %+v, want %+v", v.Result, want)
-	}
-	if got, want := state.Decide(&narrow, epoch.Add(10*sec), 1), (limit.Result{Allowed: true, Remaining: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}

@@ -76,36 +76,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckAll(t *testing.T) {
-	l := []limit.Limit{fixed(1, sec)}
-	charges := func(keys ...string) (cs []*limit.Charge) {
-		for _, key := range keys {
-			cs = append(cs, &limit.Charge{Key: key, Limits: l, Costs: []int64{1}})
-		}
-		return cs
-	}
-	bad := charges("a", "b")
-	bad[1].Costs = nil
-	for name, test := range map[string]struct {
-		charges []*limit.Charge
-		ok      bool
-	}{
-		"one":              {charges("a"), true},
-		"eight":            {charges("a", "b", "c", "d", "e", "f", "g", "h"), true},
-		"none":             {nil, false},
-		"nine":             {charges("a", "b", "c", "d", "e", "f", "g", "h", "i"), false},
-		"a key twice":      {charges("a", "b", "a"), false},
-		"one without cost": {bad, false},
-	} {
-		if err := limit.CheckAll(test.charges, make([]*limit.Verdict, len(test.charges))); (err == nil) != test.ok {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	if limit.CheckAll(charges("a", "b"), make([]*limit.Verdict, 1)) == nil {
-		t.Error("no error for a missing verdict")
-	}
-}
-
 func TestCheckSettlement(t *testing.T) {
 	c := limit.Charge{
 		Limits: []limit.Limit{sliding(3, 10*sec, sec), token(3, 10*sec, 3), exact(3, sec), leaky(3, sec, 3)},

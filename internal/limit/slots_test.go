@@ -8,20 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-func TestLoweredCapacity(t *testing.T) {
-	wide, narrow := sliding(5, 10*sec, sec), sliding(2, 10*sec, sec)
-	var state limit.State
-	state.Take(&wide, epoch, 2)
-	state.Take(&wide, epoch.Add(3*sec), 3)
-	got := state.Decide(&narrow, epoch.Add(4*sec), 1)
-	if want := (limit.Result{Remaining: 0, Reset: 10 * sec, RetryAfter: 10 * sec}); got != want {
-		t.Errorf("got %+v, want %+v: 5 units used of 2: no room until the last 3 have left", got, want)
-	}
-	if got := state.Take(&narrow, epoch.Add(4*sec), 0); got.Remaining != 0 {
-		t.Errorf("%d left of 2 after 5", got.Remaining)
-	}
-}
-
 // TestZeroCost checks that zero cost is allowed even after a charge of twice
 // the capacity.
 func TestZeroCost(t *testing.T) {

@@ -25,13 +25,6 @@ func atomicGroup(t *testing.T, h Harness) {
 		chargeOne(10*sec, pairs, 9, 9, 9, 9)
 		chargeOne(9*sec, pairs[:1], 1)
 	})
-	t.Run("some of zero cost", func(t *testing.T) {
-		pairs := fourKeys(t, store)
-		chargeOne(0, pairs, 0, 0, 0, 0)
-		chargeOne(0, pairs, 0, 3, 0, 2)
-		chargeOne(0, pairs, 1, 0, 1, 0)
-		chargeOne(0, pairs, 1, 0, 1, 1)
-	})
 	t.Run("receipts settle", func(t *testing.T) {
 		pairs := fourKeys(t, store)
 		answers := chargeOne(0, pairs, 3, 1, 3, 1)

@@ -75,16 +75,11 @@ func label(l *limit.Limit) string {
 	return l.Algorithm.String()
 }
 
-// describe formats a limit as a rule file would.
+// describe formats a limit for logs.
 func describe(l *limit.Limit) string {
-	s := fmt.Sprintf("%s of %d in %v", l.Algorithm, l.Capacity, l.Window)
-	switch {
-	case l.Calendar != nil:
-		s = fmt.Sprintf("%s of %d by the calendar of %s", l.Algorithm, l.Capacity, l.Calendar.Location)
-	case l.Bucket():
-		s += fmt.Sprintf(", burst %d", l.Burst)
-	case l.Algorithm == limit.SlidingWindow:
-		s += fmt.Sprintf(" by %v", l.Granularity)
+	s := fmt.Sprintf("%s of %d in %v, slots of %v, burst %d", l.Algorithm, l.Capacity, l.Window, l.Granularity, l.Burst)
+	if l.Calendar != nil {
+		s += " by the calendar of " + l.Calendar.Location.String()
 	}
 	return s
 }

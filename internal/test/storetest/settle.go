@@ -34,7 +34,6 @@ func settling(t *testing.T, h Harness) {
 			settleAnotherGeneration(newPair(t, store, Sliding(10, 10*sec, sec)), delta)
 		})
 	}
-	t.Run("a charge of zero cost", func(t *testing.T) { settleFree(newPair(t, store, Sliding(10, 10*sec, sec)), 4) })
 	t.Run("a charge of zero cost, by a clock that is behind", func(t *testing.T) {
 		p := newPair(t, store, Sliding(4, 10*sec, sec))
 		free := p.charge(8*sec, 0)
@@ -42,7 +41,6 @@ func settling(t *testing.T, h Harness) {
 		p.charge(12*sec, 2)
 		p.charge(13*sec, 2)
 	})
-	t.Run("one limit of several", func(t *testing.T) { settleOneOfSeveral(t, store) })
 	t.Run("by a clock that is behind", func(t *testing.T) {
 		p := newPair(t, store, Sliding(10, 10*sec, sec))
 		a := p.charge(8*sec, 4)
@@ -72,31 +70,6 @@ func settleAnotherGeneration(p *pair, delta int64) {
 	p.settle(0, before, delta)
 	p.charge(0, 5)
 	p.charge(0, 1)
-}
-
-// settleFree corrects charges of zero cost, whose receipts name no generation.
-// Charging more applies to any generation.
-func settleFree(p *pair, delta int64) {
-	free := p.charge(0, 0)
-	p.settle(sec, free, delta) // charging more creates the counter
-	p.charge(sec, 5)
-	p.settle(2*sec, free, delta)
-	p.charge(3*sec, 5)
-	p.charge(3*sec, 1)
-	p.reset()
-	p.settle(4*sec, free, delta)
-	p.charge(4*sec, 6)
-	p.charge(4*sec, 4)
-}
-
-func settleOneOfSeveral(t *testing.T, store limit.Store) {
-	p := newPair(t, store, named(Sliding(5, 10*sec, sec), Weighted(90, 10*sec), Token(10, 10*sec, 5))...)
-	a := p.charge(0, 1, 20, 1)
-	p.settle(3*sec, a, 0, -15, 0)
-	b := p.charge(3*sec, 1, 40, 1)
-	p.settle(4*sec, b, 0, 60, 0)
-	p.charge(4*sec, 1, 1, 1)
-	p.charge(14*sec, 1, 1, 1)
 }
 
 func settleByAnother(t *testing.T, h Harness, store limit.Store) {

@@ -24,16 +24,6 @@ func mixed() []limit.Limit {
 func several(t *testing.T, h Harness) {
 	store := h.Client(t)
 	t.Run("all or none", func(t *testing.T) { allOrNone(t, store) })
-	t.Run("each algorithm denies for all", func(t *testing.T) { eachDenies(t, store) })
-	t.Run("limits of zero cost", func(t *testing.T) {
-		p := newPair(t, store, mixed()...)
-		p.charge(0, 0, 0, 0, 0, 0, 0, 0)
-		p.charge(0, 6, 0, 0, 0, 0, 0, 0) // full from now on
-		p.charge(sec, 0, 0, 5, 0, 0, 0, 0)
-		p.charge(sec, 1, 0, 0, 0, 0, 1, 0)
-		p.charge(sec, 0, 1, 0, 1, 1, 1, 1)
-		p.charge(11*sec, 1, 1, 1, 1, 1, 1, 1)
-	})
 	t.Run("eight limits", func(t *testing.T) {
 		p := newPair(t, store, append(mixed(), Sliding(9, sec, 100*ms))...)
 		p.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
@@ -79,19 +69,6 @@ func allOrNone(t *testing.T, store limit.Store) {
 		if got.Allowed != m.allowed || got.RetryAfter != m.retry || left != m.remaining {
 			p.fail("want allowed %v, %v left of the limits, retry after %v", m.allowed, m.remaining, m.retry)
 		}
-	}
-}
-
-func eachDenies(t *testing.T, store limit.Store) {
-	for i := range mixed() {
-		p := newPair(t, store, mixed()...)
-		ones, greedy := []int64{1, 1, 1, 1, 1, 1, 1}, []int64{1, 1, 1, 1, 1, 1, 1}
-		greedy[i] = p.limits[i].MaxCost()
-		p.charge(0, ones...)
-		if a := p.charge(0, greedy...); a.got.Allowed {
-			p.fail("limit %q has no room for its cost, yet the charge was allowed", p.limits[i].Name)
-		}
-		p.charge(0, ones...)
 	}
 }
 
