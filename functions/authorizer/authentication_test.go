@@ -15,9 +15,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestTokens: the Lambda has the issuer's keys before its first request. A known
@@ -34,26 +31,14 @@ func TestTokens(t *testing.T) {
 			map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public)}}})
 	}))
 	defer issuer.Close()
-	client := dynamotest.Connect(t)
-	rules := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
-	text := fmt.Sprintf(`
+	publish(t, fmt.Sprintf(`
 authentication: {jwt: [{issuer: %q, audience: api, jwks: %q}]}
 plan: {from: jwt.plan}
 plans: {pro: {users: 3}}
 rules:
   - {name: users, when: {caller: known}, key: "user:{jwt.sub}", limit: 1/hour}
   - {name: guessing, when: {caller: rejected}, key: "ip:{ip}", limit: 2/hour}
-`, issuer.URL, issuer.URL+"/keys")
-	set, err := rulefile.Parse("rules.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ruletable.New(client, rules).Publish(t.Context(), ruletable.Version{Text: []byte(text), Document: set.Document()}, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("SLIDEGATE_COUNTERS", dynamotest.Counters(t, client))
-	t.Setenv("SLIDEGATE_RULES", rules)
-	t.Setenv("SLIDEGATE_DEADLINE", "5s")
+`, issuer.URL, issuer.URL+"/keys"))
 	a, err := build(t.Context(), quiet)
 	if err != nil || fetches.Load() != 1 {
 		t.Fatalf("%d fetches at the start, error %v", fetches.Load(), err)
@@ -77,8 +62,7 @@ rules:
 		"free":    {token("free", time.Hour), 1, nil},
 		"expired": {token("pro", -time.Hour), 2, apigw.ErrUnauthorized},
 	} {
-		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/x", HTTPMethod: "GET", Path: "/x"}
-		ev.RequestContext.Identity.SourceIP = "203.0.113.9"
+		ev := event("/x")
 		ev.Headers = map[string]string{"authorization": "Bearer " + test.token}
 		for i := range 5 {
 			answer, _, err := a.Decide(t.Context(), ev)

@@ -15,20 +15,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// recorded passes calls on to DynamoDB, and records which there are.
+// recorded passes calls on to DynamoDB, and counts them by what they mention.
 type recorded struct {
-	names  map[string]string // of tables, by what they are for
+	names  map[string]string // of what to look for, such as a table
 	engine http.Handler
 
 	mu    sync.Mutex
-	calls map[string]bool
+	calls map[string]int
+}
+
+// record has Lambdas call DynamoDB through a proxy.
+func record(t *testing.T, names map[string]string) *recorded {
+	t.Helper()
+	engine, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &recorded{names: names, engine: httputil.NewSingleHostReverseProxy(engine), calls: map[string]int{}}
+	between := httptest.NewServer(seen)
+	t.Cleanup(between.Close)
+	t.Setenv("AWS_ENDPOINT_URL", between.URL)
+	return seen
 }
 
 func (c *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +47,7 @@ func (c *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	for table, name := range c.names {
 		if bytes.Contains(body, []byte(name)) {
-			c.calls[table+": "+operation] = true
+			c.calls[table+": "+operation]++
 		}
 	}
 	c.mu.Unlock()
@@ -51,44 +60,19 @@ func (c *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // UpdateItem, and GetItem on counters: a snapshot too old to deny is read again,
 // see dynamo.TestOldSnapshotIsCheckedBeforeItDenies.
 func TestCalls(t *testing.T) {
-	client := dynamotest.Connect(t)
-	counters, rules := dynamotest.Counters(t, client), dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
-	const file = `
+	_, counters, rules := publish(t, `
 rules:
   - {name: window, key: "ip:{ip}", overrides: true, limits: [{capacity: 3, window: 1h}]}
   - {name: bucket, key: all, atomic: true, limits: [{algorithm: token_bucket, capacity: 100, window: 1h}]}
   - {name: log, key: all, atomic: true, limits: [{algorithm: sliding_window_log, capacity: 90, window: 1h}]}
-`
-	set, err := rulefile.Parse("rules.yaml", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ruletable.New(client, rules).Publish(t.Context(), ruletable.Version{Text: []byte(file), Document: set.Document()}, 0); err != nil {
-		t.Fatal(err)
-	}
-
-	engine, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := &recorded{
-		names: map[string]string{"counters": counters, "rules": rules}, engine: httputil.NewSingleHostReverseProxy(engine), calls: map[string]bool{},
-	}
-	between := httptest.NewServer(seen)
-	defer between.Close()
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": between.URL, "SLIDEGATE_COUNTERS": counters, "SLIDEGATE_RULES": rules, "SLIDEGATE_DEADLINE": "5s",
-	} {
-		t.Setenv(name, value)
-	}
+`)
+	seen := record(t, map[string]string{"counters": counters, "rules": rules})
 	a, err := build(t.Context(), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/x", HTTPMethod: "GET", Path: "/x"}
-	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for i := range 5 {
-		answer, _, err := a.Decide(t.Context(), ev)
+		answer, _, err := a.Decide(t.Context(), event("/x"))
 		if err != nil || answer.Context.Degraded != "false" || (answer.Context.Allowed == "true") != (i < 3) {
 			t.Fatalf("request %d: %v, error %v", i, answer.Context, err)
 		}

@@ -11,11 +11,39 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// publish makes tables for counters and for rules, publishes a document, and has
+// Lambdas use both.
+func publish(t *testing.T, document string) (client *dynamo.Client, counters, rules string) {
+	t.Helper()
+	client = dynamotest.Connect(t)
+	counters, rules = dynamotest.Counters(t, client), dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ruletable.New(client, rules).Publish(t.Context(), ruletable.Version{Text: []byte(document), Document: set.Document()}, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SLIDEGATE_COUNTERS", counters)
+	t.Setenv("SLIDEGATE_RULES", rules)
+	t.Setenv("SLIDEGATE_DEADLINE", "5s")
+	return client, counters, rules
+}
+
+// event is a request of an API.
+func event(path string) apigw.RequestEvent {
+	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + path, HTTPMethod: "GET", Path: path}
+	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
+	return ev
+}
 
 func TestBuildNeedsTables(t *testing.T) {
 	for _, missing := range []string{"SLIDEGATE_COUNTERS", "SLIDEGATE_RULES"} {
@@ -39,10 +67,8 @@ func TestNothingPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/a", HTTPMethod: "GET", Path: "/a"}
-	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	for range 3 {
-		answer, _, err := a.Decide(context.Background(), ev)
+		answer, _, err := a.Decide(context.Background(), event("/a"))
 		if c := answer.Context; err != nil || c.Allowed != "true" || c.Degraded != "true" {
 			t.Errorf("answer %v, error %v", c, err)
 		}
@@ -83,9 +109,7 @@ func TestRulesCopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET/banned", HTTPMethod: "GET", Path: "/banned"}
-			ev.RequestContext.Identity.SourceIP = "203.0.113.9"
-			answer, _, err := a.Decide(context.Background(), ev)
+			answer, _, err := a.Decide(context.Background(), event("/banned"))
 			if works := err == nil && answer.Context.Rule == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())
 			}

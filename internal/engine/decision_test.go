@@ -7,43 +7,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-func TestTightest(t *testing.T) {
-	b := newFixture(t, `rules:
-  - {name: tenth, key: "ip:{ip}", limits: [{capacity: 10, window: 60s}]}
-  - name: mixed
-    key: "ip:{ip}"
-    limits: [{name: half, capacity: 2, window: 60s}, {name: wide, capacity: 1000, window: 60s}]
-`)
-	d := b.decide(t, "/")
-	if v, i := d.Tightest(); v == nil || v.PolicyName(i) != "mixed.half" {
-		t.Errorf("got %v %d, want the limit that is half used", v, i)
-	}
-	b.decide(t, "/")
-	d = b.decide(t, "/")
-	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "mixed.half" {
-		t.Errorf("got %v %d, want the limit that denied", v, i)
-	}
-}
-
-// TestTightestOfDenials: the tightest of several limits that deny is the one
-// with the longest wait. A limit that never allows the request comes first.
-func TestTightestOfDenials(t *testing.T) {
-	b := newFixture(t, `rules:
-  - name: r
-    key: all
-    limits: [{name: a, capacity: 1, window: 60s}, {name: b, capacity: 1, window: 120s}, {name: c, capacity: 1, window: 70s}]
-`)
-	b.decide(t, "/")
-	d := b.decide(t, "/")
-	if v, i := d.Tightest(); d.Allowed || v.PolicyName(i) != "r.b" {
-		t.Errorf("got %v %d, want the limit with the longest wait", v, i)
-	}
-	d.Verdicts[0].Limits[2].RetryAfter = limit.Never
-	if v, i := d.Tightest(); v.PolicyName(i) != "r.c" {
-		t.Errorf("got %v %d, want the limit that never allows", v, i)
-	}
-}
-
 // TestTightestBucket: the share left of a bucket is that of its burst. A bucket
 // with 1,999 of 2,000 left is less used than a window with 990 of 1,000, though
 // it refills at only 10 a minute.

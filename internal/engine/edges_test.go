@@ -1,8 +1,6 @@
 package engine_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -12,18 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
-
-// TestTogetherMany: as many rules as a store takes at once are charged together.
-func TestTogetherMany(t *testing.T) {
-	document := "rules:\n"
-	for _, name := range strings.Split("abcdefgh", "") {
-		document += "  - {name: " + name + ", key: all, limits: [{capacity: 9, window: 60s}]}\n"
-	}
-	b, _ := newBatcherFixture(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || !slices.Equal(groups(b.store), []int{limit.MaxLimits}) || b.store.Count(fakestore.Charge) != 1 {
-		t.Errorf("%d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
-	}
-}
 
 // TestAtomicRefused: if the store refuses atomic rules, they are not charged
 // apart: on_error decides for each.

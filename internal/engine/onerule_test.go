@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -19,18 +18,6 @@ func oneRule(t *testing.T, document string) (*rules.Set, *engine.Verdict) {
 	set := parse(t, document)
 	r := engine.Resolver{Set: set, Now: epoch}
 	return set, &engine.Verdict{Resolution: r.Resolve(t.Context(), set.Rules[0], &request.Request{}, "")}
-}
-
-// TestChargeRule: a hang-up is an error, and no verdict of on_error.
-func TestChargeRule(t *testing.T) {
-	b := newFixture(t, "rules: []")
-	set, v := oneRule(t, `rules: [{name: r, key: all, on_error: allow, limits: [{capacity: 1, window: 60s}]}]`)
-	b.store.Hook = fakestore.Down(errDown, "r")
-	ctx, hangUp := context.WithCancel(t.Context())
-	hangUp()
-	if err := b.engine.ChargeRule(ctx, epoch, set, v); !errors.Is(err, context.Canceled) || len(b.recorder.failures) != 0 {
-		t.Errorf("%+v, error %v, recorded %v", v.Result, err, b.recorder.failures)
-	}
 }
 
 // TestAdmitted: the engine names the counter of each charge that the store

@@ -188,18 +188,6 @@ rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}
 	}
 }
 
-// TestBans: an override denies before anything is charged.
-func TestBans(t *testing.T) {
-	o := &operators{overrides: map[string]*rules.Override{"tenant tenant:acme": nil, "api user:x": {Deny: true, Why: "ticket 83"}}}
-	for _, sub := range []string{"banned", "gone", "x"} {
-		b := newBusiness(t, o)
-		d := b.decideFor(t, sub, "enterprise", 0)
-		if d.Allowed || d.Reason != engine.Banned || b.store.Count(fakestore.Charge) > 0 {
-			t.Errorf("%s: %+v, %d charges", sub, d, b.store.Count(fakestore.Charge))
-		}
-	}
-}
-
 // TestOverrideLookups: the engine looks up overrides only for rules that take
 // them by command, not for a rule whose overrides are in the document alone.
 func TestOverrideLookups(t *testing.T) {

@@ -100,6 +100,7 @@ func TestSettleRule(t *testing.T) {
 
 // TestDegraded: a decision says that part of what it needs was not there.
 func TestDegraded(t *testing.T) {
+	banned := parse(t, "{plan: {from: jwt.plan, overrides: all}, plans: {pro: {r: 2}}, rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}], overrides: {plan: {all: {deny: true, why: ticket 7}}}}")
 	decide := func(set *rules.Set, o engine.OverrideSource, r request.Request) bool {
 		b := newFixture(t, corrected)
 		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder})
@@ -117,6 +118,7 @@ func TestDegraded(t *testing.T) {
 		"nothing is missing":          {decide(planned, &operators{}, get), false},
 		"no rules are published":      {decide(rules.NewUnpublished(), nil, get), true},
 		"credentials are unverified":  {decide(planned, &operators{}, unverified), true},
+		"unverified, and banned":      {decide(banned, nil, unverified), true},
 		"the plan cannot be read":     {decide(planned, &operators{err: errors.New("no answer")}, get), true},
 		"unverified, but not limited": {decide(parse(t, "rules: []"), nil, unverified), true},
 	} {

@@ -54,20 +54,6 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// TestBannedCaller: a ban of the caller is a decision, which says that the
-// credentials were not verified.
-func TestBannedCaller(t *testing.T) {
-	b := newFixture(t, `
-plan: {from: jwt.plan, overrides: all}
-plans: {pro: {r: 2}}
-rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}]
-overrides: {plan: {all: {deny: true, why: ticket 7}}}`)
-	d, err := b.engine.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/", Unverified: true})
-	if err != nil || d.Allowed || !d.Degraded || d.Reason != engine.Banned {
-		t.Errorf("%+v, error %v", d, err)
-	}
-}
-
 // TestBanOfOneRule: the decision reports only the rule whose override denies.
 func TestBanOfOneRule(t *testing.T) {
 	b := newFixture(t, `

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -104,16 +105,6 @@ func TestTogetherRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedAlone: a rule that the store refuses is not charged again alone if
-// it was alone.
-func TestRefusedAlone(t *testing.T) {
-	b, g := newBatcherFixture(t, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]")
-	g.Hook = fakestore.Fail(errors.Join(errDown, limit.ErrGroup))
-	if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 {
-		t.Errorf("degraded %t after %d calls, want one", d.Degraded, b.store.Count(fakestore.Charge))
-	}
-}
-
 // TestTogetherShared: rules that share a counter are charged one after the other,
 // because each takes its units.
 func TestTogetherShared(t *testing.T) {
@@ -128,26 +119,33 @@ func TestTogetherShared(t *testing.T) {
 	}
 }
 
-// TestTogetherDown: if the store fails, the on_error of each rule decides, and
-// nothing is charged twice.
+// TestTogetherDown: if the store fails, or refuses a rule that is alone, on_error
+// decides for each rule, and nothing is charged twice.
 func TestTogetherDown(t *testing.T) {
-	b, g := newBatcherFixture(t, groupedRules)
-	g.Hook = fakestore.Fail(errDown)
-	if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 || len(b.recorder.failures) != 3 {
-		t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.Count(fakestore.Charge), b.recorder.failures)
+	for document, failures := range map[string]int{groupedRules: 3, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]": 1} {
+		b, g := newBatcherFixture(t, document)
+		g.Hook = fakestore.Fail(errDown)
+		if failures == 1 {
+			g.Hook = fakestore.Fail(errors.Join(errDown, limit.ErrGroup))
+		}
+		if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 || len(b.recorder.failures) != failures {
+			t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.Count(fakestore.Charge), b.recorder.failures)
+		}
 	}
 }
 
 // TestNotTogether: more rules than a store takes at once, and a store that says
 // no, are charged as without AtomicBatcher.
 func TestNotTogether(t *testing.T) {
-	document := "rules:\n"
-	for _, name := range strings.Split("abcdefghi", "") {
-		document += "  - {name: " + name + ", key: all, limits: [{capacity: 9, window: 60s}]}\n"
-	}
-	b, _ := newBatcherFixture(t, document)
-	if d := b.decide(t, "/"); !d.Allowed || len(groups(b.store)) != 0 || b.store.Count(fakestore.Charge) != 9 {
-		t.Errorf("nine rules: %d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
+	for many, charges := range map[int]int{limit.MaxLimits: 1, limit.MaxLimits + 1: limit.MaxLimits + 1} {
+		document := "rules:\n"
+		for i := range many {
+			document += fmt.Sprintf("  - {name: r%d, key: all, limits: [{capacity: 9, window: 60s}]}\n", i)
+		}
+		b, _ := newBatcherFixture(t, document)
+		if d := b.decide(t, "/"); !d.Allowed || b.store.Count(fakestore.Charge) != charges {
+			t.Errorf("%d rules: %d charges, together %v", many, b.store.Count(fakestore.Charge), groups(b.store))
+		}
 	}
 	b, g := newBatcherFixture(t, groupedRules)
 	g.apart = true

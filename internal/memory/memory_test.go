@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -25,49 +24,6 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestBound fills a store with live keys. They stay, and new ones are refused.
-func TestBound(t *testing.T) {
-	const keys = 64 * 4
-	store, ctx := memory.New(keys), context.Background()
-	var held []string
-	for i := range 10 * keys {
-		key := fmt.Sprint("key-", i)
-		switch err := store.Charge(ctx, epoch, charge(key, perMinute, 60), &limit.Verdict{}); {
-		case err == nil:
-			held = append(held, key)
-		case !errors.Is(err, memory.ErrFull):
-			t.Fatal(err)
-		}
-	}
-	if len(held) != keys {
-		t.Fatalf("%d keys, the bound is %d", len(held), keys)
-	}
-	for _, key := range held {
-		var v limit.Verdict
-		must(t, store.Charge(ctx, epoch.Add(60*time.Second), charge(key, perMinute, 60), &v))
-		if v.Allowed {
-			t.Fatalf("%s was dropped while it was live", key)
-		}
-	}
-	if err := store.Charge(ctx, epoch, charge("new", perMinute, 0), &limit.Verdict{}); err != nil {
-		t.Errorf("zero cost needs no room: %v", err)
-	}
-}
-
-// TestLinger makes a request by a late clock. It still finds the counter, which
-// outlives its window while there is room.
-func TestLinger(t *testing.T) {
-	store, ctx := memory.New(0), context.Background()
-	var v limit.Verdict
-	must(t, store.Charge(ctx, epoch, charge("k", perMinute, 100), &v))
-	for i := range 1000 {
-		must(t, store.Charge(ctx, epoch.Add(30*time.Minute), charge(fmt.Sprint(i), perMinute, 1), &v))
-	}
-	if must(t, store.Charge(ctx, epoch.Add(time.Second), charge("k", perMinute, 1), &v)); v.Allowed {
-		t.Error("a late request was allowed in a full window")
 	}
 }
 

@@ -71,33 +71,6 @@ func (b *bench) left(d *engine.Decision, now time.Time) (left []int64) {
 	return left
 }
 
-// TestOutcomes settles and refunds by receipts.
-func TestOutcomes(t *testing.T) {
-	for name, test := range map[string]struct {
-		outcome engine.Outcome
-		want    []int64
-	}{
-		"a lower cost":         {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 5}}, []int64{9, 395}},
-		"a higher one":         {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 500}}, []int64{9, 0}},
-		"no cost":              {engine.Outcome{Status: 200}, []int64{9, 360}},
-		"another limit's cost": {engine.Outcome{Status: 200, Costs: map[string]int64{"chat.requests": 0}}, []int64{9, 360}},
-		"a refund":             {engine.Outcome{Status: 503, Costs: map[string]int64{"chat.tokens": 5}}, []int64{10, 400}},
-		"broken off":           {engine.Outcome{Status: 200, Aborted: true}, []int64{9, 360}},
-	} {
-		b := newBench(t, chat)
-		d, text := b.decide(epoch)
-		settler := receipt.NewSettler(b.store, nil, quiet{t: t})
-		r, err := settler.Take(text, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settler.Finish(t.Context(), epoch, r, &test.outcome)
-		if got := b.left(d, epoch); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v left, want %v", name, got, test.want)
-		}
-	}
-}
-
 // TestReset: a counter that was deleted since the decision is not corrected.
 func TestReset(t *testing.T) {
 	b := newBench(t, chat)
@@ -139,42 +112,6 @@ func TestOnce(t *testing.T) {
 	wg.Wait()
 	if _, err := settler.TakeHeader(keys.Sign(text), epoch); taken.Load() != 1 || !errors.Is(err, receipt.ErrUsed) {
 		t.Errorf("taken %d times, then error %v", taken.Load(), err)
-	}
-}
-
-// TestConcurrent settles while others decide. What was admitted never exceeds the
-// limit, and in the end the counter holds the true costs.
-func TestConcurrent(t *testing.T) {
-	b := newBench(t, chat)
-	d, first := b.decide(epoch)
-	settler := receipt.NewSettler(b.store, nil, quiet{t: t})
-	var used atomic.Int64
-	settle := func(text string, tokens int64) {
-		r, err := settler.Take(text, epoch)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		used.Add(tokens)
-		settler.Finish(t.Context(), epoch, r, &engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": tokens}})
-	}
-	settle(first, 1)
-	var wg sync.WaitGroup
-	for i := range 30 {
-		now := epoch.Add(time.Duration(i + 1)) // no two requests have the same receipt
-		wg.Go(func() {
-			d, err := b.engine.Decide(t.Context(), now, &request.Request{Method: "POST", Path: "/", Headers: map[string][]string{"x-user": {"7"}}})
-			if err != nil {
-				t.Error(err)
-			} else if d.Allowed {
-				text, _, _ := receipt.Encode(now, d)
-				settle(text, int64(i))
-			}
-		})
-	}
-	wg.Wait()
-	if got, want := b.left(d, epoch), []int64{0, 400 - used.Load()}; !slices.Equal(got, want) || want[1] < 0 {
-		t.Errorf("%v left, want %v", got, want)
 	}
 }
 

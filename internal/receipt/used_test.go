@@ -24,11 +24,3 @@ func TestUsed(t *testing.T) {
 		t.Errorf("%d receipts are kept", kept)
 	}
 }
-
-func TestKeyOf(t *testing.T) {
-	for counter, want := range map[string]string{"chat|user:7|7d52f497": "user:7", "chat|a|b|7d52f497": "a|b", "chat": "", "chat|7": ""} {
-		if got := keyOf(counter); got != want {
-			t.Errorf("%s: %q, want %q", counter, got, want)
-		}
-	}
-}
