@@ -28,7 +28,7 @@ func TestGoldenEnvoy(t *testing.T) {
 		{"headers", headers, []string{"headers"}},
 		{"paths", nil, []string{"paths"}},
 		{"labels", labels, []string{"labels"}},
-		{"domains", []string{"store=jwt.store", "kind=jwt.kind", "recipient=jwt.to"}, []string{"database", "messages", "more-messages"}},
+		{"merged", []string{"kind=jwt.kind", "recipient=jwt.to"}, []string{"messages", "more-messages"}},
 		{"unknown", nil, []string{"headers"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

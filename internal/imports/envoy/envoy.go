@@ -25,17 +25,12 @@ import (
 // refuse such a file too.
 func Import(sources Sources, files ...imports.File) (*imports.Result, error) {
 	im := &importer{sources: sources, used: map[string]bool{}, names: imports.Names{}}
-	domains, err := im.read(files)
+	name, descriptors, err := im.read(files)
 	if err != nil {
 		return nil, err
 	}
-	im.addHead(domains)
-	for _, d := range domains {
-		if len(domains) > 1 {
-			im.domain = d.name
-		}
-		im.importList(nil, d.descriptors)
-	}
+	im.Comment("", fmt.Sprintf("Imported from descriptors of envoyproxy/ratelimit, domain %q.", imports.Short(name)))
+	im.importList(nil, descriptors)
 	for _, key := range slices.Sorted(maps.Keys(sources)) {
 		if !im.used[key] {
 			im.Record(imports.Place{Name: "sources"}, imports.Show(key), "no descriptor has this key")
@@ -49,51 +44,33 @@ type importer struct {
 	imports.Builder
 	sources Sources
 	used    map[string]bool // keys of sources
-	domain  string          // prefixes names of rules if there are several domains
 	names   imports.Names
 }
 
-// domain has the descriptors of all files with the same domain.
-type domain struct {
-	name        string
-	descriptors []descriptor
-	ids         map[string]bool
-}
-
 // read reads all files and collects their errors. Several files may add to one
-// domain, as with the service's MERGE_DOMAIN_CONFIG.
-func (im *importer) read(files []imports.File) (domains []*domain, err error) {
+// domain, as with the service's MERGE_DOMAIN_CONFIG. Files of several domains
+// are refused: the proxy asks for one, but all rules of a document apply.
+func (im *importer) read(files []imports.File) (domain string, all []descriptor, err error) {
+	ids := map[string]bool{}
 	for _, f := range files {
 		var content file
 		source := im.Read(f, &content)
 		if source == nil {
 			continue
 		}
-		i := slices.IndexFunc(domains, func(d *domain) bool { return d.name == content.Domain })
-		if i < 0 {
-			i = len(domains)
-			domains = append(domains, &domain{name: content.Domain, ids: map[string]bool{}})
-		}
-		if content.Domain == "" {
+		switch {
+		case content.Domain == "":
 			source.Fail("domain", "is missing: this is not a descriptor file of envoyproxy/ratelimit")
+		case domain == "":
+			domain = content.Domain
+		case content.Domain != domain:
+			source.Fail("domain", "is another than %q: import each domain by itself", imports.Short(domain))
+			continue
 		}
-		checkList(source, "", content.Descriptors, domains[i].ids)
-		domains[i].descriptors = append(domains[i].descriptors, content.Descriptors...)
+		checkList(source, "", content.Descriptors, ids)
+		all = append(all, content.Descriptors...)
 	}
-	return domains, im.Err()
-}
-
-func (im *importer) addHead(domains []*domain) {
-	quoted := make([]string, len(domains))
-	for i, d := range domains {
-		quoted[i] = fmt.Sprintf("%q", imports.Short(d.name))
-	}
-	all := strings.Join(quoted, ", ")
-	im.Comment("", "Imported from descriptors of envoyproxy/ratelimit, domain "+all+".")
-	if len(domains) > 1 {
-		im.Record(imports.Place{Name: "domains"}, all,
-			"the proxy asks for one domain, and all rules of a document apply: import the domains of different APIs separately")
-	}
+	return domain, all, im.Err()
 }
 
 // importList imports descriptors and those below them. Exceptions need the

@@ -51,9 +51,11 @@ func TestEnvoyErrors(t *testing.T) {
 		})
 	}
 	two := imports.File{Name: "g.yaml", Content: []byte("domain: d\ndescriptors: [{key: x}]\n")}
-	_, err := Import(Sources{}, two, two, imports.File{Name: "h.yaml", Content: []byte("domain: {}\n")})
+	_, err := Import(Sources{}, two, two, imports.File{Name: "h.yaml", Content: []byte("domain: {}\n")},
+		imports.File{Name: "i.yaml", Content: []byte("domain: e\n")})
 	want := "g.yaml:2:15: descriptors[0]: x is there twice: remove one of them\n" +
-		"h.yaml:1:9: domain: must be text, and is a map"
+		"h.yaml:1:9: domain: must be text, and is a map\n" +
+		`i.yaml:1:9: domain: is another than "d": import each domain by itself`
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}

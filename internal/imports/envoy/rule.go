@@ -19,7 +19,7 @@ func (im *importer) addRule(n *node) {
 		im.Record(n.place, n.String(), whyNot)
 		return
 	}
-	words := []string{im.domain}
+	var words []string
 	if n.Limit.Name != "" {
 		words = append(words, n.Limit.Name)
 	} else {

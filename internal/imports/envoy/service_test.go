@@ -27,11 +27,11 @@ type service struct{ descriptors []descriptor }
 
 func newService(t *testing.T, f imports.File) service {
 	im := &importer{}
-	domains, err := im.read([]imports.File{f})
+	_, descriptors, err := im.read([]imports.File{f})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return service{domains[0].descriptors}
+	return service{descriptors}
 }
 
 // lookup returns the descriptor whose limit a request's descriptor meets, nil
