@@ -63,21 +63,6 @@ func TestComparisonUsesOverrides(t *testing.T) {
 	}
 }
 
-// Both sides share the overrides that were looked up, each key once.
-func TestComparisonLooksUpEachKeyOnce(t *testing.T) {
-	const keys, requests = 2_000, 10_000
-	table := newTable(t)
-	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
-	table.apply(t, files[0])
-	var log strings.Builder
-	for i := range requests {
-		fmt.Fprintf(&log, `{"time":%d,"jwt":{"sub":"%d"}}`+"\n", i*60, i%keys) // over 200 hours, in which a cache would look again
-	}
-	l := tap(t)
-	mustRun(t, "rules diff "+files[1]+table.at+"--against "+file(t, "long.jsonl", log.String()))
-	l.want(t, keys)
-}
-
 // Requests whose overrides cannot be read are not decided without them, and
 // nothing is published.
 func TestComparisonThatCannotReadAnOverride(t *testing.T) {
@@ -139,24 +124,4 @@ func TestReplayUsesOverrides(t *testing.T) {
 		t.Errorf("denied (-want +got):\n%s", diff)
 	}
 	l.want(t, 2*len(keys))
-}
-
-// Without the secret of hashed keys no override would be found, so replay and
-// diff refuse.
-func TestRecordedTrafficNeedsTheSecretOfKeys(t *testing.T) {
-	const hashed = "hash_secret: {env: AGAINST_KEYS, check: c4bbcb1f}\n" + // of "correct horse battery staple"
-		"rules: [{name: api, key: 'user:{jwt.sub}', hash: true, overrides: true, limits: [{capacity: 1, window: 60s}]}]\n"
-	table := newTable(t)
-	rules := file(t, "rules.yaml", hashed)
-	t.Setenv("AGAINST_KEYS", "correct horse battery staple")
-	table.apply(t, rules)
-	mustRun(t, "overrides set api user:ann --capacity 5 --why x"+table.at)
-	log := file(t, "log.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2))
-	replayed := "replay " + log + " --json" + table.at
-	if got := mustRun(t, replayed); !strings.Contains(got, `"denied": 0`) {
-		t.Errorf("printed %q", got)
-	}
-	t.Setenv("AGAINST_KEYS", "")
-	wantFailure(t, replayed, "hash_secret", "set the environment variable AGAINST_KEYS")
-	wantFailure(t, "rules diff "+rules+table.at+"--against "+log, "--against: the rules in force: hash_secret", "set the environment variable AGAINST_KEYS")
 }

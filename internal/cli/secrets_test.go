@@ -140,6 +140,7 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 	fails(secretA, "slidegate: --against: the new rules: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkB)
 	fails(secretB, "slidegate: --against: the rules in force: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkA)
 	fails("", "slidegate: --against: the rules in force: hash_secret: ", "set the environment variable BOTH_KEYS")
+	wantFailure(t, "replay "+file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`)+table.at, "hash_secret", "set the environment variable BOTH_KEYS")
 
 	// With a variable each they can be compared. If one is not set, the error names it.
 	next := hashing(t, "NEXT_KEYS", checkB)

@@ -39,15 +39,3 @@ func TestUsage(t *testing.T) {
 		}
 	}
 }
-
-// The help of a command offers no store that the command refuses.
-func TestHelpOffersStoresThatWork(t *testing.T) {
-	for command, memory := range map[string]bool{"serve": true, "replay": true, "explain": false, "inspect": false, "reset": false} {
-		help := mustRun(t, command+" --help")
-		_, line, _ := strings.Cut(help, "--store STORE")
-		line, _, _ = strings.Cut(line, "\n")
-		if offered := strings.Contains(line, "memory"); offered != memory {
-			t.Errorf("%s offers memory: %t: %s", command, offered, line)
-		}
-	}
-}

@@ -98,27 +98,3 @@ func TestAheadWaits(t *testing.T) {
 		}
 	})
 }
-
-// A context that ends is no end of the values.
-func TestAheadOfAnEndedContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	many := func(context.Context) iter.Seq2[int, error] {
-		return func(yield func(int, error) bool) {
-			for i := range 100 {
-				if !yield(i, nil) {
-					return
-				}
-			}
-		}
-	}
-	var last error
-	for i, err := range ahead(ctx, 1, many) {
-		if last = err; i == 50 {
-			cancel()
-		}
-	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("the last error is %v", last)
-	}
-}

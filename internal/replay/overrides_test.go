@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -98,15 +97,5 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 	}
 	if n := len(source.overrides["api granted"].Grants); n != 3 {
 		t.Errorf("the shared override has %d grants left", n)
-	}
-}
-
-func TestOverridesThatFail(t *testing.T) {
-	o := Overrides{Source: &fakeSource{}, At: time.Unix(1, 0)}
-	if got, err := o.Override(t.Context(), time.Unix(2, 0), "api", "broken"); got != nil || !errors.Is(err, errDown) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got, err := o.Override(t.Context(), time.Unix(2, 0), "api", "none"); got != nil || err != nil {
-		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -263,18 +263,6 @@ func checkLost(t *testing.T, d *imports.Result, want []string) {
 	}
 }
 
-func TestTooMuch(t *testing.T) {
-	var b strings.Builder
-	b.WriteString("domain: d\ndescriptors:\n")
-	for i := range 1200 {
-		fmt.Fprintf(&b, "  - {key: a, value: %02000d, rate_limit: {unit: day, requests_per_unit: 1}}\n", i)
-	}
-	d, err := Import(parseSources(t, "a=jwt.a"), imports.File{Name: "f.yaml", Content: []byte(b.String())})
-	if d != nil || err == nil || !strings.Contains(err.Error(), "makes 1200 rules in more than 2097152 bytes") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // A long value in many rules is too large a document, however short the source.
 func TestMultipliedValues(t *testing.T) {
 	var b strings.Builder
