@@ -126,15 +126,6 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestYes(t *testing.T) {
-	for text, want := range map[string]struct{ yes, ok bool }{"": {true, true}, "true": {true, true}, "false": {false, true}, "no": {false, false}} {
-		t.Setenv("SLIDEGATE_TEST", text)
-		if yes, err := yes("SLIDEGATE_TEST", true); yes != want.yes || (err == nil) != want.ok {
-			t.Errorf("%q: %v, error %v", text, yes, err)
-		}
-	}
-}
-
 // TestBuildRefuses names the variable that is wrong, and keeps its value out of
 // the log if that is a secret.
 func TestBuildRefuses(t *testing.T) {

@@ -2,7 +2,6 @@ package dynamomodel_test
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"testing"
 
@@ -72,35 +71,6 @@ func TestDeleteItem(t *testing.T) {
 		if _, err := table.DeleteItem(context.Background(), deleteInput()); err != nil || len(table.Keys()) != 0 {
 			t.Errorf("%v, %d items", err, len(table.Keys()))
 		}
-	}
-}
-
-// TestCanceledContext makes calls with a cancelled context, and calls without
-// an input. The table refuses both and changes nothing.
-func TestCanceledContext(t *testing.T) {
-	canceled, cancel := context.WithCancel(context.Background())
-	cancel()
-	table := tableWith(t, item("a=1"))
-	_, updated := table.UpdateItem(canceled, updateInput("", "SET #a = :2"))
-	_, got := table.GetItem(canceled, getInput(itemKey))
-	_, deleted := table.DeleteItem(canceled, deleteInput())
-	_, transacted := table.TransactWriteItems(canceled, &dynamodb.TransactWriteItemsInput{})
-	for _, err := range []error{updated, got, deleted, transacted} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	}
-	_, updated = table.UpdateItem(context.Background(), nil)
-	_, got = table.GetItem(context.Background(), nil)
-	_, deleted = table.DeleteItem(context.Background(), nil)
-	_, transacted = table.TransactWriteItems(context.Background(), nil)
-	for _, err := range []error{updated, got, deleted, transacted} {
-		if code(err) != "ValidationException" {
-			t.Errorf("got %v", err)
-		}
-	}
-	if formatItem(table.Item(itemKey)) != "a=1" {
-		t.Errorf("item %s", formatItem(table.Item(itemKey)))
 	}
 }
 

@@ -182,16 +182,3 @@ func TestInvalidTransactions(t *testing.T) {
 		t.Errorf("100 writes: %v", err)
 	}
 }
-
-func TestTransactionFieldsNotModelled(t *testing.T) {
-	for name, change := range map[string]func(*dynamodb.TransactWriteItemsInput){
-		"ClientRequestToken":          func(in *dynamodb.TransactWriteItemsInput) { in.ClientRequestToken = aws.String("token") },
-		"ReturnItemCollectionMetrics": func(in *dynamodb.TransactWriteItemsInput) { in.ReturnItemCollectionMetrics = "SIZE" },
-	} {
-		in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{updateOf("a", "", "SET #n = :1")}}
-		change(in)
-		if _, err := abc(t).TransactWriteItems(context.Background(), in); message(err) != notModelled+name+" is not modelled" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

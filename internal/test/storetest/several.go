@@ -100,13 +100,6 @@ func overrides(t *testing.T, h Harness) {
 			p.charge(at+2*time.Minute, 1)
 		})
 	}
-	t.Run("lowered to one and raised again between charges", func(t *testing.T) {
-		p := newPair(t, store, Sliding(5, 10*sec, sec))
-		for i := range 30 {
-			p.resize([]int64{5, 1, 8, 3}[i%4])
-			p.charge(time.Duration(i)*700*ms, 1)
-		}
-	})
 }
 
 // resize changes the capacities, and the burst of buckets, for later charges.
