@@ -46,18 +46,22 @@ func (c *cli) apiKeysCreateCommand() *cobra.Command {
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&o.ID, "id", "", "the caller's `ID` in rules, {apikey} (default: the key's name)")
 	cmd.Flags().StringVar(&o.Plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans")
-	flags.Claims(cmd, &caller)
+	flags.Claims(cmd, &caller, "the key's caller")
 	flags.Refuse(cmd, func() bool { return o.Plan != "" && caller.Claims["plan"] != nil }, "--plan sets the claim plan: give one of the two")
 	flags.Until(cmd, &o.Expires, "when it ends by itself")
 	flags.Note(cmd, &note, nil)
 	return reporting(c, cmd, func(ctx context.Context, _ []string) (*operator.NewAPIKeyReport, error) {
 		o.Table, o.Claims = where.RulesTable, caller.Claims
-		report, err := operator.CreateAPIKey(ctx, &o, note, c)
-		if err == nil {
-			c.Note("keep the secret now: nothing can show it again")
-		}
-		return report, err
+		return c.noteSecret(operator.CreateAPIKey(ctx, &o, note, c))
 	}, printNewAPIKey)
+}
+
+// noteSecret tells people to keep the secret of a new key.
+func (c *cli) noteSecret(r *operator.NewAPIKeyReport, err error) (*operator.NewAPIKeyReport, error) {
+	if err == nil {
+		c.Note("keep the secret now: nothing can show it again")
+	}
+	return r, err
 }
 
 func printNewAPIKey(p *term.Printer, r *operator.NewAPIKeyReport) {
@@ -164,10 +168,6 @@ they belong to the id.`,
 	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it within ten seconds (default: 24h)")
 	flags.Note(cmd, &note, nil)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.NewAPIKeyReport, error) {
-		report, err := operator.RotateAPIKey(ctx, where.RulesTable, args[0], overlap, note)
-		if err == nil {
-			c.Note("keep the secret now: nothing can show it again")
-		}
-		return report, err
+		return c.noteSecret(operator.RotateAPIKey(ctx, where.RulesTable, args[0], overlap, note))
 	}, printNewAPIKey)
 }

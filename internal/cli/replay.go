@@ -193,16 +193,14 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	count("would deny", r.WouldDeny, "allowed: a shadow rule would have denied them")
 	count("delayed", r.Delayed, "allowed after a wait for their turn")
 	count("degraded", r.Degraded, "decided by on_error: the store failed")
-	if r.OutOfOrder > 0 {
-		meaning := "lines earlier than the one before: " + howOrdered(&r.Extent)
-		rows = append(rows, []string{"out of order", text.Thousands(r.OutOfOrder), "", meaning})
+	lines := func(name string, n int64, meaning string) {
+		if n > 0 {
+			rows = append(rows, []string{name, text.Thousands(n), "", meaning})
+		}
 	}
-	if r.Late > 0 {
-		rows = append(rows, []string{"late", text.Thousands(r.Late), "", "lines too far from their place to be sorted: decided after later ones"})
-	}
-	if r.Skipped > 0 {
-		rows = append(rows, []string{"skipped", text.Thousands(r.Skipped), "", "lines that could not be read"})
-	}
+	lines("out of order", r.OutOfOrder, "lines earlier than the one before: "+howOrdered(&r.Extent))
+	lines("late", r.Late, "lines too far from their place to be sorted: decided after later ones")
+	lines("skipped", r.Skipped, "lines that could not be read")
 	return rows
 }
 

@@ -18,14 +18,13 @@ import (
 // Caller adds the flags that say who makes a request: --claim, --claims and
 // --apikey.
 func Caller(cmd *cobra.Command, r *request.Request) {
-	addClaims(cmd, r, "the caller's token")
+	Claims(cmd, r, "the caller's token")
 	cmd.Flags().StringVar(&r.APIKey, "apikey", "", "the `ID` of the caller's API key, never the key itself")
 }
 
-// Claims adds --claim and --claims, the claims of an API key's caller.
-func Claims(cmd *cobra.Command, r *request.Request) { addClaims(cmd, r, "the key's caller") }
-
-func addClaims(cmd *cobra.Command, r *request.Request, of string) {
+// Claims adds --claim and --claims, the claims of somebody, such as "the key's
+// caller".
+func Claims(cmd *cobra.Command, r *request.Request, of string) {
 	var token map[string]any
 	var claims []string
 	cmd.Flags().StringArrayVar(&claims, "claim", nil, "a claim of "+of+", `NAME=VALUE`; may be repeated")
