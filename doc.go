@@ -9,8 +9,8 @@
 // counts each key by itself. A sliding window is exact: no window of any
 // position holds more than the limit. Counters are kept in memory, or in
 // DynamoDB or Redis, where all processes share them. A denial is a result. An
-// error means that there is no decision: the caller has hung up, or wants
-// errors of the store.
+// error means that there is no decision: the caller has hung up, or the store
+// failed and the limiter has [FailError].
 //
 // Package limithttp limits the requests to an HTTP handler, and those of an HTTP
 // client. Package gate decides by many rules. Package slidegatetest helps to test
@@ -22,10 +22,10 @@
 // key can get in the worst window, and what it takes to store one key.
 //
 //	                      worst window  state         use it for
-//	SlidingWindow         n             10–60 numbers limits that must hold
+//	SlidingWindow         n             ≤ 60 numbers  limits that must hold
 //	SlidingLog            n             n numbers     few units, exactly
 //	FixedWindow           2 × n         1 number      coarse budgets
-//	PerDay … PerMonth     n a period    1 number      quotas by the calendar
+//	PerDay … PerMonth     2 × n         1 number      quotas by the calendar
 //	SlidingWindowCounter  almost 2 × n  2 numbers     very many keys
 //	TokenBucket           burst + n     1 number      steady rates with bursts
 //	LeakyBucket           queue + n     1 number      sending evenly
@@ -39,13 +39,13 @@
 // # Which store
 //
 //	             shared by        a decision takes  and costs
-//	Memory       one process      0.1 µs            no allocation
+//	Memory       one process      0.2 µs            no allocation
 //	dynamostore  all of a region  a few ms          a write unit: about 0.63 USD
 //	                                                for a million; denials almost
 //	                                                nothing
 //	redisstore   all              a round trip      a script of 3 to 15 µs
 //
-// All decide alike: they pass one suite of tests. What differs is the rest:
+// All three decide alike: they pass one suite of tests. They differ otherwise:
 //
 //   - Memory is lost at a restart. Behind a load balancer each of k processes
 //     has limits of its own, so give each a k-th of them, or share a store.
@@ -68,7 +68,7 @@
 //
 // A limiter with [FailError] returns the error instead.
 //
-// Set the number of processes by FailLocal(k) to what you run. A store that is
+// Give FailLocal the number of processes that you run. A store that is
 // full or contended is no outage: FailLocal then denies, because its count
 // would come on top of the store's. [Limiter.Peek], [Limiter.Reset] and
 // [Reservation.Settle] return errors under every policy.

@@ -15,24 +15,25 @@ type Event struct {
 	Result Result    // of a decision
 	Reason Reason    // of a decision: what decided
 	Shadow bool      // the rule is in shadow mode: its result changed nothing
-	// Err is a failure, and Action what it led to or struck. Such an event has no
-	// Result and no Reason.
+	// Err is a failure. Action is the error policy that decided, or the call that
+	// failed. Such an event has no Result and no Reason.
 	Err    error
 	Action Action
 }
 
-// Reason says what decided a request. Package gate has those besides ReasonLimited.
+// Reason says what decided a request. Package gate defines all reasons but
+// ReasonLimited.
 type Reason string
 
-// ReasonLimited is the reason of a limiter's decisions, and of those by a gate's rules:
-// the limits decided.
+// ReasonLimited means that limits decided. Every decision of a limiter has it, and
+// every decision that a gate's rules made.
 const ReasonLimited Reason = "limited"
 
-// Action says what a failure led to, or what it struck. Package gate has those
-// that a limiter does not meet.
+// Action says which error policy decided after a failure, or which call failed.
+// Package gate defines the actions that only gates report.
 type Action string
 
-// The actions after failures.
+// The actions that limiters and gates report.
 const (
 	ActionLocal  Action = "on_error: local" // FailLocal decided
 	ActionAllow  Action = "on_error: allow" // FailOpen allowed the request

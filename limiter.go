@@ -37,7 +37,7 @@ type call struct {
 	costs [limit.MaxLimits]int64
 }
 
-// newCall returns a call without what differs from one to the next.
+// newCall returns a call with the fields that all calls share.
 func (l *Limiter) newCall() *call {
 	c := &call{}
 	c.Rule, c.Terms = l.rule, l.terms
@@ -240,7 +240,7 @@ func checkTime(now time.Time) error {
 	return nil
 }
 
-// resolve makes c the charge of a key, unless the caller has hung up.
+// resolve fills in c for a key and its units. It fails if the caller has hung up.
 func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) error {
 	err := ctx.Err()
 	if err != nil && errors.Is(err, context.Canceled) {

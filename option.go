@@ -18,8 +18,7 @@ type Option interface {
 // StoreOption is an Option that gate.New takes too.
 type StoreOption = setup.StoreOption
 
-// SharedOption is an Option that gate.New takes too, and the middleware that
-// settles of package limithttp.
+// SharedOption is an Option that gate.New and limithttp.SettleMiddleware take too.
 type SharedOption = setup.SharedOption
 
 type limiterOption func(*setup.Limiter)
@@ -43,8 +42,8 @@ func WithLimits(limits ...Limit) Option {
 	})
 }
 
-// WithStore has the counters kept in a store of package dynamostore or
-// redisstore, or in a [Memory] that several limiters share. Limiters with equal
+// WithStore keeps the counters in a store of package dynamostore or redisstore, or
+// in a [Memory] that several limiters share. Limiters with equal
 // names in one store share their counters. Without this option, each limiter
 // has a Memory of its own.
 func WithStore(s Store) StoreOption {
@@ -111,8 +110,8 @@ func WithLogger(log *slog.Logger) SharedOption {
 	}
 }
 
-// WithObserver calls a function after every decision, and for every failure of
-// the store that it decides or settles by, for metrics. A failure comes before
+// WithObserver calls a function after every decision, and for every failure of the
+// store during a decision or a settlement, for metrics. A failure comes before
 // the decision that survives it. The function must be safe for concurrent use,
 // and return quickly: the request waits for it. Given several times, all functions
 // are called, in order.

@@ -39,7 +39,7 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (*engine.Deci
 	return engine.DecisionOf(l.set, c.Verdict), nil
 }
 
-// decisionOf returns the decision that a result was.
+// decisionOf returns a decision with this result, from which answers are written.
 func (l *Limiter) decisionOf(r Result) *engine.Decision {
 	v := l.newCall().Verdict
 	v.Resize(len(l.order))

@@ -24,9 +24,9 @@ func FailClosed() ErrorPolicy {
 }
 
 // FailLocal counts requests in this process, with the capacities divided by the
-// number of processes that share the load: service stays up and limited, though
-// not exactly. A store that answers but cannot decide, because too many others
-// write the same counter, denies instead.
+// number of processes that share the load: the service stays up and limited,
+// though not exactly. If the store answers but cannot decide, because too many
+// others write the same counter, the policy denies.
 func FailLocal(processes int) ErrorPolicy {
 	if processes < 1 {
 		processes = -1 // an error later: 0 would make the zero ErrorPolicy

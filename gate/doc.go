@@ -1,6 +1,6 @@
 // Package gate decides requests by many rules. All rules that match a request
-// apply, each with a key of its own, and the answer is that of the tightest. If
-// one denies, the windows of the others are refunded.
+// apply, each with a key of its own, and the answer reports the tightest limit.
+// If one rule denies, the windows of the others are refunded.
 //
 //	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 //		{Name: "login", When: gate.Match{Methods: []string{"POST"}, Paths: []string{"/login"}},
@@ -10,7 +10,7 @@
 //	…
 //	http.Handle("/", limithttp.GateMiddleware(g)(next))
 //
-// Take a [slidegate.Limiter] for one limit by a key that the program has. Take a
+// Use a [slidegate.Limiter] if the program knows the key and the limits. Use a
 // gate if rules choose by path, method, caller or claim, or if operators change
 // the rules without a deployment: package rulesfile follows a YAML file, and
 // package rulestable a table in DynamoDB.
@@ -25,7 +25,8 @@
 //
 // # After the answer
 //
-// A rule with RefundOn returns its units if the answer has one of these statuses,
-// and a limit of a file or table that settles takes the true cost. The middleware
-// of package limithttp reports both. Other programs call [Gate.Finish].
+// A rule with RefundOn returns its units if the answer has one of the statuses
+// that it lists. A limit with settle: true, in a file or table of rules, is
+// corrected to the true cost. The middleware of package limithttp reports the
+// status and the cost to the gate. Other programs call [Gate.Finish].
 package gate

@@ -22,8 +22,8 @@ import (
 // [Gate.Decide], and [Gate.Finish] once they have answered.
 //
 // Trade-off: a gate matches rules and makes keys for each request, which takes
-// some microseconds more than a [slidegate.Limiter] with a key that the program
-// has.
+// about a microsecond more than a [slidegate.Limiter] to which the program gives
+// the key.
 type Gate struct {
 	config setup.Config
 	engine *engine.Engine
@@ -76,10 +76,10 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 // Request is what rules look at. limithttp.GateMiddleware fills it in
 // from an http.Request.
 type Request struct {
-	Method string
-	Path   string // as sent, with percent-escapes, without the query
-	Route  string // the router's pattern, such as "/users/{id}"; "" for none
-	Stage  string
+	Method string     // of HTTP, such as "POST"
+	Path   string     // as sent, with percent-escapes, without the query
+	Route  string     // the router's pattern, such as "/users/{id}"; "" for none
+	Stage  string     // of API Gateway, for {stage}; "" for none
 	IP     netip.Addr // the zero Addr if it is not known
 
 	Headers    map[string][]string // names in any case

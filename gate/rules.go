@@ -25,6 +25,7 @@ import (
 // A file of rules has more: plans, overrides, costs that requests state, hashed
 // keys. Package rulesfile reads it.
 type Rules struct {
+	// Rules are charged in this order.
 	Rules []Rule
 	// Deny lists requests to refuse before anything else, and Skip requests that
 	// no rule limits.
@@ -73,7 +74,7 @@ type Rule struct {
 // is set matches, by one of its values. A list without values is an error, so
 // that no missing setting makes a rule match everything.
 type Match struct {
-	Methods []string
+	Methods []string // of HTTP, such as "POST"
 	// Paths are patterns: * matches any text within a segment, ** any number of
 	// segments.
 	Paths []string

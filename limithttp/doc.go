@@ -5,10 +5,10 @@
 //	…
 //	http.Handle("/", limithttp.Middleware(lim, limithttp.ByIP())(next))
 //
-// Each part stands for itself:
+// Each part works without the others:
 //
 //   - [Middleware] decides by a limiter, and [GateMiddleware] by the rules of a
-//     gate. Both answer denied requests, and tell clients what is left.
+//     gate. Both answer denied requests, and report to clients what is left.
 //   - [SetFields] and [Deny] write the same answers in a handler that calls the
 //     limiter itself.
 //   - [Transport] makes an HTTP client keep to limits: its own, and those of the
@@ -24,7 +24,7 @@
 //
 // # Several limits
 //
-// The last of several middlewares sets the fields of the answer. For limits that
-// belong together give one limiter several limits, or take a gate: clients then
-// see them all.
+// Of several middlewares around one handler, the innermost sets the fields of the
+// answer. Limits that belong together are better in one limiter or one gate:
+// clients then see them all.
 package limithttp

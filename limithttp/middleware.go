@@ -103,7 +103,7 @@ func (c *config) described(r *http.Request) *request.Request {
 	}
 }
 
-// handler returns a handler without what decides.
+// handler returns a handler by the options; the caller adds Decide and Finish.
 func (c *config) handler(log *slog.Logger) httplimit.Handler {
 	h := httplimit.Handler{MaxDelay: rules.LongestHold, Log: oplog.Throttle(log), Denied: c.denied}
 	if c.maxDelay != nil {

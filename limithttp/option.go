@@ -64,9 +64,9 @@ func ByForwardedIP(proxies int) Option {
 }
 
 // ByHeader counts by the value of a header, such as X-Tenant: "x-tenant:acme".
-// Requests without it share a counter. Use it for values that the server has verified: a client
-// can send a new one with every request. The store holds the values as they
-// are, so do not use it for secrets such as API keys.
+// Requests without it share a counter. Use it for values that the server has
+// verified: a client can send a new one with every request. The store holds the
+// values as they are, so do not use it for secrets such as API keys.
 func ByHeader(name string) Option {
 	prefix := strings.ToLower(name) + ":"
 	return ByKey(func(r *http.Request) string { return prefix + r.Header.Get(name) })

@@ -43,8 +43,7 @@ const (
 //	lim, err := slidegate.New(slidegate.LeakyBucket(10, time.Second, 10))
 //	client := &http.Client{Transport: &limithttp.Transport{Limiter: lim}}
 //
-// It is safe for concurrent use, if its fields are set before. It must not be
-// copied.
+// It is safe for concurrent use once its fields are set. It must not be copied.
 type Transport struct {
 	// Limiter limits each key. Each attempt and each redirect takes one unit.
 	// Nil stands for none: requests then wait only if the other side asks.

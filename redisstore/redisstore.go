@@ -80,7 +80,7 @@ type options struct {
 // Option sets up a Store.
 type Option func(*options)
 
-// WithCallerClock has the times that callers give decide, as tests and replays
+// WithCallerClock decides by the times that callers give, as tests and replays
 // need with slidegate.WithClock or AllowAt. Otherwise the server's clock
 // decides, which all callers share.
 func WithCallerClock() Option { return func(o *options) { o.CallerClock = true } }

@@ -72,7 +72,7 @@ func newLimiter(t *testing.T, n int64) *gate.Limiter {
 	return lim
 }
 
-// forGin makes a handler of gin of middleware for net/http.
+// forGin adapts net/http middleware to gin.
 func forGin(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		own, passed := c.Writer, false

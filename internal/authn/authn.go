@@ -1,9 +1,9 @@
 // Package authn verifies the credentials that requests bring: JSON Web Tokens
 // of the issuers that the rules document names, and API keys of a rules table.
 //
-// A token is a request's only Authorization field, with the scheme Bearer, or
-// without one as Amazon Cognito's own authorizers take it. A request without a
-// token stays anonymous. Other schemes are not a token's.
+// A request brings its token in its only Authorization field, after the scheme
+// Bearer or, as Amazon Cognito's own authorizers accept, without a scheme. A
+// request without a token stays anonymous, and so does one with another scheme.
 package authn
 
 import (
@@ -28,13 +28,14 @@ type RuleSource interface {
 	Rules(ctx context.Context, now time.Time) (*rules.Set, error)
 }
 
-// APIKeys verifies the API key in a header: it sets APIKey and Claims, or
-// Rejected, or fails if it cannot tell. A request without the header stays as it
-// is.
+// APIKeys verifies the API key in a header. For a valid key it sets APIKey
+// and Claims, for another Rejected. An error means that the table did not answer. A
+// request without the header stays as it is.
 type APIKeys interface {
 	Authenticate(ctx context.Context, now time.Time, header string, r *request.Request) error
 }
 
+// errNoTable is the reason why no key can be verified without a table.
 var errNoTable = errors.New("the rules are in a file, and API keys in a rules table")
 
 // Authenticator verifies credentials as the rules in force say. It is safe for
@@ -48,9 +49,9 @@ type Authenticator struct {
 	latest atomic.Pointer[verifiers]
 }
 
-// New returns an authenticator. API keys are those of a table, nil for none. It
-// fetches keys of issuers by a transport, nil for one of its own. Its log never has
-// a part of a credential.
+// New returns an authenticator. keys verifies API keys; nil if there is no rules
+// table. transport fetches the keys of issuers; nil for a transport of its own. No
+// log line has a part of a credential.
 func New(source RuleSource, keys APIKeys, transport http.RoundTripper, log *slog.Logger) *Authenticator {
 	throttled := oplog.Throttle(log, "issuer", "reason")
 	a := &Authenticator{source: source, keys: keys, issued: newIssuedKeys(newFetcher(transport), throttled), log: throttled}
@@ -72,11 +73,11 @@ func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	fetches.Wait()
 }
 
-// Authenticate adds what the request's credentials prove: Claims and APIKey, or
-// Rejected, or Unverified while it cannot tell. With on_error: deny it fails then.
-// It also fails without rules, and if the context ends while it waits. Of a
-// request with a token and an API key both must be valid; the claims are the
-// token's.
+// Authenticate adds what the request's credentials prove: Claims and APIKey if
+// they are valid, Rejected if not. While an issuer's keys or the table cannot be
+// read, it sets Unverified, or fails under on_error: deny. It also fails without
+// rules, and if the context ends while it waits. If a request has a token and an
+// API key, both must be valid, and the claims are the token's.
 func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *request.Request) error {
 	v, err := a.verifiers(ctx, now)
 	if err != nil || r.IsPreflight() {
@@ -95,7 +96,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, now time.Time, r *requ
 }
 
 func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *verifiers, r *request.Request) error {
-	ofToken, err := r.Claims, errNoTable
+	tokenClaims, err := r.Claims, errNoTable
 	if a.keys != nil {
 		err = a.keys.Authenticate(ctx, now, v.header, r)
 	}
@@ -110,8 +111,8 @@ func (a *Authenticator) verifyAPIKey(ctx context.Context, now time.Time, v *veri
 		r.Unverified = true
 	case r.Rejected:
 		a.log.InfoContext(ctx, "API key rejected")
-	case ofToken != nil:
-		r.Claims = ofToken
+	case tokenClaims != nil:
+		r.Claims = tokenClaims
 	}
 	return nil
 }
@@ -141,8 +142,9 @@ func (a *Authenticator) verifyToken(ctx context.Context, now time.Time, v *verif
 	return nil
 }
 
-// tokenOf returns the token of a request; ok is false if it brings none. What
-// cannot be a token counts as an invalid one if it claims to be one.
+// tokenOf returns the token of a request; ok is false if it brings none. A field
+// that begins with Bearer, or is one word with two dots, counts as a token, even
+// if no token could look like that: the caller then rejects it.
 func tokenOf(r *request.Request) (token string, ok bool) {
 	values := r.Header("authorization")
 	for _, value := range values {
@@ -160,7 +162,7 @@ func tokenOf(r *request.Request) (token string, ok bool) {
 	return token, ok
 }
 
-// verifiers verify the credentials of a set of rules.
+// verifiers is what one set of rules says about credentials.
 type verifiers struct {
 	of       *rules.Set
 	onError  string
@@ -178,7 +180,8 @@ type issuer struct {
 	keys     *issuedKeys
 }
 
-// verifiers returns those of the rules in force.
+// verifiers returns the verifiers of the rules in force, and makes them after the
+// rules have changed.
 func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifiers, error) {
 	set, err := a.source.Rules(ctx, now)
 	if err != nil {

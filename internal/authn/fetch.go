@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxDocument = 256 << 10 // bytes of a document of an issuer
-	maxKeys     = 100       // of an issuer
+	maxDocument = 256 << 10 // bytes of each document that an issuer publishes
+	maxKeys     = 100       // in one key set
 )
 
 // fetcher fetches the keys of issuers.
@@ -26,7 +26,7 @@ func newFetcher(transport http.RoundTripper) fetcher {
 	}
 	return fetcher{&http.Client{
 		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it could lead anywhere
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect could lead to any host
 	}}
 }
 
@@ -45,7 +45,8 @@ func (f fetcher) keys(ctx context.Context, issuer, jwks string) ([]key, error) {
 		if provider.Issuer != issuer {
 			return nil, fmt.Errorf("%s is of the issuer %q: write exactly that as issuer", at, provider.Issuer)
 		}
-		// A Lambda has its runtime API on its own machine, by http.
+		// A document of a remote issuer must not name http://localhost: in a Lambda,
+		// that is the runtime API.
 		if jwks = provider.JWKS; !ruledoc.IsSecureURL(jwks) || isHTTPS(issuer) && !isHTTPS(jwks) {
 			return nil, fmt.Errorf("%s has the jwks_uri %q: want one with https", at, jwks)
 		}
@@ -73,7 +74,7 @@ func (f fetcher) keys(ctx context.Context, issuer, jwks string) ([]key, error) {
 
 func isHTTPS(url string) bool { return len(url) > 6 && strings.EqualFold(url[:6], "https:") }
 
-// get reads a JSON document.
+// get decodes the JSON document at a URL.
 func (f fetcher) get(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

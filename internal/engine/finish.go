@@ -25,11 +25,11 @@ type Outcome struct {
 }
 
 // Finish corrects the charges of an allowed request once its outcome is known.
-// Rules that refund this status take nothing; limits that settle take the true
-// cost. A correction that fails is recorded, and the charge stays.
+// A rule that refunds this status returns its units. A limit that settles is
+// corrected to the true cost. A correction that fails is recorded, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
 	settlement := func(v *Verdict) []int64 {
-		p, _ := v.pending() // without something to correct, there are no deltas
+		p, _ := v.pending() // deltas returns nil if there is nothing to correct
 		return p.deltas(o)
 	}
 	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
@@ -39,9 +39,9 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 	}
 }
 
-// refund returns what a decision has charged so far, and waits for that until
-// the decision's deadline. Refunds that take longer go on: without them, the
-// store would deny too much.
+// refund returns the units that a decision has charged so far. It waits for the
+// refunds until the decision's deadline. Slower ones go on in the background:
+// without them, the store would deny too much.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
 		return deltas(&v.Charge, func(i int) int64 { return refund(&v.Charge, i) })
@@ -62,8 +62,9 @@ func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	<-until.Done()
 }
 
-// correct settles charges concurrently by their deltas; nil leaves one as it is.
-// The caller waits for them by the group that it returns, nil if there are none.
+// correct settles the verdicts' charges concurrently, each by the units that
+// deltasOf adds to its limits; nil leaves a charge as it is. The caller waits for
+// the corrections by wg, which is nil if there are none.
 func (e *Engine) correct(
 	ctx context.Context, now time.Time, vs []Verdict, action string, deltasOf func(*Verdict) []int64,
 ) (wg *sync.WaitGroup) {

@@ -75,8 +75,9 @@ func (a *Authentication) normalize() {
 	slices.SortStableFunc(a.JWT, func(a, b TokenIssuer) int { return strings.Compare(a.Issuer, b.Issuer) })
 }
 
-// IsSecureURL reports whether what a URL names can be trusted to be that: https,
-// or http on this machine. It has no user and no fragment.
+// IsSecureURL reports whether no one else on the network can forge what a URL
+// returns: it has https, or http on this machine. A URL with a user or a fragment
+// is refused too.
 func IsSecureURL(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
