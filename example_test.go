@@ -65,7 +65,7 @@ func ExampleNew() {
 func ExampleNew_error() {
 	_, err := slidegate.New(slidegate.SlidingWindow(100, 60))
 	fmt.Println(err)
-	// Output: slidegate: SlidingWindow(100, 60ns): the window must be from 100ms to 3650d
+	// Output: slidegate: SlidingWindow(100, 60ns): the window must be from 100ms to ten years
 }
 
 // Limiters on one store share the counters of limits with equal names: here two

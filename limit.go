@@ -1,11 +1,10 @@
 package slidegate
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/setup"
 )
 
@@ -21,7 +20,7 @@ const Never = limit.Never
 //
 // A Limit is an [Option] of New. A limiter with several limits charges all of
 // them or none.
-type Limit struct{ doc ruledoc.Limit }
+type Limit struct{ of rules.GoLimit }
 
 // SlidingWindow allows n units in any window of this length, wherever it
 // starts: never more, to the nanosecond. It counts by 10 to 60 slots, and a unit
@@ -32,14 +31,14 @@ type Limit struct{ doc ruledoc.Limit }
 // Example: SlidingWindow(100, time.Minute) counts by seconds. 100 requests at
 // 12:00:10.5 fill it until 12:01:11.
 func SlidingWindow(n int64, window time.Duration) Limit {
-	return newLimit(limit.SlidingWindow, n, window)
+	return newLimit("SlidingWindow", limit.SlidingWindow, n, window)
 }
 
 // FixedWindow allows n units in each window, and windows start at multiples of
 // their length since 1970. Up to 2n units may pass around the border of two
 // windows. State: one number.
 func FixedWindow(n int64, window time.Duration) Limit {
-	return newLimit(limit.FixedWindow, n, window)
+	return newLimit("FixedWindow", limit.FixedWindow, n, window)
 }
 
 // SlidingWindowCounter keeps the counts of two fixed windows, and weighs the
@@ -49,14 +48,14 @@ func FixedWindow(n int64, window time.Duration) Limit {
 // Source: "How we built rate limiting capable of scaling to millions of
 // domains", Cloudflare.
 func SlidingWindowCounter(n int64, window time.Duration) Limit {
-	return newLimit(limit.SlidingWindowCounter, n, window)
+	return newLimit("SlidingWindowCounter", limit.SlidingWindowCounter, n, window)
 }
 
 // SlidingLog keeps the time of every request. It is exact, and no unit counts
 // longer than the window. State: one number for each unit, so n is at most
 // 1,000.
 func SlidingLog(n int64, window time.Duration) Limit {
-	return newLimit(limit.SlidingWindowLog, n, window)
+	return newLimit("SlidingLog", limit.SlidingWindowLog, n, window)
 }
 
 // TokenBucket refills at n units in a window, evenly, and holds burst units,
@@ -67,8 +66,8 @@ func SlidingLog(n int64, window time.Duration) Limit {
 // takes 50 at once after five idle seconds. One request in 20 ms is
 // TokenBucket(50, time.Second, 1).
 func TokenBucket(n int64, window time.Duration, burst int64) Limit {
-	l := newLimit(limit.TokenBucket, n, window)
-	l.doc.Burst = burst
+	l := newLimit("TokenBucket", limit.TokenBucket, n, window)
+	l.of.Size = burst
 	return l
 }
 
@@ -82,36 +81,39 @@ func TokenBucket(n int64, window time.Duration, burst int64) Limit {
 // that come at once five are admitted, with delays of 0 to 400 ms. A queue of 0
 // stands for n.
 func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
-	l := newLimit(limit.LeakyBucket, n, window)
-	l.doc.Queue = queue
+	l := newLimit("LeakyBucket", limit.LeakyBucket, n, window)
+	l.of.Size = queue
 	return l
 }
 
 // PerDay allows n units from midnight to midnight in a time zone of the IANA
 // database, as time.LoadLocation returns it; nil stands for UTC. Another zone,
 // such as time.Local, is an error of New: processes must agree on it.
-func PerDay(n int64, zone *time.Location) Limit { return calendar(n, "1d", zone) }
+func PerDay(n int64, zone *time.Location) Limit { return calendar("PerDay", n, limit.Day, zone) }
 
 // PerWeek allows n units from Monday to Sunday in a time zone.
-func PerWeek(n int64, zone *time.Location) Limit { return calendar(n, "1w", zone) }
+func PerWeek(n int64, zone *time.Location) Limit { return calendar("PerWeek", n, limit.Week, zone) }
 
 // PerMonth allows n units in each month of a time zone. Months start on the
 // 1st, or on the day that [Limit.WithAnchor] names.
-func PerMonth(n int64, zone *time.Location) Limit { return calendar(n, "1mo", zone) }
+func PerMonth(n int64, zone *time.Location) Limit { return calendar("PerMonth", n, limit.Month, zone) }
 
-func newLimit(a limit.Algorithm, n int64, window time.Duration) Limit {
-	return Limit{ruledoc.Limit{Algorithm: a.String(), Capacity: n, Window: ruledoc.FormatDuration(window)}}
+func newLimit(call string, a limit.Algorithm, n int64, window time.Duration) Limit {
+	return Limit{rules.GoLimit{Call: call, Algorithm: a, Capacity: n, Window: window}}
 }
 
-func calendar(n int64, window string, zone *time.Location) Limit {
-	return Limit{ruledoc.Limit{Algorithm: limit.FixedWindow.String(), Capacity: n, Window: window, Timezone: cmp.Or(zone, time.UTC).String()}}
+func calendar(call string, n int64, unit limit.Unit, zone *time.Location) Limit {
+	if zone == nil {
+		zone = time.UTC
+	}
+	return Limit{rules.GoLimit{Call: call, Algorithm: limit.FixedWindow, Capacity: n, Unit: unit, Zone: zone}}
 }
 
 // WithName returns the limit with a name of its own, which clients see after the
 // name of the limiter, such as "api.burst". One of several limits without a
 // name has that of its window, such as "per-hour".
 func (l Limit) WithName(name string) Limit {
-	l.doc.Name = name
+	l.of.Name = name
 	return l
 }
 
@@ -119,19 +121,19 @@ func (l Limit) WithName(name string) Limit {
 // divide the window into at most 600. Narrow slots store more state and admit
 // more: a busy key gets its n units in the time of a window and one slot.
 func (l Limit) WithSlots(width time.Duration) Limit {
-	l.doc.Granularity = ruledoc.FormatDuration(width)
+	l.of.Slots = &width
 	return l
 }
 
 // WithAnchor returns a limit by months that start on another day, from 1 to 28.
 func (l Limit) WithAnchor(day int) Limit {
-	l.doc.Anchor = &ruledoc.Anchor{Day: int64(day)}
+	l.of.Anchor = &day
 	return l
 }
 
 // ForLimiter makes the limit an Option.
-func (l Limit) ForLimiter(of *setup.Limiter) { of.Limits = append(of.Limits, l.doc) }
+func (l Limit) ForLimiter(of *setup.Limiter) { of.Limits = append(of.Limits, l.of) }
 
 // String returns the call that makes the limit, such as
 // "SlidingWindow(100, 1m)".
-func (l Limit) String() string { return setup.LimitText(&l.doc) }
+func (l Limit) String() string { return l.of.String() }

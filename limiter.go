@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -94,8 +93,8 @@ func (l *Limiter) compile(refundOn []string) error {
 	case c.Name == "":
 		c.Name = "default"
 	}
-	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: c.Name, Key: "all", Limits: c.Limits, RefundOn: refundOn, Lease: c.Lease}}}
-	set, problems := rules.Compile(document)
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{Name: c.Name, Key: "all", RefundOn: refundOn, Lease: c.Lease}}}
+	set, problems := rules.CompileWith(document, [][]rules.GoLimit{c.Limits})
 	if len(problems) > 0 {
 		return setup.LimitErrors(problems, c.Limits)
 	}
@@ -105,8 +104,9 @@ func (l *Limiter) compile(refundOn []string) error {
 		return err
 	}
 	l.terms = l.rule.Terms(&request.Request{}, "", nil, time.Time{})
-	for _, given := range ruledoc.WithDefaults(document).Rules[0].Limits { // named, in the order given
-		l.order = append(l.order, slices.IndexFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Name == given.Name }))
+	l.order = make([]int, len(l.rule.Places))
+	for i, given := range l.rule.Places {
+		l.order[given] = i
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Reservation is a charge that is corrected once the true cost is known, such
@@ -35,8 +34,7 @@ type Reservation struct {
 //	err = r.Settle(ctx, used)
 func (l *Limiter) Reserve(ctx context.Context, key string, costs ...int64) (*Reservation, error) {
 	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
-		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window",
-			setup.Constructors[l.rule.Limits[0].Algorithm]))
+		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window", l.config.Limits[0].Call))
 	}
 	return l.reserve(ctx, l.config.Now(), key, units{1, costs})
 }

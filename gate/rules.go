@@ -98,26 +98,26 @@ type RuleSource interface {
 
 // OpenRules is for this module. It compiles the rules.
 func (r Rules) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
-	doc, err := r.document(o.Defaults)
+	doc, limits, err := r.document(o.Defaults)
 	if err != nil {
 		return setup.Rules{}, err
 	}
-	set, problems := rules.Compile(doc)
+	set, problems := rules.CompileWith(doc, limits)
 	if len(problems) > 0 {
-		return setup.Rules{}, setup.RuleErrors(problems, doc.Rules)
+		return setup.Rules{}, setup.RuleErrors(problems, limits)
 	}
 	if len(doc.Rules) == 0 {
 		o.Log.Warn("slidegate: rules", "warning", "Rules: there are none, so no request is limited")
 	}
 	for _, w := range lint.Check(doc, set) {
-		o.Log.Warn("slidegate: rules", "warning", setup.Warning(w, doc.Rules))
+		o.Log.Warn("slidegate: rules", "warning", setup.Warning(w, limits))
 	}
 	return setup.Rules{RuleSource: engine.Fixed{Set: set}}, nil
 }
 
-// document returns the rules as a document.
-func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
-	d := &ruledoc.Document{Defaults: &defaults, Rules: []ruledoc.Rule{}}
+// document returns the rules as a document, and their limits.
+func (r Rules) document(defaults ruledoc.Defaults) (d *ruledoc.Document, limits [][]rules.GoLimit, err error) {
+	d = &ruledoc.Document{Defaults: &defaults, Rules: []ruledoc.Rule{}}
 	for _, m := range r.Deny {
 		d.Deny = append(d.Deny, m.selector())
 	}
@@ -134,11 +134,15 @@ func (r Rules) document(defaults ruledoc.Defaults) (*ruledoc.Document, error) {
 	for i := range r.Rules {
 		rule, err := r.Rules[i].document(d.Defaults)
 		if err != nil {
-			return nil, fmt.Errorf("%s.OnError: %w", setup.RulePath(i), err)
+			return nil, nil, fmt.Errorf("%s.OnError: %w", setup.RulePath(i), err)
 		}
-		d.Rules = append(d.Rules, rule)
+		var of setup.Limiter
+		for _, l := range r.Rules[i].Limits {
+			l.ForLimiter(&of)
+		}
+		d.Rules, limits = append(d.Rules, rule), append(limits, of.Limits)
 	}
-	return d, nil
+	return d, limits, nil
 }
 
 // onError returns the policy of a rule as a document has it. A gate counts for one
@@ -178,11 +182,6 @@ func (r *Rule) document(defaults *ruledoc.Defaults) (d ruledoc.Rule, err error) 
 	if r.Quiet {
 		d.Headers = "off"
 	}
-	var limits setup.Limiter
-	for _, l := range r.Limits {
-		l.ForLimiter(&limits)
-	}
-	d.Limits = limits.Limits
 	return d, nil
 }
 

@@ -12,6 +12,7 @@ const (
 	EmptyList         //
 	Count             // entries, their name, least, most
 	OutOfRange        // value, least, most: numbers
+	TooSmall          // least
 	OutOfBounds       // value, least, most: lengths of time
 	TooLong           // bytes, most
 	UnknownWord       // word, quoted; what to write or there is
@@ -54,6 +55,7 @@ const (
 	LogCapacity     // algorithm, most, another algorithm
 	NotMultiple     // window, width, slots, most slots, nearest width
 	TooManySlots    // as NotMultiple
+	ShortBucket     // least window, a bucket with the same rate
 	NoDefaultSlots  // window, least slots, most slots, width to write
 	UnevenWindow    // window, least width
 	TooFast         // capacity, window, most

@@ -8,6 +8,7 @@ var inFiles = [codes]string{
 	EmptyList:    "is empty: write a value or remove it",
 	Count:        "holds %d %s: write %d to %d",
 	OutOfRange:   "%v is out of range: write a number from %d to %d",
+	TooSmall:     "must be at least %s",
 	OutOfBounds:  "%s is out of range: write %s to %s",
 	TooLong:      "has %d bytes, and %d is the most: shorten it",
 	UnknownWord:  "unknown value %s: %s",
@@ -52,6 +53,7 @@ var inFiles = [codes]string{
 		"or write algorithm: %s",
 	NotMultiple:  "the window of %[1]s is no whole multiple of %[2]s: write %[5]s",
 	TooManySlots: "cuts the window of %[1]s into %[3]d slots, and %[4]d is the most: write %[5]s",
+	ShortBucket:  "must be at least %s: the same rate is %s",
 	NoDefaultSlots: "%s does not divide into %d to %d even slots: state the granularity, " +
 		"such as granularity: %s, or write a rounder window",
 	UnevenWindow:    "%s is no whole multiple of %s: write one that is, or state the granularity",

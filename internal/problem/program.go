@@ -148,6 +148,5 @@ var constructors = map[Algorithm]string{
 
 // needs say what to write for fields of rules that are missing.
 var needs = map[string]string{
-	"capacity": "n, which is at least 1",
-	"name":     `one that no other rule has, such as "per-ip"`, "key": `what to count by, such as "ip:{ip}"`,
+	"name": `one that no other rule has, such as "per-ip"`, "key": `what to count by, such as "ip:{ip}"`,
 }

@@ -8,8 +8,9 @@ const same = "same"
 // space continue the name of what is wrong.
 var inPrograms = [codes]string{
 	Missing: "is missing: write %s", MissingLeast: same, Empty: same, EmptyList: "is empty: give a value, or nil",
-	Count: "%[1]d %[2]s: give %[3]d to %[4]d", OutOfRange: " must be from %[2]d to %[3]d", OutOfBounds: " must be from %[2]s to %[3]s",
-	TooLong: same, UnknownWord: same, Unknown: same, Malformed: same, Instead: same, Remove: same, Twice: same, Refused: same,
+	Count: "%[1]d %[2]s: give %[3]d to %[4]d", OutOfRange: " must be from %[2]d to %[3]d", TooSmall: " must be at least %s",
+	OutOfBounds: " must be from %[2]s to ten years",
+	TooLong:     same, UnknownWord: same, Unknown: same, Malformed: same, Instead: same, Remove: same, Twice: same, Refused: same,
 
 	BadName: same, RuleNameTaken: same, ReservedName: same,
 	LimitNameTaken: `has the name %q as %s has: name one of them, such as WithName("burst")`,
@@ -29,10 +30,11 @@ var inPrograms = [codes]string{
 	LogCapacity:    " must be at most %[2]d: use %[3]s for more",
 	NotMultiple:    " must divide the window into at most %[4]d: write WithSlots(%[5]s)",
 	TooManySlots:   " must divide the window into at most %[4]d: write WithSlots(%[5]s)",
+	ShortBucket:    " must be at least %s; the same rate is %s",
 	NoDefaultSlots: " does not divide into %[2]d to %[3]d even slots: add WithSlots(%[4]s), or give a rounder window",
 	UnevenWindow:   " is no whole multiple of %[2]s: give one that is, or add WithSlots",
 	TooFast:        " must be at most %[3]d", TooSlow: " must be at most %[4]d: more take over ten years",
-	NotOfAlgorithm: "only %[4]s takes %[2]s", NotOfMonths: "only PerMonth takes WithAnchor",
+	NotOfAlgorithm: "only %[4]s takes WithSlots", NotOfMonths: "only PerMonth takes WithAnchor",
 	UnknownZone:     "unknown time zone %q: give time.UTC, or what time.LoadLocation returns for a name of the IANA database",
 	CandidateBucket: same,
 	CostTooHigh: "%[1]d is above %[2]s of %[4]s, so no request would ever be allowed: " +

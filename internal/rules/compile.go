@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
@@ -19,13 +18,11 @@ import (
 func Compile(d *ruledoc.Document) (*Set, []problem.Problem) { return CompileWith(d, nil) }
 
 // CompileWith is Compile for a Go program, whose limits are values: limits[i]
-// are those of rule i, which states none in the document. Each needs an
-// algorithm, a capacity, and a window or a calendar. The zero value of any other
-// field stands for its default: the name of the window if there are several
-// limits, 10 to 60 slots, a Burst of the capacity, UTC, the 1st of the month.
+// are those of rule i, which states none in the document. The document of the
+// Set lacks them, too.
 //
 // Problems of limits have paths such as "rules[0].limits[1].capacity".
-func CompileWith(d *ruledoc.Document, limits [][]limit.Limit) (*Set, []problem.Problem) {
+func CompileWith(d *ruledoc.Document, limits [][]GoLimit) (*Set, []problem.Problem) {
 	if d == nil {
 		d = &ruledoc.Document{}
 	}
@@ -66,7 +63,7 @@ func NewUnpublished() *Set {
 // reported once.
 type compiler struct {
 	doc      *ruledoc.Document // with defaults
-	values   [][]limit.Limit   // of rules, in place of those of the document; nil for none
+	values   [][]GoLimit       // of rules, in place of those of the document; nil for none
 	set      *Set
 	trusted  map[*Rule][]key.Part // sources of the client that rules trust
 	problems []problem.Problem

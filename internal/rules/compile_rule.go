@@ -136,7 +136,7 @@ func (c *compiler) ruleLimits(i int, path problem.Path, d *ruledoc.Rule, r *Rule
 	var charges []charge
 	switch {
 	case i < len(c.values) && len(c.values[i]) > 0:
-		charges = c.valueLimits(path.To("limits"), c.values[i], in)
+		charges = c.goLimits(path.To("limits"), c.values[i], in)
 	case d.Limit == nil && d.Limits == nil:
 		c.fail(path.To("limits"), problem.NoLimit)
 	case d.Limit != nil && d.Limits != nil:

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,22 +12,73 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
-// valueLimits compiles limits that a Go program states by values, and puts them
-// in the order of their names.
-func (c *compiler) valueLimits(path problem.Path, stated []limit.Limit, in limitContext) (charges []charge) {
+// GoLimit is a limit as a Go program states it, right or wrong.
+type GoLimit struct {
+	Call      string // the function that made it, such as "SlidingWindow"; "" if none did
+	Name      string // "" for that of the window
+	Algorithm limit.Algorithm
+	Capacity  int64
+	Size      int64          // of a burst or a queue; 0 for the capacity
+	Window    time.Duration  // of limits without a Zone
+	Zone      *time.Location // of windows that follow the calendar; nil for others
+	Unit      limit.Unit     // of that calendar
+	Anchor    *int           // day on which months start; nil for the 1st
+	Slots     *time.Duration // their width; nil for the default
+}
+
+// String returns the call that makes the limit, such as
+// "SlidingWindow(100, 1m)".
+func (g GoLimit) String() string {
+	if g.Call == "" {
+		return "Limit{}"
+	}
+	over := ruledoc.FormatDuration(g.Window)
+	if g.Zone != nil {
+		over = g.Zone.String()
+	}
+	call := fmt.Sprintf("%s(%d, %s)", g.Call, g.Capacity, over)
+	if g.Algorithm == limit.TokenBucket || g.Algorithm == limit.LeakyBucket {
+		call = fmt.Sprintf("%s(%d, %s, %d)", g.Call, g.Capacity, over, g.Size)
+	}
+	if g.Slots != nil {
+		call += fmt.Sprintf(".WithSlots(%s)", ruledoc.FormatDuration(*g.Slots))
+	}
+	if g.Anchor != nil {
+		call += fmt.Sprintf(".WithAnchor(%d)", *g.Anchor)
+	}
+	if g.Name != "" {
+		call += fmt.Sprintf(".WithName(%q)", g.Name)
+	}
+	return call
+}
+
+// window returns the window as a document would state it.
+func (g *GoLimit) window() string {
+	if g.Zone == nil {
+		return ruledoc.FormatDuration(g.Window)
+	}
+	return [...]string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[g.Unit]
+}
+
+// goLimits compiles limits of a Go program, and puts them in the order of their
+// names.
+func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext) (charges []charge) {
 	if len(stated) > limit.MaxLimits {
 		c.fail(path, problem.Count, len(stated), "limits", 1, limit.MaxLimits)
 		return nil
 	}
 	taken := map[string]problem.Path{}
-	for i, l := range stated {
-		at := path.At(i)
-		if l.Name == "" && len(stated) > 1 {
-			l.Name = ruledoc.LimitName(windowText(&l))
+	for i := range stated {
+		g, at := &stated[i], path.At(i)
+		l := limit.Limit{Name: g.Name, Algorithm: g.Algorithm}
+		l.Capacity, l.Burst = c.goSize(at, g)
+		l.Window = c.goWindow(at, g)
+		if len(stated) > 1 && l.Window != 0 {
+			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.window()))
 		}
 		c.name(at, "name", l.Name, limitName, taken)
-		c.valueWindow(at, &l)
-		c.valueSize(at, &l)
+		l.Calendar = c.goCalendar(at, g)
+		l.Granularity = c.goSlots(at, g, l.Window)
 		field, wrong := outOfRange(&l)
 		c.check(at.To(field), wrong)
 		charges = append(charges, charge{path: at, place: i, limit: l, cost: c.price(at, &ruledoc.Limit{}, &l, in)})
@@ -34,85 +87,110 @@ func (c *compiler) valueLimits(path problem.Path, stated []limit.Limit, in limit
 	return charges
 }
 
-// windowText returns the window as a document would state it.
-func windowText(l *limit.Limit) string {
-	if l.Calendar != nil {
-		for text, unit := range calendarUnits {
-			if unit == l.Calendar.Unit {
-				return text
-			}
-		}
-		return "1d"
-	}
-	return ruledoc.FormatDuration(l.Window)
-}
-
-// valueWindow checks the window of a limit and completes its slots. A window that
-// is wrong becomes 0.
-func (c *compiler) valueWindow(path problem.Path, l *limit.Limit) {
-	within := func(d time.Duration) bool { return ruledoc.MinWindow <= d && d <= ruledoc.MaxWindow }
-	switch {
-	case l.Calendar != nil:
-		c.valueCalendar(path.To("anchor"), l)
-	case !within(l.Window):
-		c.check(path.To("window"), outOfBounds(ruledoc.FormatDuration(l.Window)))
-		l.Window = 0
-	}
-	width := l.Granularity
-	if l.Granularity = l.Window; l.Algorithm == limit.SlidingWindowLog {
-		l.Granularity = limit.Exact
-	} else if l.Bucket() {
-		l.Granularity = 0
-	}
-	switch {
-	case l.Algorithm != limit.SlidingWindow && width != 0:
-		c.fail(path.To("granularity"), problem.NotOfAlgorithm, algorithm(l.Algorithm), problem.Field("granularity"), "remove it", algorithm(limit.SlidingWindow))
-	case l.Algorithm != limit.SlidingWindow || l.Window == 0:
-	case width == 0:
-		if l.Granularity = ruledoc.DefaultGranularity(l.Window); l.Granularity == 0 {
-			c.check(path.To("window"), noDefault(l.Window))
-		}
-	case !within(width):
-		l.Granularity = 0
-		c.check(path.To("granularity"), outOfBounds(ruledoc.FormatDuration(width)))
+// goWindow returns the length of a window; 0 for one that is wrong.
+func (c *compiler) goWindow(path problem.Path, g *GoLimit) time.Duration {
+	path = path.To("window")
+	switch same := g.sameRate(); {
+	case g.Zone != nil:
+		return (&limit.Calendar{Unit: g.Unit}).Nominal()
+	case same != "":
+		c.fail(path, problem.ShortBucket, ruledoc.FormatDuration(ruledoc.MinWindow), same)
+	case g.Window < ruledoc.MinWindow || g.Window > ruledoc.MaxWindow:
+		c.check(path, outOfBounds(ruledoc.FormatDuration(g.Window)))
 	default:
-		l.Granularity = width
+		return g.Window
 	}
+	return 0
 }
 
-// valueCalendar completes the calendar of a limit. Days in UTC are plain lengths
-// of time, and share their counters.
-func (c *compiler) valueCalendar(path problem.Path, l *limit.Limit) {
-	calendar := *l.Calendar
-	switch {
-	case l.Algorithm != limit.FixedWindow || calendar.Anchor != 0 && calendar.Unit != limit.Month:
+// sameRate writes a bucket with a window that is too short as one with a longer
+// window, which means the same; it returns "" for other limits.
+func (g GoLimit) sameRate() string {
+	bucket := g.Algorithm == limit.TokenBucket || g.Algorithm == limit.LeakyBucket
+	if !bucket || g.Window < 1 || g.Window >= ruledoc.MinWindow || g.Capacity < 1 {
+		return ""
+	}
+	g.Size = cmp.Or(g.Size, g.Capacity)
+	for g.Window < ruledoc.MinWindow && g.Capacity <= limit.MaxCapacity {
+		g.Window, g.Capacity = 10*g.Window, 10*g.Capacity
+	}
+	if g.Capacity > limit.MaxCapacity {
+		return ""
+	}
+	return g.String()
+}
+
+// goCalendar returns where the windows of a limit begin; nil for multiples of
+// their length. Days in UTC are plain lengths of time, and share their counters.
+func (c *compiler) goCalendar(path problem.Path, g *GoLimit) *limit.Calendar {
+	calendar := limit.Calendar{Unit: g.Unit}
+	switch path := path.To("anchor"); {
+	case g.Anchor == nil:
+	case g.Zone == nil || g.Unit != limit.Month:
 		c.fail(path, problem.NotOfMonths)
-	case calendar.Anchor < 0 || calendar.Anchor > 28:
-		c.fail(path, problem.OutOfRange, calendar.Anchor, 1, 28)
+	case *g.Anchor < 1 || *g.Anchor > 28:
+		c.fail(path, problem.OutOfRange, *g.Anchor, 1, 28)
+	default:
+		calendar.Anchor = *g.Anchor
 	}
-	if calendar.Location == nil {
-		calendar.Location = time.UTC
+	if g.Zone == nil {
+		return nil
 	}
-	l.Window, l.Calendar = calendar.Nominal(), &calendar
-	if calendar.Unit == limit.Day && calendar.Location == time.UTC {
-		l.Calendar = nil
+	// Only the name tells whether another process can have the same zone.
+	calendar.Location = c.location(path.To("timezone"), g.Zone.String())
+	if g.Unit == limit.Day && calendar.Location == time.UTC {
+		return nil
 	}
+	return &calendar
 }
 
-// valueSize checks the capacity of a limit and the size of a bucket. What is
-// wrong becomes 0.
-func (c *compiler) valueSize(path problem.Path, l *limit.Limit) {
-	size := SizeField(l.Algorithm)
-	if l.Capacity < 1 || l.Capacity > limit.MaxCapacity {
-		c.fail(path.To("capacity"), problem.OutOfRange, l.Capacity, 1, int64(limit.MaxCapacity))
-		l.Capacity = 0
+// goSize returns how many units a window allows, and how many a bucket holds. A
+// number that is wrong becomes 0.
+func (c *compiler) goSize(path problem.Path, g *GoLimit) (capacity, burst int64) {
+	switch at := path.To("capacity"); {
+	case g.Capacity < 1:
+		c.fail(at, problem.TooSmall, "1")
+	case g.Capacity > limit.MaxCapacity && g.Algorithm != limit.SlidingWindowLog: // which has a bound of its own
+		c.fail(at, problem.OutOfRange, g.Capacity, 1, int64(limit.MaxCapacity))
+	default:
+		capacity = g.Capacity
 	}
+	size := SizeField(g.Algorithm)
 	switch {
-	case !l.Bucket():
-	case l.Burst == 0:
-		l.Burst = l.Capacity
-	case l.Burst < 0 || l.Burst > limit.MaxCapacity:
-		c.fail(path.To(size), problem.OutOfRange, l.Burst, 1, int64(limit.MaxCapacity))
-		l.Burst = 0
+	case size == "capacity":
+	case g.Size < 0:
+		c.fail(path.To(size), problem.TooSmall, "1, or 0 for n")
+	case g.Size > limit.MaxCapacity:
+		c.fail(path.To(size), problem.OutOfRange, g.Size, 1, int64(limit.MaxCapacity))
+	default:
+		burst = cmp.Or(g.Size, capacity)
 	}
+	return capacity, burst
+}
+
+// goSlots returns the width of the slots of a window; 0 for one that is wrong.
+func (c *compiler) goSlots(path problem.Path, g *GoLimit, window time.Duration) time.Duration {
+	switch {
+	case g.Slots == nil:
+	case g.Algorithm != limit.SlidingWindow:
+		c.fail(path.To("granularity"), problem.NotOfAlgorithm, algorithm(g.Algorithm), problem.Field("granularity"), "remove it", algorithm(limit.SlidingWindow))
+	case *g.Slots < ruledoc.MinWindow:
+		c.fail(path.To("granularity"), problem.TooSmall, ruledoc.FormatDuration(ruledoc.MinWindow)+" wide")
+		return 0
+	default:
+		return *g.Slots
+	}
+	switch g.Algorithm {
+	case limit.SlidingWindowLog:
+		return limit.Exact
+	case limit.TokenBucket, limit.LeakyBucket:
+		return 0
+	case limit.FixedWindow, limit.SlidingWindowCounter:
+		return window
+	}
+	width := ruledoc.DefaultGranularity(window) // 0 for a window that is wrong
+	if width == 0 && window != 0 {
+		c.check(path.To("window"), noDefault(window))
+	}
+	return width
 }

@@ -36,7 +36,7 @@ type Config struct {
 type Limiter struct {
 	Config
 	Name   string
-	Limits []ruledoc.Limit
+	Limits []rules.GoLimit
 	Lease  int64
 	Errors bool // the store's error instead of a policy
 }
