@@ -25,8 +25,9 @@ func newFetcher(transport http.RoundTripper) fetcher {
 		transport = http.DefaultTransport.(*http.Transport).Clone()
 	}
 	return fetcher{&http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect could lead to any host
+		Transport: transport,
+		// A redirect could lead to any host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 

@@ -26,7 +26,8 @@ type Outcome struct {
 
 // Finish corrects the charges of an allowed request once its outcome is known.
 // A rule that refunds this status returns its units. A limit that settles is
-// corrected to the true cost. A correction that fails is recorded, and the charge stays.
+// corrected to the true cost. A correction that fails is reported to the
+// Observer, and the charge stays.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
 	settlement := func(v *Verdict) []int64 {
 		p, _ := v.pending() // deltas returns nil if there is nothing to correct
