@@ -44,7 +44,8 @@ type admitted struct{ counted, degraded int }
 type outcome struct {
 	tallies map[string]*tally
 	lines   map[string]int // of the log, by rule; "" for the breaker's
-	stall   time.Duration  // the latest that a goroutine woke: the machine's own delay
+	log     string
+	stall   time.Duration // the latest that a goroutine woke: the machine's own delay
 }
 
 // strike sends requests of all policies, has the store fail under this load,
@@ -83,6 +84,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	stop()
 	workers.Wait()
 	record.Flush(context.Background())
+	result.log = lines.String()
 	for scan := bufio.NewScanner(&lines.Buffer); scan.Scan(); {
 		var line struct{ Rule string }
 		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {

@@ -166,7 +166,7 @@ func checkOutage(t *testing.T, policy string, s *tally, o outage, result *outcom
 	case !s.full:
 		t.Errorf("%s: the store denied nothing after the outage, so no limit was tried", policy)
 	case lines["on-"+policy] == 0 || lines["on-"+policy] > 10 || lines[""] > ofStore:
-		t.Errorf("%s: %v lines in the log", policy, lines)
+		t.Errorf("%s: %v lines in the log:\n%s", policy, lines, result.log)
 	}
 	room := capacity
 	if o.forgets {
