@@ -18,8 +18,8 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// patience is how long a command may take to report that DynamoDB does not answer.
-const patience = 5 * time.Second
+// maxWait is how long a command may take to report that DynamoDB does not answer.
+const maxWait = 5 * time.Second
 
 // needsDynamoDB has a command of each kind that calls DynamoDB. OUT is a file that
 // must not appear.
@@ -56,7 +56,7 @@ func wantRefusal(t *testing.T, part string, commands ...string) {
 			words := strings.NewReplacer("TABLE", "slidegate-test-missing", "OUT", filepath.Join(dir, "out.tsv"))
 			started := time.Now()
 			wantFailure(t, words.Replace(command), part)
-			if took := time.Since(started); took > patience {
+			if took := time.Since(started); took > maxWait {
 				t.Errorf("%s: took %v", command, took)
 			}
 		})

@@ -30,7 +30,7 @@ func TestHangingLanes(t *testing.T) {
 	resume()
 	store := New(client, Options{OneServer: true})
 	_, calls := begin(t, store, "k", lanes)
-	pipelinedOf(store).patience = patience
+	pipelinedOf(store).maxWait = maxWait
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -14,9 +14,9 @@ import (
 // share the next one.
 const lanes = 2
 
-// patience is how long calls wait for a lane before they get another one. The
+// maxWait is how long calls wait for a lane before they get another one. The
 // connections of the others may hang, as after a failover.
-const patience = 50 * time.Millisecond
+const maxWait = 50 * time.Millisecond
 
 // pipeliner is a client that can send several commands in one round trip.
 type pipeliner interface {
@@ -30,7 +30,7 @@ type pipeliner interface {
 // round trip ends, and are sent together.
 type pipelined struct {
 	pipeliner
-	patience time.Duration
+	maxWait time.Duration
 
 	mu       sync.Mutex
 	underWay int // lanes in use
@@ -79,9 +79,9 @@ func (p *pipelined) wait(w *waiter) {
 	switch {
 	case len(p.waiting) > 0:
 	case p.overdue == nil:
-		p.overdue = time.AfterFunc(p.patience, p.overtake)
+		p.overdue = time.AfterFunc(p.maxWait, p.overtake)
 	default:
-		p.overdue.Reset(p.patience)
+		p.overdue.Reset(p.maxWait)
 	}
 	p.waiting = append(p.waiting, w)
 }

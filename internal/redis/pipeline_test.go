@@ -49,7 +49,7 @@ func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn
 func begin(t *testing.T, store *Store, key string, n int) (errs []error, wg *sync.WaitGroup) {
 	t.Helper()
 	p := pipelinedOf(store)
-	p.patience = time.Hour
+	p.maxWait = time.Hour
 	errs, wg = make([]error, n), &sync.WaitGroup{}
 	for i := range n {
 		wg.Go(func() { errs[i] = store.Charge(context.Background(), time.Now(), hourly(key), &limit.Verdict{}) })

@@ -88,7 +88,7 @@ func New(client Client, opts Options) *Store {
 	if opts.Unbounded {
 		client = unbounded{client}
 	} else if p, ok := client.(pipeliner); ok && opts.OneServer {
-		client = &pipelined{pipeliner: p, patience: patience}
+		client = &pipelined{pipeliner: p, maxWait: maxWait}
 	}
 	if opts.Breaker != nil {
 		client = guarded{client, opts.Breaker}

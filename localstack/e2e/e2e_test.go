@@ -119,10 +119,10 @@ func (d *deployment) preflight(t *testing.T, user string) {
 // request until it is allowed. Both admissions are between the measured times,
 // so the window has passed even on a slow machine.
 func (d *deployment) recovers(t *testing.T, user string) {
-	const window, patience = 2 * time.Second, 30 * time.Second
+	const window, maxWait = 2 * time.Second, 30 * time.Second
 	var first time.Time
 	denied := false
-	for stop := time.Now().Add(patience); time.Now().Before(stop); time.Sleep(50 * time.Millisecond) {
+	for stop := time.Now().Add(maxWait); time.Now().Before(stop); time.Sleep(50 * time.Millisecond) {
 		sent := time.Now()
 		got := d.request(t, http.MethodGet, "/short", user)
 		switch {
@@ -138,5 +138,5 @@ func (d *deployment) recovers(t *testing.T, user string) {
 		}
 		first = sent // the first grant, or one so slow that no denial came between
 	}
-	t.Fatalf("not allowed again within %v (denied at all: %v)", patience, denied)
+	t.Fatalf("not allowed again within %v (denied at all: %v)", maxWait, denied)
 }

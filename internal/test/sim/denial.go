@@ -13,7 +13,7 @@ func (k *counter) deniedBySnapshot(w *world, now time.Time, c *limit.Charge) {
 	w.count("denied by a snapshot", 1)
 	switch {
 	case !k.room(c, now):
-	case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
+	case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.excess()):
 		w.count("needless, an old snapshot", 1)
 	case k.late(c, now):
 		w.count("needless, a late clock", 1)
@@ -35,7 +35,7 @@ func (r *request) denied() {
 		case p.itemRead && !p.room, (!p.itemRead || w.plan.Gateways) && !k.room(&p.charge, r.now): // those of a gateway share answers
 		case k.late(&p.charge, r.now):
 			w.count("needless, a late clock", 1)
-		case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.patience()):
+		case w.now-k.lowered <= int64(limit.SnapshotAge+w.plan.excess()):
 			w.count("needless, an old snapshot", 1)
 		case !p.itemRead:
 			w.count("needless, a failed read", 1)
@@ -62,8 +62,8 @@ func (k *counter) unexplained(w *world) {
 	k.violated(w, "a charge was denied although there was room, for no known cause")
 }
 
-// patience is by how much true time may exceed a snapshot's ten seconds: clocks
+// excess is by how much true time may exceed a snapshot's ten seconds: clocks
 // jump, and answers take time.
-func (p *Plan) patience() time.Duration {
+func (p *Plan) excess() time.Duration {
 	return 2*max(p.Clocks.Error, p.Clocks.MaxJump) + p.Network.Deadline
 }
