@@ -11,10 +11,13 @@ import (
 // parts returns what a middleware needs of the limiter. It refunds requests whose
 // answer has one of these statuses.
 func (l *Limiter) parts(refundOn []string) (*setup.LimiterParts, error) {
-	r := &Limiter{config: l.config, private: l.private, engine: l.engine}
-	r.calls.New = func() any { return r.newCall() }
-	if err := r.compile(refundOn); err != nil {
-		return nil, err
+	r := l
+	if len(refundOn) > 0 {
+		r = &Limiter{config: l.config, private: l.private, engine: l.engine}
+		r.calls.New = func() any { return r.newCall() }
+		if err := r.compile(refundOn); err != nil {
+			return nil, err
+		}
 	}
 	return &setup.LimiterParts{
 		Log: l.config.Log, Decide: r.decide,
