@@ -12,7 +12,7 @@ const (
 	ReasonPreflight slidegate.Reason = "preflight" // a CORS preflight, which nothing limits
 )
 
-// Actions after failures besides those of package slidegate.
+// Actions after failures that only a gate has.
 const (
 	// ActionDecide says that the request got an error: the rules cannot be read.
 	ActionDecide slidegate.Action = "decide"

@@ -29,8 +29,8 @@ func EndsBefore(ctx context.Context, d time.Duration) bool {
 	return ok && d > 0 && time.Until(end) < d
 }
 
-// AwaitTurn is Sleep for a caller that does not wait in vain: it fails at once if
-// the context would end before.
+// AwaitTurn is Sleep that fails at once if the context would end before the wait
+// does.
 func AwaitTurn(ctx context.Context, d time.Duration) error {
 	if EndsBefore(ctx, d) {
 		return fmt.Errorf("the next turn is in %v: %w", d.Round(time.Millisecond), context.DeadlineExceeded)

@@ -57,6 +57,9 @@ func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, er
 // charged, or one for the request if none was.
 func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, d)
+	if !o.config.Observed() {
+		return
+	}
 	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
 		for i := range vs {
 			v := &vs[i]
