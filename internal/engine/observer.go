@@ -67,7 +67,10 @@ func observe(ctx context.Context, o Observer, name string, call func() error) er
 
 // chargeShared charges one rule in the store that processes share.
 func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) error {
-	return e.Observe(ctx, CallCharge, func() error { return e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict) })
+	ended := e.opts.Observer.StoreCall(ctx, CallCharge)
+	err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict)
+	ended(err)
+	return err
 }
 
 // denies reports whether the store's snapshot proves that v is denied.
