@@ -109,12 +109,13 @@ func (p *Pattern) Match(t *Text) bool { return p.folded.match(t.folded, t.segmen
 func (p *Pattern) MatchExactly(t *Text) bool { return p.exact.match(t.exact, t.segments) }
 
 // matcher matches texts that have no slash at their start or end with one
-// pattern. Most paths are decided by texts that every match has. For others it takes at most
-// as many steps as the path has bytes times those of the pattern.
+// pattern. Most paths are decided by texts that every match has, in one pass. For
+// others it compares at most as many segments as the path has, times those of the
+// pattern between two **, and each in one pass.
 type matcher struct {
 	head     string   // before the first star, each segment with a slash after it
 	tail     string   // after the last star, without slashes around it
-	core     string   // the longest text between a ** and the last star, likewise
+	between  []string // the texts between stars, likewise; a match has them in this order
 	segments []string // of a pattern with a star; nil for others
 	least    int      // how many segments a match has; exactly so many without a **
 	deep     bool     // has a **
@@ -137,10 +138,9 @@ func newMatcher(segments []string) matcher {
 			m.least++
 		}
 	}
-	_, floating, _ := strings.Cut(text[:last], AnyDepth)
-	for run := range strings.SplitSeq(floating, "*") {
-		if run = strings.Trim(run, "/"); len(run) > len(m.core) {
-			m.core = run
+	for literal := range strings.SplitSeq(text[first:last], "*") {
+		if literal = strings.Trim(literal, "/"); literal != "" {
+			m.between = append(m.between, literal)
 		}
 	}
 	return m
@@ -151,20 +151,39 @@ func (m *matcher) match(text string, segments int) bool {
 	if m.segments == nil {
 		return len(text)+1 == len(m.head) && m.head[:len(text)] == text || m.head == "" && text == ""
 	}
-	return (segments == m.least || m.deep && segments > m.least) && startsWith(text, m.head) &&
-		strings.HasSuffix(text, m.tail) && strings.Contains(text, m.core) && m.matchSegments(text)
+	if !m.mayMatch(text, segments) {
+		return false
+	}
+	matches, _ := m.matchSegments(text)
+	return matches
 }
 
-// matchSegments compares segment by segment. Where one differs, the last ** takes
-// one segment more.
-func (m *matcher) matchSegments(text string) bool {
+// mayMatch reports whether a text has what every match of a pattern with a star
+// has. It looks at each byte once.
+func (m *matcher) mayMatch(text string, segments int) bool {
+	if segments < m.least || segments > m.least && !m.deep || !startsWith(text, m.head) || !strings.HasSuffix(text, m.tail) {
+		return false
+	}
+	for _, literal := range m.between {
+		_, after, found := strings.Cut(text, literal)
+		if !found {
+			return false
+		}
+		text = after
+	}
+	return true
+}
+
+// matchSegments compares segment by segment, and returns how many comparisons it
+// took. Where one differs, the last ** takes one segment more.
+func (m *matcher) matchSegments(text string) (matches bool, steps int) {
 	at, deep, retry := 0, -1, 0 // in the pattern; the last **, and where the text after it begins
-	for rest := 0; rest < len(text); {
+	for rest := 0; rest < len(text); steps++ {
 		segment, _, _ := strings.Cut(text[rest:], "/")
 		switch {
 		case at < len(m.segments) && m.segments[at] == AnyDepth:
 			if at++; at == len(m.segments) {
-				return true
+				return true, steps
 			}
 			deep, retry = at, rest
 		case at < len(m.segments) && matchStars(m.segments[at], segment):
@@ -175,35 +194,30 @@ func (m *matcher) matchSegments(text string) bool {
 			retry += len(segment) + 1
 			at, rest = deep, retry
 		default:
-			return false
+			return false, steps
 		}
 	}
 	for at < len(m.segments) && m.segments[at] == AnyDepth {
 		at++
 	}
-	return at == len(m.segments)
+	return at == len(m.segments), steps
 }
 
-// matchStars compares one segment, byte by byte. Where one differs, the last *
-// takes one byte more.
+// matchStars compares one segment. The text between two stars is looked for once:
+// if it stands in several places, the first leaves the most for what follows.
 func matchStars(pattern, text string) bool {
-	at, star, retry := 0, -1, 0
-	for i := 0; i < len(text); {
-		switch {
-		case at < len(pattern) && pattern[at] == '*':
-			at++
-			star, retry = at, i
-		case at < len(pattern) && pattern[at] == text[i]:
-			at++
-			i++
-		case star >= 0:
-			retry++
-			at, i = star, retry
-		default:
-			return false
-		}
+	literal, pattern, star := strings.Cut(pattern, "*")
+	if !star {
+		return literal == text
 	}
-	return strings.Trim(pattern[at:], "*") == ""
+	text, found := strings.CutPrefix(text, literal)
+	for found {
+		if literal, pattern, star = strings.Cut(pattern, "*"); !star {
+			return strings.HasSuffix(text, literal)
+		}
+		_, text, found = strings.Cut(text, literal)
+	}
+	return false
 }
 
 // startsWith is strings.HasPrefix for a text that ends in a slash which is not

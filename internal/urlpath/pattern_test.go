@@ -283,3 +283,32 @@ func BenchmarkParse(b *testing.B) {
 		Parse("/v1/*/items7/**")
 	}
 }
+
+// TestSteps: a thousand patterns on a path of 10 KB compare few segments, and a
+// pattern at most those of the path times those between two of its **.
+func TestSteps(t *testing.T) {
+	patterns := starred(t, 1000)
+	for _, path := range append(long, strings.Repeat("/items/xy", 1<<10)) {
+		compared, text := 0, NewText(path)
+		for _, p := range patterns {
+			if p.folded.mayMatch(text.folded, text.segments) {
+				_, steps := p.folded.matchSegments(text.folded)
+				compared += steps
+			}
+		}
+		if most := 1_500_000; compared > most {
+			t.Errorf("%.20q: %d segments compared, want %d at most", path, compared, most)
+		}
+	}
+	for pattern, between := range map[string]int{
+		"/**/a/a/b":               3,
+		"/**/a*/a*/a*/b*/**":      4,
+		"/**/*a*a*/**/*a/a*/*b/c": 3,
+	} {
+		p, text := patternOf(t, pattern), NewText(long[0])
+		_, steps := p.folded.matchSegments(text.folded)
+		if most := (between + 1) * (text.segments + 2); steps > most {
+			t.Errorf("%s: %d segments compared, want %d at most", pattern, steps, most)
+		}
+	}
+}
