@@ -39,6 +39,11 @@ func allowOrigins(h http.Header) {
 	headers.Expose(h)
 }
 
+// problemDenial returns an answer of problem details that names no rule.
+func problemDenial(status int, p headers.Problem) headers.Denial {
+	return headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, p, "")}
+}
+
 // write answers with a status and a body. The client may have hung up, so errors
 // are of no use.
 func write(w http.ResponseWriter, d headers.Denial) {

@@ -103,6 +103,5 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	allowOrigins(w.Header())
 	w.Header().Set("Retry-After", "1")
-	const status = http.StatusServiceUnavailable
-	write(w, headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, headers.ReducedCapacity, "")})
+	write(w, problemDenial(http.StatusServiceUnavailable, headers.ReducedCapacity))
 }

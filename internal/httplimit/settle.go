@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
@@ -20,10 +21,8 @@ const maxReceipts = 4
 // SettleByField returns a middleware that takes receipts from the field of
 // requests, signed by one of the keys.
 func SettleByField(c *setup.Config, keys receipt.Keys) func(http.Handler) http.Handler {
-	settler, h := newSettle(c, keys)
-	h.texts = receiptsOf
-	h.take = func(text string) (*receipt.Receipt, error) { return settler.TakeHeader(text, c.Now()) }
-	return h.middleware
+	settler := receipt.NewSettler(c.Store, keys, c.Observer())
+	return (&settle{config: c, settler: settler, keys: keys, texts: receiptsOf, take: settler.TakeHeader}).middleware()
 }
 
 // SettleByContext returns a middleware for a program that gets the authorizer's
@@ -32,23 +31,9 @@ func SettleByField(c *setup.Config, keys receipt.Keys) func(http.Handler) http.H
 // must not read it from a field of the request: any client could send one, and
 // write to every counter.
 func SettleByContext(c *setup.Config, stated func(*http.Request) string) func(http.Handler) http.Handler {
-	settler, h := newSettle(c, nil)
-	h.texts = func(r *http.Request) []string { return []string{stated(r)} }
-	h.take = func(text string) (*receipt.Receipt, error) { return settler.Take(text, c.Now()) }
-	return h.middleware
-}
-
-// newSettle returns a handler without its source of receipts, and what takes them.
-func newSettle(c *setup.Config, keys receipt.Keys) (*receipt.Settler, *settle) {
-	settler := receipt.NewSettler(c.Store, keys, c.Observer())
-	return settler, &settle{
-		keys: keys,
-		finish: func(ctx context.Context, r *receipt.Receipt, o *engine.Outcome) {
-			settler.Finish(ctx, c.Now(), r, o)
-		},
-		log:   oplog.Throttle(c.Log),
-		costs: oplog.NewCostWarnings(c.Log),
-	}
+	settler := receipt.NewSettler(c.Store, nil, c.Observer())
+	texts := func(r *http.Request) []string { return []string{stated(r)} }
+	return (&settle{config: c, settler: settler, texts: texts, take: settler.Take}).middleware()
 }
 
 // receiptsOf returns the members of the field. A proxy may have joined the gateway's
@@ -60,22 +45,26 @@ func receiptsOf(r *http.Request) []string {
 // settle corrects by the answers of another handler what an authorizer in front
 // has charged. It answers requests that this has denied and passed on.
 type settle struct {
-	keys receipt.Keys
+	config  *setup.Config
+	settler *receipt.Settler
+	keys    receipt.Keys // nil for receipts without signatures
 	// texts returns what may be the receipt of a request.
 	texts func(*http.Request) []string
 	// take verifies a receipt, for one use.
-	take func(text string) (*receipt.Receipt, error)
-	// finish corrects the charge by the outcome.
-	finish func(context.Context, *receipt.Receipt, *engine.Outcome)
-	log    *slog.Logger // of receipts that are refused; it is throttled
-	costs  *oplog.CostWarnings
-	next   http.Handler
+	take  func(text string, now time.Time) (*receipt.Receipt, error)
+	log   *slog.Logger // of receipts that are refused; it is throttled
+	costs *oplog.CostWarnings
+	next  http.Handler
 }
 
-func (s *settle) middleware(next http.Handler) http.Handler {
-	h := *s
-	h.next = next
-	return &h
+// middleware returns handlers that share what they log.
+func (s *settle) middleware() func(http.Handler) http.Handler {
+	s.log, s.costs = oplog.Throttle(s.config.Log), oplog.NewCostWarnings(s.config.Log)
+	return func(next http.Handler) http.Handler {
+		h := *s
+		h.next = next
+		return &h
+	}
 }
 
 // ServeHTTP lets the next handler answer. It does not see the receipt, and the
@@ -91,7 +80,7 @@ func (s *settle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	observe(w, r, s.next, nil, false, func(o *engine.Outcome, malformed []string) {
 		if taken != nil {
 			s.costs.Report(r.Context(), taken, o, malformed)
-			s.finish(r.Context(), taken, o)
+			s.settler.Finish(r.Context(), s.config.Now(), taken, o)
 		}
 	})
 }
@@ -107,8 +96,7 @@ func (s *settle) denied(w http.ResponseWriter, sent []string) bool {
 		}
 		allowOrigins(w.Header())
 		if denial == nil {
-			const status = http.StatusTooManyRequests
-			write(w, headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, headers.QuotaExceeded, "")})
+			write(w, problemDenial(http.StatusTooManyRequests, headers.QuotaExceeded))
 			return true
 		}
 		for name, value := range denial.Fields {
@@ -129,7 +117,7 @@ func (s *settle) takeOne(ctx context.Context, sent []string) (taken *receipt.Rec
 		if text == "" || text == receipt.Nothing { // "" if a mapped value is not there
 			continue
 		}
-		if taken, refused = s.take(text); refused == nil {
+		if taken, refused = s.take(text, s.config.Now()); refused == nil {
 			return taken
 		}
 	}
