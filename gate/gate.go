@@ -97,6 +97,7 @@ type Request struct {
 	Rejected bool
 }
 
+// internal returns the request for rules.
 func (r *Request) internal() *request.Request {
 	return &request.Request{
 		Method: r.Method, Path: r.Path, Route: r.Route, Stage: r.Stage, IP: r.IP,
@@ -198,10 +199,12 @@ func newDecision(d *engine.Decision) *Decision {
 	return decision
 }
 
+func internalOf(r any) *request.Request { return r.(*Request).internal() }
+
 func init() {
 	setup.DecisionOf = func(d *engine.Decision) any { return newDecision(d) }
 	setup.GateOf = func(of any) *setup.GateParts {
 		g := of.(*Gate)
-		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish}
+		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish, Request: internalOf}
 	}
 }

@@ -78,13 +78,15 @@ func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http
 	}
 	parts := setup.GateOf(g)
 	h := c.handler(parts.Log)
-	h.Decide = func(r *http.Request) (*engine.Decision, error) { return parts.Decide(r.Context(), c.described(r)) }
+	h.Decide = func(r *http.Request) (*engine.Decision, error) {
+		return parts.Decide(r.Context(), c.described(parts, r))
+	}
 	h.Finish = parts.Finish
 	return middleware(h)
 }
 
 // described returns what rules see of a request.
-func (c *config) described(r *http.Request) *request.Request {
+func (c *config) described(parts *setup.GateParts, r *http.Request) *request.Request {
 	of := httprequest.From(r)
 	if len(c.describe) == 0 {
 		return of
@@ -96,11 +98,9 @@ func (c *config) described(r *http.Request) *request.Request {
 	for _, describe := range c.describe {
 		describe(r, &d)
 	}
-	return &request.Request{
-		Method: d.Method, Path: d.Path, Route: d.Route, Stage: d.Stage, IP: d.IP,
-		Headers: d.Headers, Query: d.Query, PathParams: d.PathParams, Claims: d.Claims, APIKey: d.APIKey,
-		Rejected: d.Rejected, Missing: of.Missing,
-	}
+	stated := parts.Request(&d)
+	stated.Missing = of.Missing
+	return stated
 }
 
 // handler returns a handler by the options; the caller adds Decide and Finish.

@@ -37,6 +37,8 @@ type LimiterParts struct {
 type GateParts struct {
 	Log    *slog.Logger
 	Decide func(context.Context, *request.Request) (*engine.Decision, error)
+	// Request returns what rules see of a *gate.Request.
+	Request func(stated any) *request.Request
 	// Finish also warns of costs that have no effect, and of malformed ones.
 	Finish func(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string)
 }
