@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -24,4 +25,22 @@ type Store interface {
 	Settle(ctx context.Context, now time.Time, c *Charge, r *Receipt, deltas []int64) error
 	// Reset deletes the key's counter. The next charge starts a new one.
 	Reset(ctx context.Context, key string) error
+}
+
+// ErrGroup is wrapped by an error of a call with several charges which each of
+// them might not get alone: one of the counters is at fault, or the store cannot
+// take these keys together. Nothing was charged.
+var ErrGroup = errors.New("the charges were refused together")
+
+// SnapshotAge is how old a state that a store keeps of an earlier answer may be
+// and still deny without a call. A reset or a refund by another process shows
+// within it.
+const SnapshotAge = 10 * time.Second
+
+// Fresh reports whether a state taken at one time may deny at another without a
+// call. A state of the future was taken by a clock that has been set back since,
+// or by a caller of the same process whose clock is ahead.
+func Fresh(taken, now time.Time) bool {
+	age := now.Sub(taken)
+	return -SnapshotAge <= age && age <= SnapshotAge
 }

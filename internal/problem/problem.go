@@ -54,9 +54,6 @@ func sentence(words string, args []any) string {
 // Field is a field of documents, as an argument.
 type Field string
 
-// Algorithm is an algorithm by its name in documents, as an argument.
-type Algorithm string
-
 // Need says what to write for a field that is missing, as an argument.
 type Need struct{ Field, Write string }
 

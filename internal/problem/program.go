@@ -1,10 +1,13 @@
 package problem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // Program says what is wrong with the limits and rules of a Go program.
@@ -31,15 +34,15 @@ func (w Program) Join(problems []Problem) error {
 
 // Text says where a problem is, what is wrong and what to write instead.
 func (w Program) Text(p Problem) string {
-	words := inPrograms[p.Code]
-	if words == same {
-		words = inFiles[p.Code]
-	}
+	words := cmp.Or(inPrograms[p.Code], inFiles[p.Code])
 	args := make([]any, len(p.Args))
 	for i, arg := range p.Args {
 		args[i] = w.argument(arg)
 	}
-	place, subject := w.place(p.Path)
+	rule, place, subject := w.place(p.Path)
+	if rule != "" {
+		place = rule + ": " + place
+	}
 	reason := sentence(words, args)
 	switch {
 	case place == "":
@@ -52,27 +55,23 @@ func (w Program) Text(p Problem) string {
 	return place + ": " + reason
 }
 
-// place returns where a problem is. The subject is what a call names no further:
-// a parameter of the function that made a limit.
-func (w Program) place(p Path) (place, subject string) {
-	fields := ruleFields
-	rule, rest, ok := p.entry("rules")
+// place returns where a problem is: a field or, within a rule, the call that made
+// a limit. The subject is what a call names no further: a parameter of that
+// function.
+func (w Program) place(p Path) (rule, place, subject string) {
+	i, rest, ok := p.entry("rules")
 	if !ok {
-		return names(p, "", fields), ""
+		return "", names(p, "", ruleFields), ""
 	}
-	if w.Limiter {
-		fields = limiterFields
-	} else {
-		place = fmt.Sprintf("Rules[%d]", rule)
+	fields := limiterFields
+	if !w.Limiter {
+		rule, fields = fmt.Sprintf("Rules[%d]", i), ruleFields
 	}
-	limit, field, ok := rest.entry("limits")
+	j, field, ok := rest.entry("limits")
 	if !ok {
-		return names(rest, place, fields), ""
+		return "", names(rest, rule, fields), ""
 	}
-	if place != "" {
-		place += ": "
-	}
-	return place + w.Limit(rule, limit), parameters[field.Last()]
+	return rule, w.Limit(i, j), parameters[field.Last()]
 }
 
 // names writes a path in the names of Go's fields, after the text before it.
@@ -101,16 +100,9 @@ func names(p Path, before string, fields map[string]string) string {
 func (w Program) argument(arg any) any {
 	switch arg := arg.(type) {
 	case Path:
-		place, _ := w.place(arg)
-		if w.Limiter || place == "" {
-			return place
-		}
-		_, call, ok := strings.Cut(place, ": ") // of a limit in the rule
-		if ok {
-			return call
-		}
+		_, place, _ := w.place(arg)
 		return place
-	case Algorithm:
+	case limit.Algorithm:
 		return constructors[arg]
 	case Field:
 		if name, ok := parameters[string(arg)]; ok {
@@ -141,9 +133,9 @@ var parameters = map[string]string{
 	"anchor": "the day", "timezone": "the zone",
 }
 
-var constructors = map[Algorithm]string{
-	"sliding_window": "SlidingWindow", "fixed_window": "FixedWindow", "sliding_window_counter": "SlidingWindowCounter",
-	"sliding_window_log": "SlidingLog", "token_bucket": "TokenBucket", "leaky_bucket": "LeakyBucket",
+var constructors = [...]string{
+	limit.SlidingWindow: "SlidingWindow", limit.FixedWindow: "FixedWindow", limit.SlidingWindowCounter: "SlidingWindowCounter",
+	limit.SlidingWindowLog: "SlidingLog", limit.TokenBucket: "TokenBucket", limit.LeakyBucket: "LeakyBucket",
 }
 
 // needs say what to write for fields of rules that are missing.

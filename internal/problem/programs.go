@@ -1,32 +1,21 @@
 package problem
 
-// same stands for the words of rules files: they name nothing that Go programs
-// write otherwise, or only a rules file can have the problem.
-const same = "same"
-
-// inPrograms are the words for people who write Go. Words that begin with a
-// space continue the name of what is wrong.
+// inPrograms are the words for people who write Go, where they differ from those
+// of rules files. Words that begin with a space continue the name of what is
+// wrong.
 var inPrograms = [codes]string{
-	Missing: "is missing: write %s", MissingLeast: same, Empty: same, EmptyList: "is empty: give a value, or nil",
+	Missing: "is missing: write %s", EmptyList: "is empty: give a value, or nil",
 	Count: "%[1]d %[2]s: give %[3]d to %[4]d", OutOfRange: " must be from %[2]d to %[3]d", TooSmall: " must be at least %s",
-	OutOfBounds: " must be from %[2]s to ten years",
-	TooLong:     same, UnknownWord: same, Unknown: same, Malformed: same, Instead: same, Remove: same, Twice: same, Refused: same,
-
-	BadName: same, RuleNameTaken: same, ReservedName: same,
+	OutOfBounds:    " must be from %[2]s to ten years",
 	LimitNameTaken: `has the name %q as %s has: name one of them, such as WithName("burst")`,
 
-	EmptyWhen: same, EmptySelector: same, BadPattern: same,
 	BadMethod:        "%q is no method: write names such as GET, or leave Methods out to match them all",
 	PatternMethod:    "pattern %q: write %s here and %s under Methods",
 	PatternParameter: "pattern %q: a path has no template parameters: write * in place of %s, or match Routes",
 	NotCompared:      "%s cannot be compared: write %s beside Claims",
 	UntrustedViewer:  "%s is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip",
 
-	KeyLength: same, KeyCharacter: same, NeverClosed: same, NoSeparator: same, UnknownSource: same, WrongSource: same,
-	KeyPrefix: same, EvadableSource: same,
-
 	NoLimit:        "is missing: write one to eight, such as SlidingWindow(100, time.Minute)",
-	NeedsUnit:      same,
 	LogCapacity:    " must be at most %[2]d: use %[3]s for more",
 	NotMultiple:    " must divide the window into at most %[4]d: write WithSlots(%[5]s)",
 	TooManySlots:   " must divide the window into at most %[4]d: write WithSlots(%[5]s)",
@@ -35,26 +24,19 @@ var inPrograms = [codes]string{
 	UnevenWindow:   " is no whole multiple of %[2]s: give one that is, or add WithSlots",
 	TooFast:        " must be at most %[3]d", TooSlow: " must be at most %[4]d: more take over ten years",
 	NotOfAlgorithm: "only %[4]s takes WithSlots", NotOfMonths: "only PerMonth takes WithAnchor",
-	UnknownZone:     "unknown time zone %q: give time.UTC, or what time.LoadLocation returns for a name of the IANA database",
-	CandidateBucket: same,
+	UnknownZone: "unknown time zone %q: give time.UTC, or what time.LoadLocation returns for a name of the IANA database",
 	CostTooHigh: "%[1]d is above %[2]s of %[4]s, so no request would ever be allowed: " +
 		"lower Cost, or raise %[2]s",
-	UnpayableCost: same, CostAbove: same, CannotSettle: same,
 	CannotRefund: "%s cannot refund: remove RefundOn, or use %[3]s",
 	CannotLease:  "a %s has no slots that a lease could end with: remove the lease, or use %s",
 	LeaseAtomic: "the charges of an atomic rule are made together with those of others, never ahead: " +
 		"remove Lease, or remove Atomic",
 	ShadowAtomic: "a rule in shadow is evaluated alone, after all others have allowed: remove Atomic, or remove Shadow",
-	RestrictedBy: same, PlanOfAnyone: same, SharedCounter: same,
 
 	NotRefunded: "a %s does not refund a request that rule %s denies afterwards: " +
 		"put this rule below it, or set Atomic in both",
-	AloneAtomic: same, TooManyPatterns: same,
 	LongQueue: "the queue takes %s to drain, and a middleware delays a request for %s at most, " +
 		"unless MaxDelay says otherwise: use a queue of %d",
-	UnderstatedCost: same, UnstatedCost: same, NoRoomToLease: same, UnlikeCounter: same, SkippedWhole: same,
 	LeaseTooLarge: "a process charges at most half of the limits ahead: write %d",
-	LimitsNothing: same,
 	CostsNothing:  "requests cost 0, so the rule limits nothing: write 1 or more, or remove it",
-	DollarText:    same, BareSource: same, ConstantKey: same, UnusualMethod: same, Unverified: same, DeployedAnswer: same,
 }

@@ -7,10 +7,14 @@ import (
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 )
 
 // The files compile*.go turn documents into a Set. They use the rest of the
 // package, which never uses them: a test checks that.
+
+// GoLimit is a limit as a Go program states it.
+type GoLimit = limits.OfProgram
 
 // Compile checks a document and builds the Set that evaluates requests by it.
 // The problems are everything that is wrong; there is no Set if there are any.

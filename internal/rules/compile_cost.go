@@ -5,6 +5,7 @@ import (
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 )
 
 // cost compiles what a request takes; nil if something of it is wrong.
@@ -54,10 +55,10 @@ func (c *compiler) price(path problem.Path, d *ruledoc.Limit, l *limit.Limit, in
 		return cost
 	}
 	if cost.Settle && !l.Correctable() {
-		c.fail(at, problem.CannotSettle, path, algorithm(l.Algorithm), algorithm(limit.SlidingWindow))
+		c.fail(at, problem.CannotSettle, path, l.Algorithm, limit.SlidingWindow)
 	}
 	if most := l.MaxCost(); most != 0 && cost.unpayable(most) {
-		c.fail(at, problem.CostTooHigh, cost.Min, problem.Field(SizeField(l.Algorithm)), most, path)
+		c.fail(at, problem.CostTooHigh, cost.Min, problem.Field(limits.SizeField(l.Algorithm)), most, path)
 	}
 	return cost
 }

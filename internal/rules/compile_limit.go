@@ -1,9 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 )
 
 // limitContext is what all limits of a rule or an override share.
@@ -39,7 +40,45 @@ func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limit
 		ch.place = len(charges)
 		charges = append(charges, ch)
 	}
+	sortByName(charges)
+	return charges
+}
+
+func sortByName(charges []charge) {
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
+}
+
+// goLimits compiles limits of a Go program, and puts them in the order of their
+// names.
+func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext) (charges []charge) {
+	if len(stated) > limit.MaxLimits {
+		c.fail(path, problem.Count, len(stated), "limits", 1, limit.MaxLimits)
+		return nil
+	}
+	taken := map[string]problem.Path{}
+	for i := range stated {
+		g, at := &stated[i], path.At(i)
+		report := func(field string, wrong problem.Fault) { c.check(at.To(field), wrong) }
+		l := limit.Limit{Name: g.Name, Algorithm: g.Algorithm}
+		var wrong problem.Fault
+		l.Capacity, l.Burst = g.Units(report)
+		l.Window, wrong = g.Length()
+		report("window", wrong)
+		if len(stated) > 1 && l.Window != 0 {
+			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.WindowText()))
+		}
+		c.name(at, "name", l.Name, limitName, taken)
+		l.Calendar, wrong = g.Calendar()
+		report("timezone", wrong)
+		if g.Anchor != nil {
+			report("anchor", limits.SetAnchor(&l, *g.Anchor))
+		}
+		slots, wrong := g.Width()
+		report("granularity", wrong)
+		report(limits.SetSlots(&l, slots))
+		charges = append(charges, charge{path: at, place: i, limit: l, cost: c.price(at, &ruledoc.Limit{}, &l, in)})
+	}
+	sortByName(charges)
 	return charges
 }
 
@@ -64,11 +103,11 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 	}
 	var known bool
 	if l.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
-		c.window(path, d, l)
+		var wrong problem.Fault
+		l.Window, wrong = limits.Window(d.Window, l.Algorithm)
+		c.check(path.To("window"), wrong)
 		c.refuseMisplaced(path, d, l.Algorithm)
 		c.detail(path, d, l)
-		field, wrong := outOfRange(l)
-		c.check(path.To(field), wrong)
 		ch.candidate = c.candidate(path, d, l)
 	}
 	ch.cost = c.price(path, d, l, in)
@@ -77,48 +116,36 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 
 // detail compiles the fields that only some algorithms have.
 func (c *compiler) detail(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
-	switch l.Algorithm {
-	case limit.SlidingWindow:
-		l.Granularity = c.duration(path.To("granularity"), d.Granularity, "")
-		if d.Granularity == "" && l.Window != 0 {
-			c.check(path.To("window"), noDefault(l.Window))
-		}
-	case limit.FixedWindow:
-		c.calendar(path, d, l)
-		l.Granularity = l.Window
-	case limit.SlidingWindowCounter:
-		l.Granularity = l.Window
-	case limit.SlidingWindowLog:
-		l.Granularity = limit.Exact
-	case limit.TokenBucket, limit.LeakyBucket:
-		if l.Capacity != 0 && !c.isWrong(path.To(SizeField(l.Algorithm))) {
-			l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
-		}
-	}
-}
-
-// duration compiles a length of time; it returns 0 for what it has reported.
-// besides names other values that the field allows.
-func (c *compiler) duration(path problem.Path, text, besides string) time.Duration {
-	length, ok := ruledoc.ParseDuration(text)
+	var slots *time.Duration
 	switch {
-	case text == "":
-	case strings.Trim(text, "0123456789") == "":
-		c.fail(path, problem.NeedsUnit, text)
-	case !ok:
-		c.fail(path, problem.Malformed, strconv.Quote(text), "length of time",
-			"numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d"+besides)
-	case length < ruledoc.MinWindow || length > ruledoc.MaxWindow:
-		c.check(path, outOfBounds(text))
-	default:
-		return length
+	case l.Algorithm == limit.SlidingWindow && d.Granularity != "":
+		width, wrong := limits.Granularity(d.Granularity)
+		c.check(path.To("granularity"), wrong)
+		slots = &width
+	case l.Algorithm == limit.FixedWindow && l.Window != 0:
+		c.calendar(path, d, l)
+	case l.Bucket() && l.Capacity != 0 && !c.isWrong(path.To(limits.SizeField(l.Algorithm))):
+		l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
 	}
-	return 0
+	field, wrong := limits.SetSlots(l, slots)
+	c.check(path.To(field), wrong)
 }
 
-// outOfBounds is the fault of a length of time that no window or slot can have.
-func outOfBounds(text string) problem.Fault {
-	return problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
+// calendar compiles where and when the windows of a fixed window begin.
+func (c *compiler) calendar(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
+	if d.Timezone != "" {
+		at := path.To("timezone")
+		zone, wrong := limits.Zone(d.Timezone)
+		c.check(at, wrong)
+		var ok bool
+		if l.Calendar, ok = limits.Calendar(d.Window, zone); !ok {
+			c.fail(at, problem.Instead, "goes with the windows 1d, 1w and 1mo", "one of them, or remove timezone")
+		}
+	}
+	at := path.To("anchor")
+	if d.Anchor != nil && !c.isWrong(at) {
+		c.check(at, limits.SetAnchor(l, int(d.Anchor.Day)))
+	}
 }
 
 // candidate compiles a capacity to try.
@@ -130,8 +157,8 @@ func (c *compiler) candidate(path problem.Path, d *ruledoc.Limit, l *limit.Limit
 	tried := *l
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
-		c.fail(at, problem.CandidateBucket, algorithm(l.Algorithm))
-	} else if field, wrong := outOfRange(&tried); field == "capacity" {
+		c.fail(at, problem.CandidateBucket, l.Algorithm)
+	} else if field, wrong := limits.Uncountable(&tried); field == "capacity" {
 		c.check(at, wrong)
 	}
 	return *d.Candidate
@@ -153,9 +180,9 @@ func (c *compiler) refuseMisplaced(path problem.Path, d *ruledoc.Limit, a limit.
 			continue
 		}
 		instead := "remove it"
-		if size := SizeField(a); size != "capacity" && SizeField(f.owner) == f.name {
+		if size := limits.SizeField(a); size != "capacity" && limits.SizeField(f.owner) == f.name {
 			instead = "write " + size
 		}
-		c.fail(path.To(f.name), problem.NotOfAlgorithm, algorithm(a), problem.Field(f.name), instead, algorithm(f.owner))
+		c.fail(path.To(f.name), problem.NotOfAlgorithm, a, problem.Field(f.name), instead, f.owner)
 	}
 }

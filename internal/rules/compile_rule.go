@@ -63,7 +63,7 @@ func (c *compiler) lease(path problem.Path, r *Rule) {
 	default:
 		for i := range r.Limits {
 			if l := &r.Limits[i]; !l.Correctable() {
-				c.fail(path, problem.CannotLease, algorithm(l.Algorithm), algorithm(limit.SlidingWindow))
+				c.fail(path, problem.CannotLease, l.Algorithm, limit.SlidingWindow)
 				return
 			}
 		}
@@ -148,7 +148,7 @@ func (c *compiler) ruleLimits(i int, path problem.Path, d *ruledoc.Rule, r *Rule
 	for i, charge := range charges {
 		r.add(i, charge, len(charges))
 		if l := &r.Limits[i]; d.RefundOn != nil && !l.Correctable() {
-			c.fail(path.To("refund_on"), problem.CannotRefund, charge.path, algorithm(l.Algorithm), algorithm(limit.SlidingWindow))
+			c.fail(path.To("refund_on"), problem.CannotRefund, charge.path, l.Algorithm, limit.SlidingWindow)
 		}
 	}
 }

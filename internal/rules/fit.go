@@ -4,79 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // The functions below decide what fits a limit or a rule. The compiler asks them
 // about documents, and Set.CheckOverride about overrides of tables.
 
-// algorithm names an algorithm in a Fault.
-func algorithm(a limit.Algorithm) problem.Algorithm { return problem.Algorithm(a.String()) }
-
-// outOfRange returns the field of a limit that its algorithm cannot count, and
-// what to write instead. There is no fault in a good limit, nor in one that
-// lacks a field.
-func outOfRange(l *limit.Limit) (field string, wrong problem.Fault) {
-	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
-	slots := func(code problem.Code) problem.Fault {
-		return problem.New(code, window, ruledoc.FormatDuration(width), l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
-	}
-	switch {
-	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
-		return "capacity", problem.New(problem.LogCapacity, algorithm(l.Algorithm), limit.MaxLog, algorithm(limit.SlidingWindow))
-	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
-	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
-		return "granularity", slots(problem.NotMultiple)
-	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
-		return "granularity", slots(problem.TooManySlots)
-	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
-		return "capacity", problem.New(problem.TooFast, l.Capacity, window, int64(l.Window))
-	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
-		return SizeField(l.Algorithm), problem.New(problem.TooSlow, l.Capacity, window, l.Burst, int64(limit.MaxDrain/l.Interval()))
-	}
-	return "", wrong
-}
-
-// NearestGranularity returns the width of slots nearest to g that a window can
-// be cut into, in whole tenths of a second if the window is such. There always
-// is one: the window itself.
-func NearestGranularity(window, g time.Duration) string {
-	unit := ruledoc.MinWindow
-	if window%unit != 0 {
-		unit = 1
-	}
-	wanted := min(window/g, limit.MaxSlots)
-	for away := time.Duration(0); ; away++ {
-		for _, k := range []time.Duration{wanted - away, wanted + away} {
-			if k >= 1 && k <= limit.MaxSlots && window%(k*unit) == 0 && window/k >= ruledoc.MinWindow {
-				return ruledoc.FormatDuration(window / k)
-			}
-		}
-	}
-}
-
-// SizeField names the field with the most that a limit can allow at once.
-func SizeField(a limit.Algorithm) string {
-	switch a {
-	case limit.TokenBucket:
-		return "burst"
-	case limit.LeakyBucket:
-		return "queue"
-	}
-	return "capacity"
-}
-
 // tooHigh reports that the limit could never allow the least that a request pays.
 func (c *Cost) tooHigh(l *limit.Limit) (wrong problem.Fault) {
 	if !c.unpayable(l.MaxCost()) {
 		return wrong
 	}
-	return problem.New(problem.UnpayableCost, c.Min, SizeField(l.Algorithm), l.MaxCost())
+	return problem.New(problem.UnpayableCost, c.Min, limits.SizeField(l.Algorithm), l.MaxCost())
 }
 
 // adjusted returns a limit of the rule with another capacity. The burst of a
@@ -87,7 +31,7 @@ func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, wrong p
 		return i, l, r.noLimit(r.Limits, name)
 	}
 	l = withCapacity(r.Limits[i], units)
-	if _, wrong = outOfRange(&l); !wrong.Found() {
+	if _, wrong = limits.Uncountable(&l); !wrong.Found() {
 		wrong = r.Costs[i].tooHigh(&l)
 	}
 	return i, l, wrong

@@ -34,7 +34,7 @@ const (
 var policies = []string{Allow: "allow", Deny: "deny"}
 
 // String returns the name that rules documents use.
-func (p Policy) String() string { return nameOf(policies, int(p)) }
+func (p Policy) String() string { return policies[p] }
 
 // OnError is what a rule does with a request while its counters cannot be
 // reached.
@@ -53,14 +53,7 @@ const (
 var failures = []string{OnErrorLocal: "local", OnErrorAllow: "allow", OnErrorDeny: "deny"}
 
 // String returns the name that rules documents use.
-func (o OnError) String() string { return nameOf(failures, int(o)) }
-
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "unknown"
-}
+func (o OnError) String() string { return failures[o] }
 
 // Set is a compiled rules document. It is read-only.
 type Set struct {
@@ -192,13 +185,17 @@ const (
 var modes = []string{Enforce: "enforce", Shadow: "shadow", Off: "off"}
 
 // String returns the name that rules documents use.
-func (m Mode) String() string { return nameOf(modes, int(m)) }
+func (m Mode) String() string { return modes[m] }
 
 // Matches reports whether the rule matches the request; a rule that is off
 // matches none. It allocates nothing, except on the first look at a request.
 func (r *Rule) Matches(req *request.Request) bool {
 	return r.Mode != Off && r.when.Covers(req) && (r.unless == nil || !r.unless.CoversExactly(req))
 }
+
+// When returns the selector of the requests that the rule covers. The caller must
+// not change it.
+func (r *Rule) When() *match.Selector { return &r.when }
 
 // ClientSources returns the sources of the rule's key of which the client can
 // send a new value with every request, such as "{header.x-user}" or "{ip/128}".

@@ -14,18 +14,19 @@ import (
 // Kind is where a part of a key comes from.
 type Kind uint8
 
-// The kinds of parts: the text of the template, and the sources of a request.
+// The kinds of parts: the text of the template, and the sources of a request in
+// the order in which messages list them.
 const (
 	Literal Kind = iota // the template's own text
 	FromIP
+	FromClaim
+	FromAPIKey
 	FromHeader
 	FromQuery
 	FromPath
 	FromMethod
 	FromRoute
 	FromStage
-	FromClaim
-	FromAPIKey
 	FromCountry
 	FromASN
 )
@@ -110,8 +111,7 @@ func kindOf(word string) Kind {
 // a word.
 func suggestSource(text, word string, quote func(string) string) string {
 	var words, all []string
-	for _, kind := range inMessages {
-		s := sources[kind]
+	for _, s := range sources[FromIP:] {
 		words = append(words, s.word)
 		if s.named {
 			all = append(all, quote(s.word+".NAME"))
@@ -128,11 +128,6 @@ func suggestSource(text, word string, quote func(string) string) string {
 		return "there are " + ruledoc.Enumerate(all, "and")
 	}
 	return "did you mean " + quote(strings.Replace(text, word, meant, 1)) + "?"
-}
-
-// inMessages are the sources in the order of messages.
-var inMessages = []Kind{
-	FromIP, FromClaim, FromAPIKey, FromHeader, FromQuery, FromPath, FromMethod, FromRoute, FromStage, FromCountry, FromASN,
 }
 
 // IsClient reports whether the client fills in the source: it can make up a

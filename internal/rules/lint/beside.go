@@ -3,6 +3,7 @@ package lint
 import (
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -12,13 +13,13 @@ import (
 func (c *checker) checkBeside(i int) {
 	r, path := c.set.Rules[i], problem.Root("rules").At(i)
 	before := len(c.warnings)
-	if kept := keeps(r); kept != "" && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
+	if kept := keeps(r); kept != nil && r.Mode == rules.Enforce { // a rule in shadow is charged once nothing can deny any more
 		if denier := c.deniesAfter(i); denier != nil {
 			at := path.To("limits")
 			if c.author.Rules[i].Limit != nil {
 				at = path.To("limit")
 			}
-			c.warn(at, problem.NotRefunded, problem.Algorithm(kept), denier.Name)
+			c.warn(at, problem.NotRefunded, kept.Algorithm, denier.Name)
 		}
 	}
 	if r.Atomic && c.partner(i, len(c.set.Rules)) < 0 {
@@ -30,15 +31,15 @@ func (c *checker) checkBeside(i int) {
 	}
 }
 
-// keeps returns the name of an algorithm that takes units from the rule's
-// limits and cannot refund them; "" for none.
-func keeps(r *rules.Rule) string {
+// keeps returns a limit of the rule that takes units and cannot refund them; nil
+// for none.
+func keeps(r *rules.Rule) *limit.Limit {
 	for i := range r.Limits {
 		if r.Costs[i].Max > 0 && !r.Limits[i].Correctable() {
-			return r.Limits[i].Algorithm.String()
+			return &r.Limits[i]
 		}
 	}
-	return ""
+	return nil
 }
 
 // deniesAfter returns a rule that may deny a request once rule i has charged it.
@@ -77,4 +78,6 @@ func (c *checker) partner(i, rulesBefore int) int {
 }
 
 // overlap reports whether two rules may cover the same request.
-func (c *checker) overlap(i, j int) bool { return c.near.requests(&c.covers[i], &c.covers[j]) }
+func (c *checker) overlap(i, j int) bool {
+	return c.near.selectors(c.set.Rules[i].When(), c.set.Rules[j].When())
+}

@@ -14,15 +14,13 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 )
 
 // Check returns warnings about a document, with paths into it. s is the Set
 // that was compiled from it. Rules that are off draw no warnings.
 func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
-	for i := range c.doc.Rules {
-		c.covers = append(c.covers, requestsOf(c.doc.Rules[i].When))
-	}
 	for i := range d.Deny {
 		c.checkSelector(problem.Root("deny").At(i), &d.Deny[i])
 	}
@@ -45,7 +43,6 @@ type checker struct {
 	author   *ruledoc.Document // for paths
 	doc      *ruledoc.Document // normalized: its rules and limits are in the order of the set's
 	set      *rules.Set
-	covers   []requests // of each rule
 	near     overlap
 	warnings []problem.Problem
 }
@@ -117,7 +114,7 @@ func (c *checker) checkCost(path problem.Path, l *limit.Limit, cost *rules.Cost,
 		c.warn(path, problem.UnderstatedCost, source, cost.Min)
 	}
 	if !cost.Clamp && cost.Max > l.MaxCost() {
-		c.warn(path, problem.UnstatedCost, cost.Max, rules.SizeField(l.Algorithm), l.MaxCost())
+		c.warn(path, problem.UnstatedCost, cost.Max, limits.SizeField(l.Algorithm), l.MaxCost())
 	}
 }
 

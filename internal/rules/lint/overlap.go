@@ -6,45 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // maxComparisons bounds the time that warnings take: patterns and networks are
 // compared in pairs, and there may be many.
 const maxComparisons = 1 << 20
-
-// requests is a selector ready to be compared.
-type requests struct {
-	methods, callers []string
-	match            map[string]ruledoc.Words
-	cidrs            []netip.Prefix
-	routes, paths    []segments
-}
-
-// segments are those of a pattern of paths.
-type segments []string
-
-func requestsOf(s *ruledoc.Selector) (r requests) {
-	if s == nil {
-		return r
-	}
-	r = requests{methods: s.Methods, callers: s.Caller, match: s.Match, routes: split(s.Route), paths: split(s.Path)}
-	for _, text := range s.CIDRs {
-		if network, err := netip.ParsePrefix(text); err == nil {
-			r.cidrs = append(r.cidrs, network)
-		}
-	}
-	return r
-}
-
-func split(patterns []string) (all []segments) {
-	for _, text := range patterns {
-		p, _ := urlpath.Parse(text)
-		all = append(all, p.Segments())
-	}
-	return all
-}
 
 // overlap reports which selectors may match the same request. It may report
 // selectors that do not, because it does not compare all parts of patterns. Once
@@ -54,22 +23,24 @@ type overlap struct{ comparisons int }
 // spent reports whether more comparisons were needed than are made.
 func (o *overlap) spent() bool { return o.comparisons > maxComparisons }
 
-func (o *overlap) requests(a, b *requests) bool {
-	return overlapWords(a.callers, b.callers) && overlapWords(a.methods, b.methods) && overlapMatch(a.match, b.match) &&
-		overlapAny(o, a.cidrs, b.cidrs, netip.Prefix.Overlaps) &&
-		overlapAny(o, a.routes, b.routes, overlapSegments) && overlapAny(o, a.paths, b.paths, overlapSegments)
+func (o *overlap) selectors(a, b *match.Selector) bool {
+	return overlapWords(a.Callers, b.Callers) && overlapWords(a.Methods, b.Methods) && overlapConditions(a.Match, b.Match) &&
+		overlapAny(o, a.CIDRs, b.CIDRs, netip.Prefix.Overlaps) &&
+		overlapAny(o, a.Routes, b.Routes, overlapPatterns) && overlapAny(o, a.Paths, b.Paths, overlapPatterns)
 }
 
 func overlapWords(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(m string) bool { return slices.Contains(b, m) })
 }
 
-// overlapMatch compares sources that have only one value: a claim may be a list
-// with the words of both.
-func overlapMatch(a, b map[string]ruledoc.Words) bool {
-	for source, words := range a {
-		if other, ok := b[source]; ok && !strings.HasPrefix(source, "jwt.") && !overlapWords(words, other) {
-			return false
+// overlapConditions compares sources that have only one value: a claim may be a
+// list with the words of both.
+func overlapConditions(a, b []match.Condition) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Part == y.Part && x.Part.Kind != key.FromClaim && !overlapWords(x.Words, y.Words) {
+				return false
+			}
 		}
 	}
 	return true
@@ -87,9 +58,10 @@ func overlapAny[T any](o *overlap, a, b []T, overlaps func(T, T) bool) bool {
 	return len(a) == 0 || len(b) == 0
 }
 
-// overlapSegments compares the segments before the first ** of either pattern and
+// overlapPatterns compares the segments before the first ** of either pattern and
 // after the last.
-func overlapSegments(a, b segments) bool {
+func overlapPatterns(p, q match.Pattern) bool {
+	a, b := p.Segments(), q.Segments()
 	for len(a) > 0 && len(b) > 0 && a[0] != urlpath.AnyDepth && b[0] != urlpath.AnyDepth {
 		if !overlapStars(a[0], b[0]) {
 			return false
@@ -112,7 +84,7 @@ func overlapSegments(a, b segments) bool {
 }
 
 // isDeep reports whether the segments match an empty path.
-func isDeep(s segments) bool {
+func isDeep(s []string) bool {
 	return !slices.ContainsFunc(s, func(segment string) bool { return segment != urlpath.AnyDepth })
 }
 

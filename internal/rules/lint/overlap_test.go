@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -42,13 +44,8 @@ func TestOverlap(t *testing.T) {
 		{"/{id}", "/*", true},
 		{"/{id}", "/{name}", false},
 	} {
-		a, b := split([]string{tt.a}), split([]string{tt.b})
-		var o overlap
-		if got := overlapAny(&o, a, b, overlapSegments); got != tt.want {
-			t.Errorf("%s and %s: %t, want %t", tt.a, tt.b, got, tt.want)
-		}
-		if got := overlapAny(&o, b, a, overlapSegments); got != tt.want {
-			t.Errorf("%s and %s: %t, want %t", tt.b, tt.a, got, tt.want)
+		if there, back := overlaps(tt.a, tt.b), overlaps(tt.b, tt.a); there != tt.want || back != tt.want {
+			t.Errorf("%s and %s: %t and %t, want %t", tt.a, tt.b, there, back, tt.want)
 		}
 	}
 }
@@ -74,24 +71,32 @@ func TestOverlapOfSelectors(t *testing.T) {
 	} {
 		a, b := selected(t, tt.a), selected(t, tt.b)
 		var o overlap
-		if got := o.requests(a, b); got != tt.want {
-			t.Errorf("%s and %s: %t, want %t", tt.a, tt.b, got, tt.want)
-		}
-		if got := o.requests(b, a); got != tt.want {
-			t.Errorf("%s and %s: %t, want %t", tt.b, tt.a, got, tt.want)
+		if there, back := o.selectors(a, b), o.selectors(b, a); there != tt.want || back != tt.want {
+			t.Errorf("%s and %s: %t and %t, want %t", tt.a, tt.b, there, back, tt.want)
 		}
 	}
 }
 
-// selected reads a selector.
-func selected(t *testing.T, text string) *requests {
+// selected compiles a selector.
+func selected(t *testing.T, text string) *match.Selector {
 	t.Helper()
-	var s ruledoc.Selector
-	if _, err := yamlfile.Decode("f", []byte(text), &s); err != nil {
+	when := &ruledoc.Selector{}
+	if _, err := yamlfile.Decode("f", []byte(text), when); err != nil {
 		t.Fatal(err)
 	}
-	r := requestsOf(&s)
-	return &r
+	limit := &ruledoc.Limit{Capacity: 1, Window: "1s"}
+	set, problems := rules.Compile(&ruledoc.Document{Rules: []ruledoc.Rule{{Name: "r", Key: "k", Limit: limit, When: when}}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return set.Rules[0].When()
+}
+
+// overlaps reports whether two patterns of routes overlap.
+func overlaps(a, b string) bool {
+	p, _ := match.ParseRoute(a)
+	q, _ := match.ParseRoute(b)
+	return overlapPatterns(p, q)
 }
 
 // matcher returns the meaning of a pattern for paths without the slash at their
@@ -118,7 +123,6 @@ func TestOverlapMissesNothing(t *testing.T) {
 		}
 		return max("/", b.String())
 	}
-	var o overlap
 	found := 0
 	for range 200_000 {
 		a := text("a", "ab", "*", "a*", "*b", "a*b", "**")
@@ -128,7 +132,7 @@ func TestOverlapMissesNothing(t *testing.T) {
 			continue
 		}
 		found++
-		if o = (overlap{}); !overlapAny(&o, split([]string{a}), split([]string{b}), overlapSegments) {
+		if !overlaps(a, b) {
 			t.Fatalf("seed %d: %s and %s both match %s", seed, a, b, p)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 type Index struct {
 	others        []int32 // places in the list of selectors without such a field
 	paths, routes table
-	values        []*table // one for each source
+	values        map[key.Part]*table // by source
 }
 
 // table has places of selectors by texts of one field. Each is one of a path's
@@ -37,7 +37,7 @@ type table struct {
 // NewIndex returns the index of a list of selectors, which must not change
 // afterwards.
 func NewIndex(list []*Selector) *Index {
-	x := &Index{}
+	x := &Index{values: map[key.Part]*table{}}
 	for place, s := range list {
 		if len(list) <= fewSelectors {
 			x.others = append(x.others, int32(place))
@@ -99,14 +99,10 @@ func headsOf(patterns []Pattern) (heads []string) {
 
 // valuesOf returns the table of a source.
 func (x *Index) valuesOf(source key.Part) *table {
-	for _, t := range x.values {
-		if t.source == source {
-			return t
-		}
+	if x.values[source] == nil {
+		x.values[source] = &table{source: source}
 	}
-	t := &table{source: source}
-	x.values = append(x.values, t)
-	return t
+	return x.values[source]
 }
 
 func (t *table) add(texts []string, place int32) {

@@ -17,6 +17,9 @@ type Pattern struct {
 	pattern urlpath.Pattern
 }
 
+// Segments returns the pattern's segments. The caller must not change them.
+func (g *Pattern) Segments() []string { return g.pattern.Segments() }
+
 // ParseRoute reads a pattern of routes. A fault says what to write instead.
 func ParseRoute(text string) (g Pattern, wrong problem.Fault) {
 	g.Text = text

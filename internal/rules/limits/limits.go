@@ -1,0 +1,188 @@
+// Package limits makes limits out of the values that rules documents and Go
+// programs state, and says what is wrong with those.
+package limits
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+)
+
+// calendarUnits are the windows that a calendar may state. Without a timezone, 1d
+// is 24 hours.
+var calendarUnits = map[string]limit.Unit{"1d": limit.Day, "1w": limit.Week, "1mo": limit.Month}
+
+// Window returns the length of a document's window: of 1mo, 30 days.
+func Window(text string, a limit.Algorithm) (length time.Duration, wrong problem.Fault) {
+	unit, ok := calendarUnits[text]
+	nominal := (&limit.Calendar{Unit: unit}).Nominal()
+	switch {
+	case !ok && a == limit.FixedWindow:
+		return duration(text, ", or the calendar's 1w or 1mo")
+	case !ok:
+		return duration(text, "")
+	case unit == limit.Day || a == limit.FixedWindow:
+		return nominal, wrong
+	}
+	return 0, problem.New(problem.Instead, "a "+a.String()+" does not follow the calendar",
+		ruledoc.FormatDuration(nominal)+", or algorithm: fixed_window")
+}
+
+// Granularity returns the width of a document's slots.
+func Granularity(text string) (width time.Duration, wrong problem.Fault) { return duration(text, "") }
+
+// duration reads a length of time; "" is 0. besides names other values that the
+// field allows.
+func duration(text, besides string) (length time.Duration, wrong problem.Fault) {
+	length, ok := ruledoc.ParseDuration(text)
+	switch {
+	case text == "":
+		return 0, wrong
+	case strings.Trim(text, "0123456789") == "":
+		return 0, problem.New(problem.NeedsUnit, text)
+	case !ok:
+		return 0, problem.New(problem.Malformed, strconv.Quote(text), "length of time",
+			"numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d"+besides)
+	}
+	return bounded(length, text)
+}
+
+// bounded returns the length of a window or a slot, which its author writes like
+// this, if any can have it.
+func bounded(length time.Duration, text string) (time.Duration, problem.Fault) {
+	if length < ruledoc.MinWindow || length > ruledoc.MaxWindow {
+		return 0, problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
+	}
+	return length, problem.Fault{}
+}
+
+// Calendar returns the calendar of a document's window and zone; ok is false for
+// a window that follows none. See calendarOf.
+func Calendar(window string, zone *time.Location) (c *limit.Calendar, ok bool) {
+	unit, ok := calendarUnits[window]
+	if !ok {
+		return nil, false
+	}
+	return calendarOf(unit, zone), true
+}
+
+// calendarOf returns where windows begin; nil for multiples of their length. Days
+// in UTC are plain lengths of time, and share their counters.
+func calendarOf(unit limit.Unit, zone *time.Location) *limit.Calendar {
+	if unit == limit.Day && zone == time.UTC {
+		return nil
+	}
+	return &limit.Calendar{Unit: unit, Location: zone}
+}
+
+// zoneName is the form of names in the IANA time zone database. Systems keep
+// more in the same place under lower-case names, such as zones with leap
+// seconds, which other systems do not have.
+var zoneName = ruledoc.Regexp(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
+
+// Zone returns the time zone of a name; UTC for one that is wrong.
+func Zone(name string) (zone *time.Location, wrong problem.Fault) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" || !zoneName().MatchString(name) {
+		return time.UTC, problem.New(problem.UnknownZone, name)
+	}
+	return zone, wrong
+}
+
+// SetAnchor sets the day on which the months of a limit start.
+func SetAnchor(l *limit.Limit, day int) (wrong problem.Fault) {
+	switch {
+	case l.Calendar == nil || l.Calendar.Unit != limit.Month:
+		return problem.New(problem.NotOfMonths)
+	case day < 1 || day > 28:
+		return problem.New(problem.OutOfRange, day, 1, 28)
+	}
+	l.Calendar.Anchor = day
+	return wrong
+}
+
+// SetSlots sets the width of the slots. stated is the width that the author
+// states: nil for the default, 0 for one that is wrong. A fault is one of the
+// field, as of Uncountable.
+func SetSlots(l *limit.Limit, stated *time.Duration) (field string, wrong problem.Fault) {
+	switch l.Algorithm {
+	case limit.SlidingWindow:
+		if stated != nil {
+			l.Granularity = *stated
+		} else if l.Granularity = ruledoc.DefaultGranularity(l.Window); l.Granularity == 0 && l.Window != 0 {
+			return "window", noDefault(l.Window)
+		}
+	case limit.FixedWindow, limit.SlidingWindowCounter:
+		l.Granularity = l.Window
+	case limit.SlidingWindowLog:
+		l.Granularity = limit.Exact
+	}
+	return Uncountable(l)
+}
+
+// noDefault says what to write for a window that has no default granularity.
+func noDefault(window time.Duration) problem.Fault {
+	text := ruledoc.FormatDuration(window)
+	if window%ruledoc.MinWindow != 0 {
+		return problem.New(problem.UnevenWindow, text, ruledoc.FormatDuration(ruledoc.MinWindow))
+	}
+	return problem.New(problem.NoDefaultSlots, text, ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots,
+		NearestGranularity(window, window/ruledoc.MaxDefaultSlots))
+}
+
+// Uncountable returns the field of a limit that its algorithm cannot count, and
+// what to write instead. There is no fault in a good limit, nor in one that
+// lacks a field.
+func Uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
+	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
+	slots := func(code problem.Code) problem.Fault {
+		return problem.New(code, window, ruledoc.FormatDuration(width), l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
+	}
+	switch {
+	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
+		return "capacity", problem.New(problem.LogCapacity, l.Algorithm, limit.MaxLog, limit.SlidingWindow)
+	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
+		return "granularity", slots(problem.NotMultiple)
+	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
+		return "granularity", slots(problem.TooManySlots)
+	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
+		return "capacity", problem.New(problem.TooFast, l.Capacity, window, int64(l.Window))
+	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
+		return SizeField(l.Algorithm), problem.New(problem.TooSlow, l.Capacity, window, l.Burst, int64(limit.MaxDrain/l.Interval()))
+	}
+	return "", wrong
+}
+
+// NearestGranularity returns the width of slots nearest to g that a window can
+// be cut into, in whole tenths of a second if the window is such. There always
+// is one: the window itself.
+func NearestGranularity(window, g time.Duration) string {
+	unit := ruledoc.MinWindow
+	if window%unit != 0 {
+		unit = 1
+	}
+	wanted := min(window/g, limit.MaxSlots)
+	for away := time.Duration(0); ; away++ {
+		for _, k := range []time.Duration{wanted - away, wanted + away} {
+			if k >= 1 && k <= limit.MaxSlots && window%(k*unit) == 0 && window/k >= ruledoc.MinWindow {
+				return ruledoc.FormatDuration(window / k)
+			}
+		}
+	}
+}
+
+// SizeField names the field with the most that a limit can allow at once.
+func SizeField(a limit.Algorithm) string {
+	switch a {
+	case limit.TokenBucket:
+		return "burst"
+	case limit.LeakyBucket:
+		return "queue"
+	}
+	return "capacity"
+}
