@@ -12,9 +12,9 @@ LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 # The packages with concurrent code run with the race detector, which makes
 # compiling and running several times slower; the others run without it. Of the
-# many tests of rules and of sim, goroutines meet in one each.
+# many tests of leases, rules and sim, goroutines meet in one each.
 SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
-RACE         = $(sort $(filter-out %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)) $(shell go list ./internal/redis))
+RACE         = $(sort $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)) $(shell go list ./internal/redis))
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -69,6 +69,7 @@ compile:
 .PHONY: test-race test-rest test-e2e
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
+	CGO_ENABLED=1 $(TEST) -race -run '^TestConcurrent$$' ./internal/dynamo/lease
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
