@@ -45,7 +45,7 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 // without them, the store would deny too much.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
-		return deltas(&v.Charge, func(i int) int64 { return refund(&v.Charge, i) })
+		return deltasBy(&v.Charge, func(i int) int64 { return fullRefund(&v.Charge, i) })
 	})
 	if refunds == nil {
 		return

@@ -56,7 +56,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 			p.MaxCosts[i] = v.Terms.MostCost(i)
 			ok = true
 		}
-		ok = ok || len(p.Refunds) > 0 && refund(&v.Charge, i) != 0
+		ok = ok || len(p.Refunds) > 0 && fullRefund(&v.Charge, i) != 0
 	}
 	return p, ok
 }
@@ -75,9 +75,9 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 // there is nothing to correct.
 func (p *Pending) deltas(o *Outcome) []int64 {
 	refunded := rules.Among(p.Refunds, o.Status)
-	return deltas(&p.Charge, func(i int) int64 {
+	return deltasBy(&p.Charge, func(i int) int64 {
 		if refunded {
-			return refund(&p.Charge, i)
+			return fullRefund(&p.Charge, i)
 		}
 		if p.MaxCosts[i] == Unsettled {
 			return 0
@@ -102,17 +102,17 @@ func correction(c *limit.Charge, i int, actual int64) int64 {
 	return min(actual-c.Costs[i], maxSettlement)
 }
 
-// refund returns the units that undo the charge of limit i. A bucket or a log
+// fullRefund returns the units that undo the charge of limit i. A bucket or a log
 // cannot refund; its charge stays.
-func refund(c *limit.Charge, i int) int64 {
+func fullRefund(c *limit.Charge, i int) int64 {
 	if !c.Limits[i].Correctable() {
 		return 0
 	}
 	return -c.Costs[i]
 }
 
-// deltas returns the delta of each limit; nil if there is nothing to correct.
-func deltas(c *limit.Charge, delta func(i int) int64) []int64 {
+// deltasBy returns the delta of each limit; nil if all are 0.
+func deltasBy(c *limit.Charge, delta func(i int) int64) []int64 {
 	var all [limit.MaxLimits]int64
 	for i := range c.Costs {
 		all[i] = delta(i)

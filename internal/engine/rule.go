@@ -62,7 +62,7 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 	if v.charged == notCharged {
 		return nil
 	}
-	deltas := deltas(&v.Charge, func(i int) int64 {
+	deltas := deltasBy(&v.Charge, func(i int) int64 {
 		if !v.Charge.Limits[i].Correctable() {
 			return 0
 		}
