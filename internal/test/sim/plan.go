@@ -3,7 +3,6 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -16,8 +15,8 @@ type Plan struct {
 	Seed         uint64
 	Share        float64 // how many decisions it makes, relative to other worlds
 	Environments int
-	Gateways     bool          // environments take many requests at a time, where Lambda's take one
-	Turns        time.Duration // for so long one environment takes all requests, then the next; 0 for any at any time
+	Gateways     bool          // environments serve requests concurrently; Lambda's serve one at a time
+	Turns        time.Duration // how long all requests go to one environment before the next one's turn; 0 for no turns
 	Subjects     []Subject
 	Network      Network
 	Clocks       Clocks
@@ -149,14 +148,15 @@ func (d *draw) any(n int) []limit.Algorithm {
 	return all
 }
 
-// subject adds a subject with these limits. Costs are mostly 1, else up to a
-// part of the capacity or all of it.
+// subject adds a subject with these limits. Two limits of three charge each
+// request 1 unit. Others charge up to 100, and at most a part of the capacity.
 func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
 	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
 	for i := range limits {
 		most := int64(1)
-		if all := limits[i].MaxCost(); d.IntN(3) == 0 {
-			most = max(1, slices.Min([]int64{all, all / int64(1+d.IntN(5)), 1 + d.Int64N(100)}))
+		if d.IntN(3) == 0 {
+			part := limits[i].MaxCost() / int64(1+d.IntN(5))
+			most = max(1, min(part, 1+d.Int64N(100)))
 		}
 		s.MaxCosts = append(s.MaxCosts, most)
 	}

@@ -11,7 +11,7 @@ import (
 type slotLog struct {
 	units  map[int64]int64
 	newest int64
-	width  int64 // k+1: the slots of a window
+	width  int64 // slots that a window touches: those of its length, and one more
 }
 
 // add logs units in a slot. When the log has grown, it drops slots that lie two
@@ -27,7 +27,7 @@ func (l *slotLog) add(slot, units int64) {
 	}
 }
 
-// window returns the units in the window of k+1 slots that ends with one.
+// window returns the units in the window whose last slot is last.
 func (l *slotLog) window(last int64) (sum int64) {
 	for slot := last - l.width + 1; slot <= last; slot++ {
 		sum += l.units[slot]
@@ -35,8 +35,8 @@ func (l *slotLog) window(last int64) (sum int64) {
 	return sum
 }
 
-// most returns the most units of any window that contains a slot. Unless a
-// later slot has been charged, that window ends with it.
+// most returns the largest number of units in any window that contains slot.
+// It skips windows that end after the newest charged slot, which hold no more.
 func (l *slotLog) most(slot int64) (most int64) {
 	for last := slot; last <= min(slot+l.width-1, max(slot, l.newest)); last++ {
 		most = max(most, l.window(last))
