@@ -16,7 +16,7 @@ var badCharges = map[string]func(*limit.Charge){
 	"no capacity":         func(c *limit.Charge) { c.Limits[0].Capacity = 0 },
 	"too much capacity":   func(c *limit.Charge) { c.Limits[0].Capacity = limit.MaxCapacity + 1 },
 	"no window":           func(c *limit.Charge) { c.Limits[0].Window = 0 },
-	"a window of 601":     func(c *limit.Charge) { c.Limits[0].Window = 601 * sec },
+	"601 slots":           func(c *limit.Charge) { c.Limits[0].Window = 601 * sec },
 	"a bucket of nothing": func(c *limit.Charge) { c.Limits[0] = Token(1, sec, 0) },
 }
 

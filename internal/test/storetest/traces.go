@@ -24,30 +24,33 @@ func traces(t *testing.T, h Harness) {
 	}
 }
 
-func replay(t *testing.T, h Harness, store limit.Store, rule string, charges []string) {
-	rule, start, ok := strings.Cut(rule, " from ")
+// replay makes the charges of a trace. Its heading has the limit, and the start
+// if the trace has one of its own.
+func replay(t *testing.T, h Harness, store limit.Store, heading string, charges []string) {
+	rule, start, dated := strings.Cut(heading, " from ")
 	p := newPair(t, store, readLimit(strings.Fields(rule)))
 	if !h.accepts(p.limits[0]) {
 		if store.Charge(context.Background(), epoch, p.request(1), &limit.Verdict{}) == nil {
-			p.fail("the limit was taken")
+			p.fail("the store accepts a limit that the harness excludes")
 		}
 		return
 	}
-	if ok {
+	if dated {
 		p.start = must(time.Parse(time.RFC3339, start))
 	}
-	for _, charge := range charges {
-		charge, _, _ = strings.Cut(charge, "#")
-		words := strings.Fields(charge)
-		want := strings.Join(words[2:], " ")
-		if a := p.charge(must(time.ParseDuration(words[0])), readNumber(words[1])); format(a.got.Result) != want {
+	for _, line := range charges {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		at, cost, want := must(time.ParseDuration(words[0])), readNumber(words[1]), strings.Join(words[2:], " ")
+		if got := p.charge(at, cost).got.Result; format(got) != want {
 			p.fail("want: %s", want)
 		}
 	}
 }
 
-// readLimit reads a limit's words: algorithm, capacity, window, and more for
-// some algorithms.
+// readLimit reads the words of a limit: algorithm, capacity, window, and then
+// the granularity of a sliding window or the burst of a bucket. The words of a
+// calendar are capacity, unit, time zone, and the day on which months start.
 func readLimit(words []string) limit.Limit {
 	capacity, last := readNumber(words[1]), words[len(words)-1]
 	if words[0] == "calendar" {
