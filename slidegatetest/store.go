@@ -1,7 +1,7 @@
 package slidegatetest
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 // Store answers as scripted. Each call takes the next answer: a decision, a Peek,
@@ -18,11 +19,10 @@ import (
 //	store := slidegatetest.NewStore(slidegatetest.Count(), slidegatetest.Fail(err))
 //	lim, err := slidegate.New(limit, slidegate.WithName("api"), slidegate.WithStore(store))
 type Store struct {
-	counters limit.Store
+	fake *fakestore.Store
 
 	mu     sync.Mutex
 	script []Answer
-	calls  []Call
 }
 
 var _ slidegate.Store = (*Store)(nil)
@@ -79,7 +79,9 @@ func Hang() Answer { return Answer{hang: true} }
 // NewStore returns a store with these answers, or one that counts if there are
 // none.
 func NewStore(script ...Answer) *Store {
-	s := &Store{counters: slidegate.NewMemory(0).Driver()}
+	s := &Store{}
+	s.fake = fakestore.New(s.answer)
+	s.fake.NoSnapshot = true // the store knows no denial without being called
 	s.Script(script...)
 	return s
 }
@@ -97,102 +99,53 @@ func (s *Store) Script(script ...Answer) {
 // Calls returns a copy of the calls so far, in the order in which they came. An
 // atomic group of rules is a call for each of them.
 func (s *Store) Calls() []Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
+	var calls []Call
+	for _, c := range s.fake.Calls(fakestore.Charge, fakestore.Peek, fakestore.Settle, fakestore.Reset) {
+		for i, key := range c.Keys {
+			units := c.Costs[i]
+			if c.Op == fakestore.Settle {
+				units = c.Deltas
+			}
+			calls = append(calls, Call{string(c.Op), key, slices.Clone(units)})
+		}
+	}
+	return calls
 }
 
-// next notes calls, and returns the answer to them.
-func (s *Store) next(ctx context.Context, calls ...Call) (Answer, error) {
+// Driver is for package slidegate.
+func (s *Store) Driver() limit.Store { return s.fake }
+
+// answer gives a call the next answer.
+func (s *Store) answer(call *fakestore.Call) error {
+	answer := s.next()
+	if answer.hang {
+		<-call.Ctx.Done()
+	}
+	if err := cmp.Or(call.Ctx.Err(), answer.err); err != nil || answer.count {
+		return err
+	}
+	call.Answer(answer.result)
+	return nil
+}
+
+// result is the answer for limit i of a charge.
+func (a *Answer) result(c *limit.Charge, i int) limit.Result {
+	l := &c.Limits[i]
+	switch {
+	case a.allowed:
+		return limit.Result{Allowed: true, Remaining: max(0, l.MaxCost()-c.Costs[i]), Reset: l.Window}
+	case c.ZeroCost():
+		return limit.Result{Allowed: true, Reset: l.Window}
+	}
+	return limit.Result{RetryAfter: a.retryAfter, Reset: max(a.retryAfter, 0)}
+}
+
+func (s *Store) next() Answer {
 	s.mu.Lock()
-	s.calls = append(s.calls, calls...)
+	defer s.mu.Unlock()
 	answer := s.script[0]
 	if len(s.script) > 1 {
 		s.script = s.script[1:]
 	}
-	s.mu.Unlock()
-	if answer.hang {
-		<-ctx.Done()
-	}
-	if err := ctx.Err(); err != nil {
-		return answer, err
-	}
-	return answer, answer.err
-}
-
-// Driver is for package slidegate.
-func (s *Store) Driver() limit.Store { return driver{s} }
-
-// driver has the methods that package slidegate calls.
-type driver struct{ *Store }
-
-func (d driver) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	answer, err := d.next(ctx, call("charge", c.Key, c.Costs))
-	if err == nil && answer.count {
-		return d.counters.Charge(ctx, now, c, v)
-	}
-	answer.fill(v, c)
-	return err
-}
-
-func (d driver) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
-	calls := make([]Call, len(cs))
-	for i, c := range cs {
-		calls[i] = call("charge", c.Key, c.Costs)
-	}
-	answer, err := d.next(ctx, calls...)
-	if err == nil && answer.count {
-		return d.counters.ChargeAll(ctx, now, cs, vs)
-	}
-	for i, c := range cs {
-		answer.fill(vs[i], c)
-	}
-	return err
-}
-
-func (d driver) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	answer, err := d.next(ctx, call("peek", c.Key, c.Costs))
-	if err == nil && answer.count {
-		return d.counters.Peek(ctx, now, c, v)
-	}
-	answer.fill(v, c)
-	return err
-}
-
-func (d driver) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
-	answer, err := d.next(ctx, call("settle", c.Key, deltas))
-	if err == nil && answer.count {
-		return d.counters.Settle(ctx, now, c, r, deltas)
-	}
-	return err
-}
-
-func (d driver) Reset(ctx context.Context, key string) error {
-	answer, err := d.next(ctx, call("reset", key, nil))
-	if err == nil && answer.count {
-		return d.counters.Reset(ctx, key)
-	}
-	return err
-}
-
-// Denies reports false: the store knows no denial without being called.
-func (d driver) Denies(time.Time, *limit.Charge, *limit.Verdict) bool { return false }
-
-func call(op, key string, units []int64) Call { return Call{op, key, slices.Clone(units)} }
-
-// fill makes v the verdict of an answer that counts nothing.
-func (a *Answer) fill(v *limit.Verdict, c *limit.Charge) {
-	*v = limit.Verdict{}
-	v.Resize(len(c.Limits))
-	for i := range c.Limits {
-		l, r := &c.Limits[i], &v.Limits[i]
-		*r = limit.Result{Allowed: a.allowed || c.ZeroCost(), Reset: l.Window}
-		switch {
-		case a.allowed:
-			r.Remaining = max(0, l.MaxCost()-c.Costs[i])
-		case !r.Allowed:
-			r.RetryAfter, r.Reset = a.retryAfter, max(a.retryAfter, 0)
-		}
-	}
-	v.Result = limit.Combine(v.Limits)
+	return answer
 }

@@ -19,7 +19,7 @@ var allowed = map[string]string{
 	".":             "internal/clock internal/engine internal/limit internal/memory internal/request internal/ruledoc internal/rules internal/setup",
 	"gate":          ". internal/engine internal/memory internal/oplog internal/request internal/ruledoc internal/rules internal/setup",
 	"limithttp":     ". gate internal/clock internal/engine internal/headers internal/httplimit internal/httprequest internal/oplog internal/receipt internal/request internal/rules internal/setup",
-	"slidegatetest": ". internal/limit",
+	"slidegatetest": ". internal/limit internal/test/fakestore",
 
 	"dynamostore": "internal/breaker internal/dynamo internal/limit internal/oplog github.com/aws/aws-sdk-go-v2",
 	"redisstore":  "internal/breaker internal/clock internal/limit internal/redis github.com/redis/go-redis",

@@ -33,6 +33,7 @@ type Call struct {
 	Costs  [][]int64 // of the charges
 	Deltas []int64   // of a settlement
 
+	charges  []*limit.Charge
 	verdicts []*limit.Verdict
 	answered bool
 }
@@ -46,15 +47,23 @@ func (c *Call) Rules() (rules []string) {
 	return rules
 }
 
-func (c *Call) answer(r limit.Result) {
-	for i, v := range c.verdicts {
-		v.Resize(len(c.Costs[i]))
-		for j := range v.Limits {
-			v.Limits[j] = r
+// Answer has the Store answer the call without counting, by the results for
+// limit i of each charge.
+func (c *Call) Answer(result func(c *limit.Charge, i int) limit.Result) {
+	for n, v := range c.verdicts {
+		*v = limit.Verdict{}
+		v.Resize(len(c.charges[n].Limits))
+		for i := range v.Limits {
+			v.Limits[i] = result(c.charges[n], i)
 		}
-		v.Result = r
+		v.Result = limit.Combine(v.Limits)
 	}
 	c.answered = true
+}
+
+// all is the same result for every limit.
+func all(r limit.Result) func(*limit.Charge, int) limit.Result {
+	return func(*limit.Charge, int) limit.Result { return r }
 }
 
 // Hook sees each call before the Store counts. If it returns an error, the call
@@ -77,7 +86,7 @@ func Down(err error, rules ...string) Hook {
 // Deny denies all charges by a wait, and counts nothing.
 func Deny(retryAfter time.Duration) Hook {
 	return func(c *Call) error {
-		c.answer(limit.Result{RetryAfter: retryAfter})
+		c.Answer(all(limit.Result{RetryAfter: retryAfter}))
 		return nil
 	}
 }
@@ -111,12 +120,12 @@ type Store struct {
 // New returns a store with a hook; nil for none.
 func New(hook Hook) *Store { return &Store{Hook: hook, counters: memory.New(0)} }
 
-// Calls returns the calls of one kind so far.
-func (s *Store) Calls(op Op) (calls []Call) {
+// Calls returns the calls of some kinds so far.
+func (s *Store) Calls(ops ...Op) (calls []Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
-		if c.Op == op {
+		if slices.Contains(ops, c.Op) {
 			calls = append(calls, c)
 		}
 	}
@@ -162,7 +171,7 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 }
 
 func (s *Store) call(c *Call, charges []*limit.Charge, verdicts []*limit.Verdict, count func() error) error {
-	c.verdicts = verdicts
+	c.charges, c.verdicts = charges, verdicts
 	for _, charge := range charges {
 		c.Keys = append(c.Keys, charge.Key)
 		c.Costs = append(c.Costs, slices.Clone(charge.Costs))
@@ -172,7 +181,7 @@ func (s *Store) call(c *Call, charges []*limit.Charge, verdicts []*limit.Verdict
 	s.mu.Unlock()
 	if s.Hook != nil {
 		if err := s.Hook(c); err != nil {
-			c.answer(limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour})
+			c.Answer(all(limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour}))
 			return err
 		}
 	}
