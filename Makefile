@@ -107,8 +107,9 @@ api: ## record the exported API in api/; a test compares it
 
 bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there
 	@localstack/require.sh go python
+	@localstack/redis.sh >/dev/null
 	@cd bench && go build -o $(BIN)/compare ./compare
-	@cd bench && ../localstack/engine.sh dynoxide $(BIN)/compare -redis "$$(../localstack/redis.sh)" $(if $(PAGE),-page $(abspath $(PAGE)))
+	@cd bench && ../localstack/engine.sh dynoxide $(BIN)/compare -redis $(if $(PAGE),-page $(abspath $(PAGE)))
 
 bench-library: ## compare with other Go limiters, and write the table of docs/migrating.md
 	@localstack/require.sh go

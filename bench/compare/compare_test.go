@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 // TestEverySubjectDecides has each subject admit one request. Those on a server
@@ -26,15 +26,7 @@ func TestEverySubjectDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dynamo.close()
-	path, err := exec.Command("../../localstack/redis.sh").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	redis, err := startRedis(t.Context(), strings.TrimSpace(string(path)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer redis.close()
+	redis := redisServer(redistest.Start(t).Address)
 	for id, subjects := range map[string][]subject{
 		"memory": inMemory, "requests": requests(), "replay": {{ours, openReplay}},
 		"dynamodb": slices.Concat(dynamo.windows(), dynamo.buckets()), "redis": slices.Concat(redis.windows(), redis.buckets()),

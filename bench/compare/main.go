@@ -1,7 +1,7 @@
 // Command compare measures Slidegate beside other limiters and bare operations,
 // all in one run, and prints tables and targets as Markdown. Run it in bench.
 //
-//	../localstack/engine.sh dynoxide go run ./compare -redis "$(../localstack/redis.sh)"
+//	../localstack/engine.sh dynoxide go run ./compare -redis
 //	go run ./compare -only memory -rounds 3      # a quick look at some
 //	... -page ../docs/performance.md             # writes the tables into the page
 //
@@ -18,10 +18,12 @@ import (
 	"os/signal"
 	"regexp"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/test/redistest"
 )
 
 func main() {
-	server := flag.String("redis", "", "the `path` of a redis-server")
+	server := flag.Bool("redis", false, "measure on a redis-server too, which localstack/redis.sh installs")
 	page := flag.String("page", "", "the `file` whose tables to replace")
 	rounds := flag.Int("rounds", 0, "the most `rounds` of a job; 0 for as many as it has")
 	only := flag.String("only", "", "a `pattern` of the jobs to run, such as redis")
@@ -40,18 +42,19 @@ type job struct {
 	run func(context.Context) (map[string]result, error)
 }
 
-func compare(ctx context.Context, server, page string, rounds int, only string) error {
+func compare(ctx context.Context, server bool, page string, rounds int, only string) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
 	tests, jobs := inProcess(), []job{{"memory/size", sizes}, {"memory/fullest", fullest(inMemory[1:], 100, len(inMemory))}}
-	if server != "" {
-		redis, err := startRedis(ctx, server)
+	if server {
+		started, err := redistest.Open()
 		if err != nil {
 			return err
 		}
-		defer redis.close()
+		defer started.Close()
+		redis := redisServer(started.Address)
 		tests = append(tests, onServer("redis", redis.windows(), redis.buckets())...)
 		jobs = append(jobs, job{"redis/fullest", fullest(redis.windows()[1:], 100, len(inMemory))})
 	}

@@ -3,11 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"strconv"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -19,50 +14,12 @@ import (
 	"github.com/slidegate/slidegate/redisstore"
 )
 
-// redisServer is a redis-server that this process has started.
-type redisServer struct {
-	address string
-	close   func()
-}
-
-// untilClosed runs a command until its standard input is closed, and then stops
-// it by its process id. The input is also closed if this process dies, so no
-// server is left behind.
-const untilClosed = `"$@" & cat >/dev/null; kill $! 2>/dev/null; wait`
-
-// startRedis starts a server on a free port of 127.0.0.1, without persistence.
-func startRedis(ctx context.Context, path string) (*redisServer, error) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	port := strconv.Itoa(free.Addr().(*net.TCPAddr).Port)
-	dir, err := os.MkdirTemp("", "bench-redis")
-	if err = errors.Join(err, free.Close()); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command("sh", "-c", untilClosed, "sh", path, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", dir)
-	stdin, err := cmd.StdinPipe()
-	if err = errors.Join(err, cmd.Start()); err != nil {
-		return nil, err
-	}
-	s := &redisServer{net.JoinHostPort("127.0.0.1", port), func() {
-		_ = stdin.Close()
-		_ = cmd.Wait() // its error is the signal that stopped it
-		_ = os.RemoveAll(dir)
-	}}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", s.address); err == nil {
-			return s, conn.Close()
-		}
-	}
-	s.close()
-	return nil, fmt.Errorf("%s does not answer on port %s", path, port)
-}
+// redisServer is the address of a redis-server.
+type redisServer string
 
 // windows returns the limiters by windows, after the bare operation, and the
 // buckets of packages that have nothing else.
-func (r *redisServer) windows() []subject {
+func (r redisServer) windows() []subject {
 	return []subject{
 		{bare, r.on(openScript)},
 		{ours, r.library(slidegate.SlidingWindow)},
@@ -78,7 +35,7 @@ func (r *redisServer) windows() []subject {
 }
 
 // buckets returns the token buckets, after the bare operation.
-func (r *redisServer) buckets() []subject {
+func (r redisServer) buckets() []subject {
 	return []subject{
 		{bare, r.on(openScript)}, {ours, r.library(tokenBucket)}, {"redis_rate", r.on(openRedisRate)}, {"throttled", r.on(openThrottledRedis)},
 	}
@@ -86,9 +43,9 @@ func (r *redisServer) buckets() []subject {
 
 // on gives a subject a client with connections of its own, whose calls are
 // counted.
-func (r *redisServer) on(open func(*redis.Client, quota) (*limiter, error)) func(context.Context, quota) (*limiter, error) {
+func (r redisServer) on(open func(*redis.Client, quota) (*limiter, error)) func(context.Context, quota) (*limiter, error) {
 	return func(_ context.Context, q quota) (*limiter, error) {
-		client, t := redis.NewClient(&redis.Options{Addr: r.address, DisableIdentity: true, ContextTimeoutEnabled: true}), &tally{}
+		client, t := redis.NewClient(&redis.Options{Addr: string(r), DisableIdentity: true, ContextTimeoutEnabled: true}), &tally{}
 		client.AddHook(t)
 		l, err := open(client, q)
 		if err != nil {
@@ -118,7 +75,7 @@ func (t *tally) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-func (r *redisServer) library(by func(int64, time.Duration) slidegate.Limit) func(context.Context, quota) (*limiter, error) {
+func (r redisServer) library(by func(int64, time.Duration) slidegate.Limit) func(context.Context, quota) (*limiter, error) {
 	return r.on(func(client *redis.Client, q quota) (*limiter, error) {
 		options := []slidegate.Option{by(q.capacity, q.window), slidegate.WithName("bench"), strict}
 		l, err := library(append(options, slidegate.WithStore(redisstore.New(client)))...)

@@ -4,11 +4,11 @@ package redistest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,7 +32,8 @@ type Server struct {
 	// all rights, unless the configuration restricts them.
 	Client *goredis.Client
 
-	run func() (log string)
+	dir  string // of its files
+	stop func()
 }
 
 // Start starts a server with further lines for its configuration, such as
@@ -40,24 +41,50 @@ type Server struct {
 // how to get one.
 func Start(t testing.TB, config ...string) *Server {
 	t.Helper()
-	path, err := find()
+	s, err := Open(config...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log string
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Open starts a server for a program that is no test.
+func Open(config ...string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir}
 	for range 3 { // another process may take the free port first
-		port, dir := freePort(t), t.TempDir()
-		lines := append([]string{"bind 127.0.0.1", "port " + port, `save ""`, "appendonly no"}, config...)
-		start := func() string { return run(t, path, dir, lines) }
-		if log = start(); log == "" {
-			address := net.JoinHostPort("127.0.0.1", port)
-			client := goredis.NewClient(&goredis.Options{Addr: address, DisableIdentity: true})
-			t.Cleanup(func() { client.Close() })
-			return &Server{Address: address, Client: client, run: start}
+		if err = s.configure(config); err != nil {
+			break
+		}
+		if err = s.run(); err == nil {
+			s.Client = goredis.NewClient(&goredis.Options{Addr: s.Address, DisableIdentity: true})
+			return s, nil
 		}
 	}
-	t.Fatalf("%s did not start within %v: %s", path, startTime, log)
-	return nil
+	return nil, errors.Join(err, os.RemoveAll(dir))
+}
+
+// configure writes the configuration, for a free port.
+func (s *Server) configure(config []string) error {
+	port, err := freePort()
+	s.Address = net.JoinHostPort("127.0.0.1", port)
+	lines := append([]string{
+		"bind 127.0.0.1", "port " + port, `save ""`, "appendonly no", "dir " + s.dir, "logfile " + s.file("log"),
+	}, config...)
+	return errors.Join(err, os.WriteFile(s.file("conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+func (s *Server) file(kind string) string { return filepath.Join(s.dir, "redis."+kind) }
+
+// Close stops the server and deletes its files.
+func (s *Server) Close() {
+	s.Client.Close()
+	s.stop()
+	_ = os.RemoveAll(s.dir)
 }
 
 // StartCluster starts a Redis Cluster of one server, and waits until it serves
@@ -96,8 +123,9 @@ func (s *Server) Kill(t testing.TB) {
 // Restart starts a killed server again, with what its files have kept.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if log := s.run(); log != "" {
-		t.Fatalf("it did not start again within %v: %s", startTime, log)
+	s.stop()
+	if err := s.run(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -124,51 +152,47 @@ func find() (string, error) {
 
 // freePort returns a free port. It is low enough for the second port of a
 // Cluster, which is 10,000 higher.
-func freePort(t testing.TB) string {
+func freePort() (string, error) {
 	for {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 		l.Close()
 		if port := l.Addr().(*net.TCPAddr).Port; port <= 55_535 {
-			return strconv.Itoa(port)
+			return strconv.Itoa(port), nil
 		}
 	}
 }
 
 // untilClosed runs a command until its standard input is closed, and then stops
-// it by its process id. The input is also closed if the test's process dies, so
-// no server is left behind.
+// it by its process id. The input is also closed if this process dies, so no
+// server is left behind.
 const untilClosed = `"$@" & cat >/dev/null; kill $! 2>/dev/null; wait`
 
-// run starts a server and waits until it takes connections. If it does not
-// start, run returns its log.
-func run(t testing.TB, path, dir string, config []string) (log string) {
-	file, logFile := filepath.Join(dir, "redis.conf"), filepath.Join(dir, "redis.log")
-	_ = os.Remove(logFile) // of an earlier run
-	config = append(slices.Clip(config), "dir "+dir, "logfile "+logFile)
-	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-c", untilClosed, "sh", path, file)
-	cmd.Stderr = t.Output()
-	stdin, err := cmd.StdinPipe()
+// run starts the server and waits until it takes connections.
+func (s *Server) run() error {
+	path, err := find()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	_ = os.Remove(s.file("log")) // of an earlier run
+	cmd := exec.Command("sh", "-c", untilClosed, "sh", path, s.file("conf"))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err = errors.Join(err, cmd.Start()); err != nil {
+		return err
 	}
-	t.Cleanup(func() {
+	s.stop = func() {
 		stdin.Close()
 		_ = cmd.Wait() // its error is the signal that stopped it
-	})
+	}
+	var log []byte
 	for deadline := time.Now().Add(startTime); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		text, _ := os.ReadFile(logFile)
-		if log = string(text); strings.Contains(log, "Ready to accept connections") {
-			return ""
+		if log, _ = os.ReadFile(s.file("log")); strings.Contains(string(log), "Ready to accept connections") {
+			return nil
 		}
 	}
-	return log
+	s.stop()
+	return fmt.Errorf("%s did not start within %v: %s", path, startTime, log)
 }
