@@ -9,40 +9,31 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/slidegate/slidegate/bench/drawing"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// newPlot returns the axes of a picture.
-func newPlot(t *drawing.Theme, title string) *plot.Plot {
-	p := t.Plot(title, "seconds", "requests")
-	p.X.Tick.Marker = plot.TickerFunc(everyTwenty)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, end.Seconds(), 0, 340
-	return p
-}
-
 // picture shows the offered and the admitted requests of each second, the sum
 // of the admitted ones over the last minute, and the capacity.
-func picture(t *drawing.Theme, l *limit.Limit) (*plot.Plot, error) {
+func picture(t *theme, l *limit.Limit) (*plot.Plot, error) {
 	admitted := burst(l)
-	trailing := trailing(admitted)
-	offers, err := bars(offered(), t.Offered)
+	sums := trailing(admitted)
+	offers, err := bars(offered(), t.offered)
 	if err != nil {
 		return nil, err
 	}
-	passes, err := bars(admitted, t.Admitted)
+	passes, err := bars(admitted, t.admitted)
 	if err != nil {
 		return nil, err
 	}
-	line, err := plotter.NewLine(trailing)
+	line, err := plotter.NewLine(sums)
 	if err != nil {
 		return nil, err
 	}
-	line.StepStyle, line.Color, line.Width = plotter.PostStep, t.Line, vg.Points(1.5)
+	line.StepStyle, line.Color, line.Width = plotter.PostStep, t.line, vg.Points(1.5)
 	most := plotter.NewFunction(func(float64) float64 { return capacity })
-	most.Color, most.Dashes, most.Width = t.Most, []vg.Length{vg.Points(4), vg.Points(3)}, vg.Points(1)
+	most.Color, most.Dashes, most.Width = t.most, []vg.Length{vg.Points(4), vg.Points(3)}, vg.Points(1)
 
-	p := newPlot(t, fmt.Sprintf("%s: at most %d in any minute", l.Algorithm, peak(trailing)))
+	p := t.axes(fmt.Sprintf("%s: at most %d in any minute", l.Algorithm, peak(sums)))
 	p.Add(offers, passes, line, most)
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, vg.Points(6)
 	p.Legend.Add("admitted in the last minute", line)

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 
 	"gonum.org/v1/plot"
-
-	"github.com/slidegate/slidegate/bench/drawing"
 )
 
 func main() {
@@ -26,14 +24,14 @@ func run(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("usage: pictures FOLDER")
 	}
-	for _, t := range drawing.Themes {
+	for _, t := range themes {
 		var all [][]*plot.Plot
 		for i, l := range limits() {
 			p, err := picture(&t, &l)
 			if err != nil {
 				return err
 			}
-			if err := write(args[0], l.Algorithm.String()+t.Suffix, [][]*plot.Plot{{p}}); err != nil {
+			if err := write(args[0], l.Algorithm.String()+t.suffix, [][]*plot.Plot{{p}}); err != nil {
 				return err
 			}
 			if i%2 == 0 {
@@ -41,7 +39,7 @@ func run(args []string) error {
 			}
 			all[len(all)-1] = append(all[len(all)-1], p)
 		}
-		if err := write(args[0], "all"+t.Suffix, all); err != nil {
+		if err := write(args[0], "all"+t.suffix, all); err != nil {
 			return err
 		}
 	}
@@ -49,7 +47,7 @@ func run(args []string) error {
 }
 
 func write(folder, name string, rows [][]*plot.Plot) error {
-	picture, err := drawing.SVG(rows)
+	picture, err := svg(rows)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,4 @@
-// Package drawing draws the charts of the docs, in a light and a dark form.
-package drawing
+package main
 
 import (
 	"bytes"
@@ -14,15 +13,15 @@ import (
 
 func init() { plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"} }
 
-// Theme has the colours of a chart.
-type Theme struct {
-	Suffix                        string // of the file's name
-	Background, Text              color.Color
-	Offered, Admitted, Line, Most color.Color
+// theme has the colours of a chart.
+type theme struct {
+	suffix                        string // of the file's name
+	background, text              color.Color
+	offered, admitted, line, most color.Color
 }
 
-// Themes are for pages in light and in dark mode.
-var Themes = []Theme{
+// themes are for pages in light and in dark mode.
+var themes = []theme{
 	{
 		"", color.White, color.Gray{0x24},
 		color.Gray{0xd4}, color.RGBA{0x7f, 0xb2, 0xe5, 0xff}, color.RGBA{0x1f, 0x5f, 0xa8, 0xff}, color.RGBA{0xc6, 0x28, 0x28, 0xff},
@@ -33,22 +32,24 @@ var Themes = []Theme{
 	},
 }
 
-// Plot returns axes and a title in the theme's colours.
-func (t *Theme) Plot(title, x, y string) *plot.Plot {
+// axes returns a picture's axes and title in the theme's colours.
+func (t *theme) axes(title string) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = t.Background
+	p.BackgroundColor = t.background
 	p.Title.Text = title
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.Title.TextStyle.Color, p.Legend.TextStyle.Color = t.Text, t.Text
+	p.X.Label.Text, p.Y.Label.Text = "seconds", "requests"
+	p.X.Tick.Marker = plot.TickerFunc(everyTwenty)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, end.Seconds(), 0, 340
+	p.Title.TextStyle.Color, p.Legend.TextStyle.Color = t.text, t.text
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Color, axis.Tick.Color = t.Text, t.Text
-		axis.Label.TextStyle.Color, axis.Tick.Label.Color = t.Text, t.Text
+		axis.Color, axis.Tick.Color = t.text, t.text
+		axis.Label.TextStyle.Color, axis.Tick.Label.Color = t.text, t.text
 	}
 	return p
 }
 
-// SVG draws plots in rows, each 18 by 8 cm.
-func SVG(rows [][]*plot.Plot) ([]byte, error) {
+// svg draws plots in rows, each 18 by 8 cm.
+func svg(rows [][]*plot.Plot) ([]byte, error) {
 	canvas := vgsvg.New(vg.Length(len(rows[0]))*18*vg.Centimeter, vg.Length(len(rows))*8*vg.Centimeter)
 	all := draw.New(canvas)
 	all.SetColor(rows[0][0].BackgroundColor)
