@@ -1,4 +1,5 @@
-// Package release tests the script that tags a version.
+// Package release tests the script that tags a version, and what others import
+// then.
 package release
 
 import (
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/slidegate/slidegate/tools/proxy"
 )
 
 // TestRelease releases a small repository, whose modules have the paths of this
@@ -22,10 +21,10 @@ func TestRelease(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	r := &repository{t, t.TempDir()}
-	for _, dir := range proxy.Published {
-		mod := "module " + proxy.Path(dir) + "\n\ngo 1.26.0\n"
+	for _, dir := range published {
+		mod := "module " + pathOf(dir) + "\n\ngo 1.26.0\n"
 		if dir != "." {
-			mod += "\nrequire (\n\texample.com/other v1.2.3\n\t" + proxy.Root + " v0.0.0\n)\n\nreplace " + proxy.Root + " => ..\n"
+			mod += "\nrequire (\n\texample.com/other v1.2.3\n\t" + root + " v0.0.0\n)\n\nreplace " + root + " => ..\n"
 		}
 		r.write(dir+"/go.mod", mod)
 	}
@@ -50,7 +49,7 @@ func TestRelease(t *testing.T) {
 	if got, want := r.git("tag"), "infra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
 		t.Errorf("tags:\n%swant:\n%s", got, want)
 	}
-	if mod, err := os.ReadFile(filepath.Join(r.dir, "infra/go.mod")); err != nil || !strings.Contains(string(mod), "example.com/other v1.2.3\n\t"+proxy.Root+" v0.1.0\n") {
+	if mod, err := os.ReadFile(filepath.Join(r.dir, "infra/go.mod")); err != nil || !strings.Contains(string(mod), "example.com/other v1.2.3\n\t"+root+" v0.1.0\n") {
 		t.Errorf("infra/go.mod: %v\n%s", err, mod)
 	}
 	r.refuses("v0.1.0", "v0.1.0 is not above v0.1.0")
@@ -81,11 +80,7 @@ func (r *repository) write(name, text string) {
 
 func (r *repository) git(args ...string) string {
 	r.t.Helper()
-	out, err := proxy.Run(r.t.Context(), r.dir, nil, "git", args...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out
+	return run(r.t, r.dir, append([]string{"git"}, args...)...)
 }
 
 func (r *repository) commit() {
