@@ -37,49 +37,39 @@ func main() {
 		os.Exit(1)
 	}
 	counters := dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("SLIDEGATE_COUNTERS"), dynamostore.WithLogger(log))
-	lambda.Start(newBackend(counters, slidegate.WithLogger(log)).handle)
+	lambda.Start(newBackend(counters, slidegate.WithLogger(log)))
 }
 
-type (
-	answer  = events.APIGatewayProxyResponse
-	backend struct {
-		rest   lambdalimit.Handler[events.APIGatewayProxyRequest, answer]
-		http   lambdalimit.Handler[events.APIGatewayV2HTTPRequest, answer]
-		socket lambdalimit.Handler[events.APIGatewayWebsocketProxyRequest, answer]
-	}
-)
+type answer = events.APIGatewayProxyResponse
 
-// newBackend returns a backend that settles in the authorizer's counters.
-func newBackend(counters slidegate.Store, options ...limithttp.SettleOption) *backend {
-	return &backend{
-		rest: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
-			return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
-		}, options...),
-		http: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
-			return answerTo(echo{ev.RequestContext.HTTP.Method, ev.RawPath, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
-		}, options...),
-		socket: lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
-			return answerTo(echo{ev.RequestContext.EventType, "/", ev.RequestContext.Authorizer}, nil)
-		}, options...),
+// newBackend returns a handler of events of every kind. It settles in the
+// authorizer's counters.
+func newBackend(counters slidegate.Store, options ...limithttp.SettleOption) func(context.Context, json.RawMessage) (answer, error) {
+	restAPI := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
+		return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+	}, options...)
+	httpAPI := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
+		return answerTo(echo{ev.RequestContext.HTTP.Method, ev.RawPath, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
+	}, options...)
+	webSocket := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
+		return answerTo(echo{ev.RequestContext.EventType, "/", ev.RequestContext.Authorizer}, nil)
+	}, options...)
+	return func(ctx context.Context, event json.RawMessage) (answer, error) {
+		var marks struct {
+			Version        string
+			RequestContext struct{ ConnectionID string }
+		}
+		if err := json.Unmarshal(event, &marks); err != nil {
+			return answer{}, fmt.Errorf("read the event: %w", err)
+		}
+		switch {
+		case marks.Version == "2.0":
+			return call(ctx, event, httpAPI)
+		case marks.RequestContext.ConnectionID != "":
+			return call(ctx, event, webSocket)
+		}
+		return call(ctx, event, restAPI)
 	}
-}
-
-// handle finds the kind of an event.
-func (b *backend) handle(ctx context.Context, event json.RawMessage) (answer, error) {
-	var marks struct {
-		Version        string
-		RequestContext struct{ ConnectionID string }
-	}
-	if err := json.Unmarshal(event, &marks); err != nil {
-		return answer{}, fmt.Errorf("read the event: %w", err)
-	}
-	switch {
-	case marks.Version == "2.0":
-		return call(ctx, event, b.http)
-	case marks.RequestContext.ConnectionID != "":
-		return call(ctx, event, b.socket)
-	}
-	return call(ctx, event, b.rest)
 }
 
 func call[E lambdalimit.Event](ctx context.Context, event json.RawMessage, handler lambdalimit.Handler[E, answer]) (answer, error) {

@@ -84,7 +84,7 @@ func TestHandle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(tt.event))
+			got, err := newBackend(slidegate.NewMemory(0))(t.Context(), json.RawMessage(tt.event))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestHandle(t *testing.T) {
 // TestDenied answers a request that an HTTP API has passed on although it is
 // denied.
 func TestDenied(t *testing.T) {
-	got, err := newBackend(slidegate.NewMemory(0)).handle(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{
+	got, err := newBackend(slidegate.NewMemory(0))(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{
 		"http":{"method":"GET"},"authorizer":{"lambda":{"allowed":"false","rule":"per-user","retryAfter":"9"}}}}`))
 	if err != nil || got.StatusCode != 429 || got.Headers["Retry-After"] != "9" || !strings.Contains(got.Body, "per-user") {
 		t.Errorf("%+v, error %v", got, err)
@@ -124,7 +124,7 @@ func TestSettle(t *testing.T) {
 	store, now := slidegate.NewMemory(0), time.Unix(1_700_000_000, 0)
 	quiet := slog.New(slog.DiscardHandler)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store.Driver()})
-	b := newBackend(store, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(quiet))
+	handle := newBackend(store, slidegate.WithClock(func() time.Time { return now }), slidegate.WithLogger(quiet))
 	left := int64(400)
 	for query, cost := range map[string]int64{`{"limit":"chat","cost":"7"}`: 7, `{"status":"503"}`: 0, `{"status":"404"}`: 40, `null`: 40} {
 		now = now.Add(time.Millisecond)
@@ -135,7 +135,7 @@ func TestSettle(t *testing.T) {
 		text, _, _ := receipt.Encode(now, d)
 		event := `{"httpMethod":"GET","path":"/","queryStringParameters":` + query + `,"requestContext":{"authorizer":{"allowed":"true","receipt":"` + text + `"}}}`
 		for range 2 { // the second finds the receipt used
-			if _, err := b.handle(t.Context(), json.RawMessage(event)); err != nil {
+			if _, err := handle(t.Context(), json.RawMessage(event)); err != nil {
 				t.Fatal(err)
 			}
 		}
