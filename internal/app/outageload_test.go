@@ -46,6 +46,7 @@ type outcome struct {
 	lines   map[string]int // of the log, by rule; "" for the breaker's
 	log     string
 	stall   time.Duration // the latest that a goroutine woke: the machine's own delay
+	lasted  time.Duration // from the first request to the last
 }
 
 // strike sends requests of all policies, has the store fail under this load,
@@ -63,6 +64,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	result := outcome{tallies: map[string]*tally{}, lines: map[string]int{}}
 	load, stop := context.WithCancel(t.Context())
 	defer stop()
+	started := time.Now()
 	var workers sync.WaitGroup
 	for _, policy := range policies {
 		s := &tally{byKey: map[string]*admitted{}}
@@ -83,6 +85,7 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	}
 	stop()
 	workers.Wait()
+	result.lasted = time.Since(started)
 	record.Flush(context.Background())
 	result.log = lines.String()
 	for scan := bufio.NewScanner(&lines.Buffer); scan.Scan(); {
