@@ -2,7 +2,6 @@ package rules
 
 import (
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -131,97 +130,12 @@ func TestCallersAndClaims(t *testing.T) {
 	}
 }
 
-// Counters are shared by rules that name the same one, and by no others.
+// Rules that name the same counter have one.
 func TestCounters(t *testing.T) {
-	rule := func(name, fields string) string {
-		return "{name: " + name + ", key: k, limits: [{capacity: 1, window: 1s}]" + fields + "}"
-	}
-	keyed := func(name, key, fields string) string {
-		return "{name: " + name + ", key: " + key + ", counter: x, limits: [{capacity: 1, window: 1s}]" + fields + "}"
-	}
-	for _, tt := range []struct {
-		name, rules, want string
-	}{
-		{"shared", rule("a", ", counter: x") + ", " + rule("b", ", counter: x"), ""},
-		{"with the owner's consent", rule("a", ", counter: a") + ", " + rule("b", ", counter: a"), ""},
-		{"kept under a new name", rule("a", ", counter: x"), ""},
-		{"two in shadow", rule("a", ", counter: x, mode: shadow") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
-		{"one that is off", rule("a", ", counter: x, mode: off") + ", " + rule("b", ", counter: x, mode: shadow"), ""},
-		{"one atomic", rule("a", ", counter: x, atomic: true") + ", " + rule("b", ", counter: x"), ""},
-
-		{"of a rule that does not share", rule("a", "") + ", " + rule("b", ", counter: a"),
-			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
-		{"of a rule that has another", rule("a", ", counter: x") + ", " + rule("b", ", counter: a"),
-			`rules[1].counter: "a" is the name of rules[0], which does not share its counters: write counter: a there too, or another name`},
-		{"of a rule below", rule("a", ", counter: b") + ", " + rule("b", ""),
-			`rules[0].counter: "b" is the name of rules[1], which does not share its counters: write counter: b there too, or another name`},
-		{"both atomic", rule("a", ", counter: x, atomic: true") + ", " + rule("b", ", counter: x, atomic: true"),
-			"rules[1].counter: rule a has this counter too, and two atomic rules cannot be charged together on one: remove atomic from one of them, or write another counter"},
-		{"hashed in both", rule("a", ", counter: x, hash: true") + ", " + rule("b", ", counter: x, hash: true"), ""},
-		{"one hashed", rule("a", ", counter: x") + ", " + rule("b", ", counter: x, hash: true"),
-			"rules[1].counter: rule a has this counter too, and only one of the two hashes its keys, so they would share nothing: write hash: true in both"},
-		{"one in shadow", rule("a", ", counter: x") + ", " + rule("b", ", counter: x, mode: shadow"),
-			"rules[1].counter: rule a has this counter too, and what the one in shadow takes would be missing in the other: write another counter while it is in shadow"},
-
-		{"by the same word of the client", keyed("a", "'u:{header.x}'", "") + ", " + keyed("b", "'u:{header.X}|'", ""), ""},
-		{"by a word that the backend verifies", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{path.user}'", ", trusted: path.user"), ""},
-		{"by trusted sources", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{ip}'", ""), ""},
-		{"by a client's word where the rule is off", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{header.x}'", ", mode: off"), ""},
-		{"by a client's word in the rule below", keyed("a", "'u:{jwt.sub}'", "") + ", " + keyed("b", "'u:{header.x}'", ""),
-			"rules[1].counter: rule a has this counter too, and {header.x} in the key of b is set by the client, which could use up the counters of others: count by the same sources in both, or write another counter"},
-		{"by a client's word in the rule above", keyed("a", "'u:{query.x}'", "") + ", " + keyed("b", "all", ""),
-			"rules[1].counter: rule a has this counter too, and {query.x} in the key of a is set by the client, which could use up the counters of others: count by the same sources in both, or write another counter"},
-		{"by one more word of the client", keyed("a", "'{header.x}|{header.y}'", "") + ", " + keyed("b", "'{header.x}|{ip}'", ""),
-			"rules[1].counter: rule a has this counter too, and {header.y} in the key of a is set by the client, which could use up the counters of others: count by the same sources in both, or write another counter"},
-	} {
-		document := "rules: [" + tt.rules + "]"
-		if strings.Contains(document, "hash: true") {
-			document = "hash_secret: {env: E, check: 1a2b3c4d}\n" + document
-		}
-		s, err := read(t, "f", document)
-		switch {
-		case tt.want == "" && err != nil:
-			t.Errorf("%s: %v", tt.name, err)
-		case tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want) || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s:\ngot  %v\nwant %s", tt.name, err, tt.want)
-		case tt.name == "shared" && item(s.Rules[0], "k") != item(s.Rules[1], "k"):
-			t.Errorf("%s and %s are two counters", item(s.Rules[0], "k"), item(s.Rules[1], "k"))
-		}
-	}
-}
-
-// Requests may state their cost, on limits of each kind.
-func TestStatedCosts(t *testing.T) {
-	for _, tt := range []struct{ fields, want string }{
-		{"cost: {from: jwt.n, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},
-		{"cost: {from: jwt.n, min: 9, max: 90}, limits: [{capacity: 9, window: 1s, over: clamp}]", ""},
-		{"cost: {from: jwt.n, min: 10, max: 90}, limits: [{capacity: 9, window: 1s, over: clamp}]", ""},
-		{"cost: {from: jwt.n, min: 10, max: 90}, limits: [{capacity: 9, window: 1s}]",
-			"cost: 10 is above the capacity 9 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
-		{"cost: {from: jwt.n, max: 9, settle: true}, limits: [{algorithm: leaky_bucket, capacity: 9, window: 1s}]",
-			"cost: rules[0].limits[0] is a leaky_bucket, which cannot be corrected afterwards: remove settle, or write algorithm: sliding_window there"},
-		{"cost: {from: jwt.n, max: 9, settle: true}, limits: [{algorithm: leaky_bucket, capacity: 9, window: 1s, cost: 1}]", ""},
-		{"cost: {from: header.x, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost: min is missing or 0, and the client sets header.x: write the least that a client can pay, 1 or more"},
-		{"cost: {from: header.x, min: 0, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost.min: is missing or 0, and the client sets header.x: write the least that a client can pay, 1 or more"},
-		{"limits: [{capacity: 9, window: 1s, cost: {from: path.n, min: 0, max: 9, settle: true}}]",
-			"limits[0].cost.min: is missing or 0, and the client sets path.n: write the least that a client can pay, 1 or more"},
-		{"cost: {from: query.n, min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},
-		{"cost: {from: jwt.n, min: 0, max: 9}, limits: [{capacity: 9, window: 1s}]", ""},
-		{"cost: {from: method, min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost.from: method states no number: write a header, a parameter or a claim, such as header.x-tokens"},
-		{"cost: {from: apikey, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost.from: apikey states no number: write a header, a parameter or a claim, such as header.x-tokens"},
-		{"cost: {from: 7, max: 9}, limits: [{capacity: 9, window: 1s}]", `cost.from: must be text, and is a number: write "7"`},
-		{"cost: {from: tokens, max: 9}, limits: [{capacity: 9, window: 1s}]",
-			"cost.from: unknown source tokens: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn"},
-		{"cost: {from: '{header.x}', min: 1, max: 9}, limits: [{capacity: 9, window: 1s}]", "cost.from: a source has braces in keys alone: write header.x"},
-	} {
-		_, err := read(t, "f", "rules: [{name: r, key: k, "+tt.fields+"}]")
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), ": rules[0]."+tt.want)) {
-			t.Errorf("%s:\ngot  %v\nwant %s", tt.fields, err, tt.want)
-		}
+	const rule = ", key: k, counter: x, limits: [{capacity: 1, window: 1s}]}"
+	rules := parse(t, "rules: [{name: a"+rule+", {name: b"+rule+"]").Rules
+	if a, b := item(rules[0], "k"), item(rules[1], "k"); a != b {
+		t.Errorf("%s and %s are two counters", a, b)
 	}
 }
 

@@ -92,7 +92,7 @@ var model = cmp.Options{
 // For each pair of documents, there is a change where the models differ, and only there.
 func TestDiffMissesNothing(t *testing.T) {
 	documents := []string{business}
-	for _, tt := range edits {
+	for _, tt := range edits(t) {
 		documents = append(documents, edit(t, tt.pieces...))
 	}
 	documents = append(documents, goodFiles(t)...)

@@ -288,22 +288,6 @@ func TestLoadHashSecret(t *testing.T) {
 	}
 }
 
-func TestHashSecretErrors(t *testing.T) {
-	const rule = "{name: r, key: k, limits: [{capacity: 1, window: 1s}]"
-	for document, want := range map[string]string{
-		"rules: [" + rule + ", hash: true}]":                                                                                                   `f:1:70: rules[0].hash: there is no secret: write hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
-		"{hash_secret: {env: E, check: 1a2b3c4d}, rules: [" + rule + ", hash: false}]}":                                                        "f:1:2: hash_secret: is not used: write hash: true in a rule or in plan, or remove it",
-		"{hash_secret: {env: E, check: 1A2B3C4D}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: "1A2B3C4D" is no check: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints`,
-		"{hash_secret: {env: E, check: 12345678}, rules: [" + rule + ", hash: true}]}":                                                         `f:1:31: hash_secret.check: must be text, and is a number: write "12345678"`,
-		"{hash_secret: {env: E}, rules: [" + rule + ", hash: true}]}":                                                                          `f:1:15: hash_secret: check is missing: write the first 8 digits that printf %s "$KEY_SECRET" | sha256sum prints, in quotes, so that no process counts under another secret`,
-		"{hash_secret: {env: E, check: 1a2b3c4d}, plan: {hash: true, from: jwt.plan}, plans: {p: {r: 2}}, rules: [" + rule + ", hash: true}]}": `f:1:55: plan.hash: is about the keys of overrides, and there are none: write overrides: "user:{jwt.sub}", or remove it`,
-	} {
-		if _, err := read(t, "f", document); err == nil || err.Error() != want {
-			t.Errorf("%s\n got %v\nwant %s", document, err, want)
-		}
-	}
-}
-
 func BenchmarkAppendHashedKey(b *testing.B) {
 	r, _ := withSecrets(b, hashing).Rule("api-hashed")
 	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "241531"})

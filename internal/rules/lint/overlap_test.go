@@ -43,6 +43,8 @@ func TestOverlap(t *testing.T) {
 		{"/\u00e9", "/\u00e8", true}, // a false positive: letters outside ASCII are not compared
 		{"/{id}", "/*", true},
 		{"/{id}", "/{name}", false},
+		{"$connect", "$connect", true}, // routes of a WebSocket API
+		{"$connect", "$disconnect", false},
 	} {
 		if there, back := overlaps(tt.a, tt.b), overlaps(tt.b, tt.a); there != tt.want || back != tt.want {
 			t.Errorf("%s and %s: %t and %t, want %t", tt.a, tt.b, there, back, tt.want)
