@@ -3,7 +3,9 @@ package yamlfile
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,279 +15,216 @@ import (
 // syntaxError says where the text is not YAML, and what to write instead of a
 // usual mistake. For any other it has the parser's words.
 func syntaxError(err error, text string) *Error {
-	m := &mistake{lines: strings.Split(strings.TrimRight(text, " \n"), "\n"), LoadError: &yaml.LoadError{Message: err.Error()}}
+	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	m := &mistake{lines: lines, LoadError: &yaml.LoadError{Message: err.Error()}}
 	errors.As(err, &m.LoadError)
-	last := Place{len(m.lines), max(1, utf8.RuneCountInString(m.lines[len(m.lines)-1]))}
-	m.place = last
-	for _, mark := range []yaml.Mark{m.ContextMark, m.Mark} { // an unexpected end is behind the text; its context is what is left open
-		if m.has(mark) {
-			m.place = Place{mark.Line, mark.Column}
-		}
-	}
-	reason := ""
-	for _, diagnose := range []func(*mistake) string{
-		(*mistake).tab, (*mistake).alias, (*mistake).escape, (*mistake).strayCloser, (*mistake).besideQuotes, (*mistake).unquotedBraces,
-		(*mistake).dashInBrackets, (*mistake).dashBesideName, (*mistake).openQuote, (*mistake).unquotedMark, (*mistake).gluedDash,
-		(*mistake).noColon, (*mistake).noComma, (*mistake).indentation, (*mistake).unquotedColon, (*mistake).unknown,
-	} {
-		if reason = diagnose(m); reason != "" {
+	m.moveTo(yaml.Mark{Line: len(lines), Column: utf8.RuneCountInString(lines[len(lines)-1])})
+	m.moveTo(m.ContextMark) // an unexpected end is behind the text; its context is what is left open
+	m.moveTo(m.Mark)
+	reason := strings.TrimSpace(m.Message + " " + m.ContextMsg)
+	for _, diagnose := range diagnoses {
+		if usual := diagnose(m); usual != "" {
+			reason = usual
 			break
 		}
 	}
-	return &Error{Line: m.place.Line, Column: m.place.Column, Reason: "not YAML: " + reason}
+	column := 1 + utf8.RuneCountInString(m.line()[:m.at])
+	return &Error{Line: m.row, Column: column, Reason: "not YAML: " + reason}
 }
 
-// mistake is a text that is not YAML, and where the parser noticed. Its methods
-// say what to write instead, or nothing if that is not what is wrong. They move
-// place to the mistake.
+// mistake is a text that is not YAML, and the place where the parser noticed.
+// Diagnoses move the place to the mistake.
 type mistake struct {
 	*yaml.LoadError
 	lines []string
-	place Place
+	row   int // of the line, from 1
+	at    int // the byte in the line, from 0
 }
 
-// has reports whether a mark of the parser is in the text.
-func (m *mistake) has(mark yaml.Mark) bool { return 1 <= mark.Line && mark.Line <= len(m.lines) }
+func (m *mistake) line() string { return m.lines[m.row-1] }
 
-// from returns the rest of the line from a mark on.
-func (m *mistake) from(mark yaml.Mark) string {
-	here := mistake{lines: m.lines, place: Place{mark.Line, mark.Column}}
-	line, at := here.line()
-	return line[at:]
-}
-
-// line returns the line at place, and the byte in it.
-func (m *mistake) line() (line string, at int) {
-	line = m.lines[m.place.Line-1]
-	for range m.place.Column - 1 {
-		_, width := utf8.DecodeRuneInString(line[at:])
-		at += width
+// moveTo moves the place to a mark of the parser, if that is in the text.
+func (m *mistake) moveTo(mark yaml.Mark) {
+	if mark.Line < 1 || mark.Line > len(m.lines) {
+		return
 	}
-	return line, at
+	m.row = mark.Line
+	line := []rune(m.line())
+	m.at = len(string(line[:min(max(mark.Column-1, 0), len(line))]))
 }
 
-// moveTo moves place to a byte of its line.
-func (m *mistake) moveTo(at int) {
-	line, _ := m.line()
-	m.place.Column = 1 + utf8.RuneCountInString(line[:at])
+// A diagnosis says what to write instead of one usual mistake; nothing if the
+// mistake is another one.
+type diagnosis func(*mistake) string
+
+// diagnoses are in the order in which they apply.
+var diagnoses = []diagnosis{
+	inLine(``, `^ *\t.*`, "a tab indents this line: indent with spaces"),
+	inLine(`tab character`, `.+`, "a tab stands here: write spaces"),
+	inLine(`unknown anchor`, `(?P<at>\*[^\s,\[\]{}:]*)`, "text that begins with * needs quotes: write %q; aliases are not supported"),
+	inLine(`unknown escape character`, `.+`, `\ begins an escape in double quotes: write single quotes, or \\ for \`),
+	inLine(`did not find expected (key|'-')`, `(?P<at>[\]}])`, "this %s closes nothing: remove it"),
+	(*mistake).besideQuotes,
+	inLine(``, `(?P<at>[^\s"'\[\],{}#]*(?:\{[\w.+-]+\}[^\s"'\[\],{}]*)+)`, "text with braces in it needs quotes: write %q"),
+	inLine(``, `^.*[\[,] *- .*`, "entries in brackets have commas between them, and no dash: remove it"),
+	inLine(`block sequence entries are not allowed`, `^ *(\S.*?) *(?P<at>-(?: .*)?)$`,
+		"an entry of a list begins on a line of its own: move %[2]s below %[1]s"),
+	inLine(`quoted scalar: found unexpected end`, `(?P<at>["'])`, "this quote is never closed: write another %s at the end of the text"),
+	(*mistake).scanned,
+	inLine("^while scanning", "(?P<at>([@`%*&!|>])[^\\s\"',\\[\\]{}:]*)", "text that begins with %[2]s needs quotes: write %[1]q"),
+	hereOrAbove(inLine(``, `^ *(?P<at>-)([A-Za-z_][\w-]*:.*)`, "a space is missing after the dash: write %s %s")),
+	hereOrAbove(inLine(noColon, `^ *(?:- +)*(?P<at>[A-Za-z_][\w-]*):(\S.*)`, "a space is missing after the colon: write %s: %s")),
+	hereOrAbove(inLine(noColon, `^ *(?:- +)*(?P<at>[A-Za-z_][\w-]*)\s*=\s*(.*)`, "a name has a colon after it, and no =: write %s: %s")),
+	hereOrAbove(inLine(noColon, `^ *(?:- +)*(?P<at>[A-Za-z_])(?:[^:]|:\S)*$`, writeColon)),
+	inLine(`could not find expected ':'`, `.+`, writeColon),
+	(*mistake).noComma,
+	(*mistake).indentation,
+	inLine(`mapping values are not allowed`, `: +(?P<at>.*:(?:.*\S)?)`, "text with a colon and a space in it needs quotes: write %q"),
 }
 
-func (m *mistake) unknown() string { return strings.TrimSpace(m.Message + " " + m.ContextMsg) }
-
-var tabIndent = regexp.MustCompile(`^ *\t`)
-
-func (m *mistake) tab() string {
-	switch line, _ := m.line(); {
-	case tabIndent.MatchString(line):
-		return "a tab indents this line: indent with spaces"
-	case strings.Contains(m.Message, "tab character"):
-		return "a tab stands here: write spaces"
-	}
-	return ""
-}
-
-// braces match text with a source or a parameter of a path in it.
-var braces = regexp.MustCompile(`[^\s"'\[\],{}#]*(\{[\w.+-]+\}[^\s"'\[\],{}]*)+`)
-
-func (m *mistake) unquotedBraces() string {
-	line, at := m.line()
-	for _, found := range braces.FindAllStringIndex(line, -1) {
-		if found[0] <= at && at < found[1] {
-			m.moveTo(found[0])
-			return fmt.Sprintf("text with braces in it needs quotes: write %q", line[found[0]:found[1]])
-		}
-	}
-	return ""
-}
-
-var dashInBrackets = regexp.MustCompile(`[\[,] *- `)
-
-func (m *mistake) dashInBrackets() string {
-	if line, _ := m.line(); dashInBrackets.MatchString(line) {
-		return "entries in brackets have commas between them, and no dash: remove it"
-	}
-	return ""
-}
-
-// dashBesideName finds the first entry of a list in the line of the list's name.
-func (m *mistake) dashBesideName() string {
-	line, at := m.line()
-	if m.Message != "block sequence entries are not allowed in this context" || strings.TrimSpace(line[:at]) == "" {
-		return ""
-	}
-	return fmt.Sprintf("an entry of a list begins on a line of its own: move %s below %s", line[at:], strings.TrimSpace(line[:at]))
-}
-
-var strayCloserMessage = regexp.MustCompile("^did not find expected (key|'-' indicator)")
-
-// strayCloser finds a bracket or brace that closes nothing.
-func (m *mistake) strayCloser() string {
-	if line, at := m.line(); strayCloserMessage.MatchString(m.Message) && at < len(line) && strings.IndexByte("]}", line[at]) >= 0 {
-		return fmt.Sprintf("this %c closes nothing: remove it", line[at])
-	}
-	return ""
-}
-
-func (m *mistake) openQuote() string {
-	if !strings.HasSuffix(m.ContextMsg, "quoted scalar") || m.has(m.Mark) {
-		return ""
-	}
-	return fmt.Sprintf("this quote is never closed: write another %.1s at the end of the text", m.from(m.ContextMark))
-}
-
-var (
-	specialStart = regexp.MustCompile("^[@`%*&!|>]")
-	plainWord    = regexp.MustCompile(`^[^\s,\[\]{}:]+`)
+const (
+	// noColon matches what the parser says of a name without a colon. It takes
+	// the name for the start of a text that goes on in the next line.
+	noColon    = `mapping values are not allowed|could not find expected ':'`
+	writeColon = "a colon is missing here: write a name, a colon and a value, such as unmatched: allow"
 )
 
-// unquotedMark finds text that begins with a mark that means something in YAML.
-func (m *mistake) unquotedMark() string {
-	if !strings.HasPrefix(m.ContextMsg, "while scanning") || !m.has(m.ContextMark) {
-		return ""
-	}
-	text := m.from(m.ContextMark)
-	if !specialStart.MatchString(text) {
-		return ""
-	}
-	m.place = Place{m.ContextMark.Line, m.ContextMark.Column}
-	return fmt.Sprintf("text that begins with %c needs quotes: write %q", text[0], plainWord.FindString(text))
-}
-
-// valueNotAllowed is the parser's message about a colon in the middle of a text.
-const valueNotAllowed = "mapping values are not allowed in this context"
-
-var (
-	plainStart = regexp.MustCompile(`^ *(?:- +)*([A-Za-z_])`)
-	gluedColon = regexp.MustCompile(`^([A-Za-z_][\w-]*):(\S.*)`)
-	equalSign  = regexp.MustCompile(`^([A-Za-z_][\w-]*)\s*=\s*(.*)`)
-)
-
-// noColon finds a name without a colon. Text in the line before a name is one:
-// the parser took both lines for one text.
-func (m *mistake) noColon() string {
-	start := m.ContextMark
-	if above := m.place.Line - 1; m.Message == valueNotAllowed && above > 0 && !fieldLine.MatchString(m.lines[above-1]) {
-		begins := plainStart.FindStringSubmatchIndex(m.lines[above-1])
-		if begins == nil {
+// inLine diagnoses a mistake that shows in one line. It needs a match of message
+// in the parser's words, and one of pattern at the place. The mistake begins at
+// the group with the name at. The reason quotes the groups.
+func inLine(message, pattern, reason string) diagnosis {
+	said, shown := regexp.MustCompile(message), regexp.MustCompile(pattern)
+	return func(m *mistake) string {
+		if !said.MatchString(m.ContextMsg + ": " + m.Message) {
 			return ""
 		}
-		start = yaml.Mark{Line: above, Column: 1 + begins[2]}
-	} else if m.Message != "could not find expected ':'" || !m.has(start) {
+		line, start := m.line(), 2*max(0, shown.SubexpIndex("at"))
+		noticed := min(m.at, len(line)-1)
+		matches := shown.FindAllStringSubmatchIndex(line, -1)
+		i := slices.IndexFunc(matches, func(found []int) bool { return found[start] <= noticed && noticed < found[1] })
+		if i < 0 {
+			return ""
+		}
+		match := matches[i]
+		if start > 0 {
+			m.at = match[start]
+		}
+		if !strings.Contains(reason, "%") {
+			return reason
+		}
+		var groups []any
+		for i := 2; i < len(match); i += 2 {
+			groups = append(groups, line[match[i]:match[i+1]])
+		}
+		return fmt.Sprintf(reason, groups...)
+	}
+}
+
+// scanned moves the place to the start of the text that the parser was reading.
+func (m *mistake) scanned() string {
+	if strings.HasPrefix(m.ContextMsg, "while scanning") {
+		m.moveTo(m.ContextMark)
+	}
+	return ""
+}
+
+// hereOrAbove looks for a mistake in the line above too.
+func hereOrAbove(diagnose diagnosis) diagnosis {
+	return func(m *mistake) string {
+		if reason := diagnose(m); reason != "" || m.row == 1 {
+			return reason
+		}
+		above := &mistake{LoadError: m.LoadError, lines: m.lines, row: m.row - 1}
+		above.at = len(above.line())
+		reason := diagnose(above)
+		if reason != "" {
+			*m = *above
+		}
+		return reason
+	}
+}
+
+// besideQuotes finds text behind a closing quote. If a line above has a quote
+// without its partner, the text in quotes began there.
+func (m *mistake) besideQuotes() string {
+	before := strings.TrimRight(m.line()[:m.at], " ")
+	if !strings.HasSuffix(before, `"`) && !strings.HasSuffix(before, "'") {
 		return ""
 	}
-	m.place = Place{start.Line, start.Column}
-	text := m.from(start)
-	if found := gluedColon.FindStringSubmatch(text); found != nil {
-		return fmt.Sprintf("a space is missing after the colon: write %s: %s", found[1], found[2])
+	quote := before[len(before)-1:]
+	for row := m.row - 1; row > 0; row-- {
+		text, _, _ := strings.Cut(m.lines[row-1], "#") // an apostrophe in a comment is no quote
+		if strings.Count(text, quote)%2 == 1 {
+			m.row, m.at = row, strings.LastIndex(text, quote)
+			return fmt.Sprintf("this quote is not closed in its line: write another %s at the end of the text", quote)
+		}
 	}
-	if found := equalSign.FindStringSubmatch(text); found != nil {
-		return fmt.Sprintf("a name has a colon after it, and no =: write %s: %s", found[1], found[2])
+	if m.Message != "did not find expected key" {
+		return ""
 	}
-	return "a colon is missing here: write a name, a colon and a value, such as unmatched: allow"
+	return "text follows the quotes: put all of it in quotes, or remove it"
 }
 
 // noComma finds entries without a comma between them, and brackets and braces
 // that are never closed.
 func (m *mistake) noComma() string {
-	closer, ok := strings.CutPrefix(m.Message, "did not find expected ',' or '")
-	if !ok || !m.has(m.ContextMark) {
+	expected, ok := strings.CutPrefix(m.Message, "did not find expected ',' or '")
+	if !ok {
 		return ""
 	}
-	closer = closer[:1]
+	closer := expected[:1]
 	opener := fmt.Sprintf("%s in line %d", map[string]string{"]": "[", "}": "{"}[closer], m.ContextMark.Line)
-	line, at := m.line()
-	if m.Mark.Line > len(m.lines) || at == len(line) {
+	line := m.line()
+	switch rest := line[m.at:]; {
+	case rest == "" || m.Mark.Line > len(m.lines):
 		return fmt.Sprintf("the %s is never closed: write %s", opener, closer)
-	}
-	if c := line[at]; c == ']' || c == '}' {
-		return fmt.Sprintf("%c does not close the %s: write %s before it", c, opener, closer)
-	}
-	if line[at] == ':' { // the parser took the name for more of the value before it
-		at = 1 + strings.LastIndexAny(line[:at], " ,[{")
+	case rest[0] == ']' || rest[0] == '}':
+		return fmt.Sprintf("%c does not close the %s: write %s before it", rest[0], opener, closer)
+	case rest[0] == ':': // the parser took the name for more of the value before it
+		m.at = 1 + strings.LastIndexAny(line[:m.at], " ,[{")
 	}
 	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-	if startsLine := strings.Trim(line[:at], " -") == ""; startsLine && indent(line) <= indent(m.lines[m.ContextMark.Line-1]) {
-		m.moveTo(indent(line))
+	if strings.Trim(line[:m.at], " -") == "" && indent(line) <= indent(m.lines[m.ContextMark.Line-1]) {
+		m.at = indent(line)
 		return fmt.Sprintf("the %s is not closed before this line: write %s", opener, closer)
 	}
-	m.moveTo(at)
-	next := plainWord.FindString(line[at:])
-	if next == "" {
-		next = line[at : at+1]
-	}
-	return fmt.Sprintf("a comma is missing: write one before %s", next)
+	return "a comma is missing: write one before " + nextWord.FindString(line[m.at:])
 }
 
-var gluedDash = regexp.MustCompile(`^ *-([A-Za-z_][\w-]*:.*)`)
+var (
+	nextWord  = regexp.MustCompile(`^([^\s,\[\]{}:]+|.)`)
+	fieldLine = regexp.MustCompile(`^( *)((?:- +)*)([\w"'{][^:#]*):(?: |$)`)
+)
 
-func (m *mistake) gluedDash() string {
-	for n := m.place.Line; n > 0 && n >= m.place.Line-1; n-- {
-		if found := gluedDash.FindStringSubmatchIndex(m.lines[n-1]); found != nil {
-			m.place = Place{n, found[2]}
-			return "a space is missing after the dash: write - " + m.lines[n-1][found[2]:found[3]]
-		}
-	}
-	return ""
-}
-
-// unquotedColon finds a text that a second colon makes a map.
-func (m *mistake) unquotedColon() string {
-	line, at := m.line()
-	if m.Message != valueNotAllowed {
-		return ""
-	}
-	name, value, found := strings.Cut(line, ": ")
-	if !found || len(name) >= at {
-		return ""
-	}
-	m.moveTo(len(name) + 2)
-	return fmt.Sprintf("text with a colon and a space in it needs quotes: write %q", strings.TrimSpace(value))
-}
-
-// level is what entries of a map or list that is open have before them.
-type level struct {
-	indent, line int
-	what         string // the name of the entry, or a dash
-}
-
-var fieldLine = regexp.MustCompile(`^( *)((?:- +)*)([\w"'{][^:#]*):(?: |$)`)
-
-// indentation finds a line that no line above is indented like.
+// indentation finds a line that no line above is indented like. Of the maps and
+// lists that are open there, it names the one with the nearest indentation.
 func (m *mistake) indentation() string {
-	here := fieldLine.FindStringSubmatch(m.lines[m.place.Line-1])
+	here := fieldLine.FindStringSubmatch(m.line())
 	if here == nil {
 		return ""
 	}
 	indent, isDash := len(here[1]), here[2] != ""
-	var nearest *level
-	for _, l := range m.levels() {
-		away := func(l *level) int { return max(indent-l.indent, l.indent-indent) }
-		if isDash == (l.what == "-") && (nearest == nil || away(&l) <= away(nearest)) {
-			nearest = &l
-		}
-	}
-	if nearest == nil || nearest.indent == indent {
-		return ""
-	}
-	m.place.Column = 1 + indent
-	return fmt.Sprintf("the indentation of this line is %d, which fits no line above it: write %d, as %s in line %d has",
-		indent, nearest.indent, nearest.what, nearest.line)
-}
-
-// levels returns those that are open above place.
-func (m *mistake) levels() (open []level) {
-	for n, line := range m.lines[:m.place.Line-1] {
-		found := fieldLine.FindStringSubmatch(line)
-		if found == nil {
+	nearest, least, reason := math.MaxInt, math.MaxInt, ""
+	for row := m.row - 1; row > 0; row-- {
+		above := fieldLine.FindStringSubmatch(m.lines[row-1])
+		if above == nil {
 			continue
 		}
-		for len(open) > 0 && open[len(open)-1].indent >= len(found[1]) {
-			open = open[:len(open)-1]
+		level, name, alike := len(above[1]+above[2]), above[3], true
+		if isDash {
+			level, name, alike = len(above[1]), "-", above[2] != ""
 		}
-		if found[2] != "" {
-			open = append(open, level{len(found[1]), n + 1, "-"})
+		away := max(indent-level, level-indent)
+		if alike && level < least && away < nearest {
+			nearest = away
+			reason = fmt.Sprintf("the indentation of this line is %d, which fits no line above it: write %d, as %s in line %d has",
+				indent, level, name, row)
 		}
-		open = append(open, level{len(found[1] + found[2]), n + 1, found[3]})
+		least = min(least, len(above[1]))
 	}
-	return open
+	if nearest == 0 || reason == "" {
+		return ""
+	}
+	m.at = indent
+	return reason
 }
