@@ -120,22 +120,12 @@ func (d *decoder) refuse(n node, format string, args ...any) {
 	}
 }
 
-// is says what the node is, for messages.
-func (n node) is() string {
-	switch n.Tag {
-	case "!!map":
-		return "a map"
-	case "!!seq":
-		return "a list"
-	case "!!int", "!!float":
-		return "a number"
-	case "!!bool":
-		return "true or false"
-	case "!!null":
-		return "empty"
-	}
-	return "text"
+var tagNames = map[string]string{
+	"!!map": "a map", "!!seq": "a list", "!!int": "a number", "!!float": "a number", "!!bool": "true or false", "!!null": "empty",
 }
+
+// is says what the node is, for messages.
+func (n node) is() string { return cmp.Or(tagNames[n.Tag], "text") }
 
 // value decodes a node into a Go value of any type.
 func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {

@@ -30,18 +30,16 @@ func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[str
 	for _, e := range unknown {
 		meant, reason := meantField(e.key.Value, t, names, found)
 		d.fail(e.key, "unknown field: %s", reason)
-		if _, stated := found[meant]; meant == "" || stated {
-			d.undecoded[e.path], d.incomplete[n.path] = true, true
-			continue
+		if _, stated := found[meant]; meant != "" && !stated {
+			where := d.places[e.path]
+			e.path = ruledoc.Join(n.path, meant)
+			d.places[e.path] = where
+			if !strings.HasPrefix(e.key.Value, meant+":") { // else its value is in the name
+				found[meant] = e
+				continue
+			}
 		}
-		where := d.places[e.path]
-		e.path = ruledoc.Join(n.path, meant)
-		d.places[e.path] = where
-		if e.key.Value != meant && strings.HasPrefix(e.key.Value, meant+":") { // its value is in the name
-			d.undecoded[e.path], d.incomplete[n.path] = true, true
-			continue
-		}
-		found[meant] = e
+		d.undecoded[e.path], d.incomplete[n.path] = true, true
 	}
 	return found
 }
