@@ -41,12 +41,8 @@ func ParseWith(name string, text []byte, d ruledoc.Defaults) (*rules.Set, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range warnings {
-		set.Warnings = append(set.Warnings, w.Error())
-	}
-	for _, c := range caveats {
-		set.Caveats = append(set.Caveats, c.Error())
-	}
+	set.Warnings = append(set.Warnings, warnings.Lines()...)
+	set.Caveats = append(set.Caveats, caveats.Lines()...)
 	return set, nil
 }
 

@@ -45,12 +45,15 @@ func visible(c rune) rune {
 type Errors []*Error
 
 // Error returns a line for each error.
-func (e Errors) Error() string {
+func (e Errors) Error() string { return strings.Join(e.Lines(), "\n") }
+
+// Lines returns the texts of the errors.
+func (e Errors) Lines() []string {
 	lines := make([]string, len(e))
 	for i, err := range e {
 		lines[i] = err.Error()
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // Unwrap gives errors.As each *Error.
