@@ -22,10 +22,14 @@ func Object(data []byte) (map[string]any, error) {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	value, err := readValue(decoder)
-	if err != nil {
+	names, values := json.NewDecoder(bytes.NewReader(data)), json.NewDecoder(bytes.NewReader(data))
+	names.UseNumber()
+	if twice := repeated(names); twice != nil {
+		return nil, twice
+	}
+	values.UseNumber()
+	var value any
+	if err := values.Decode(&value); err != nil {
 		return nil, err
 	}
 	object, ok := value.(map[string]any)
@@ -49,58 +53,31 @@ func (e *RepeatedError) Pointer() string {
 	return pointer.String()
 }
 
-// within adds a step to the path of a repeated name.
-func within(step string, err error) error {
-	if twice, ok := errors.AsType[*RepeatedError](err); ok {
-		twice.path = append(twice.path, step)
+// repeated reads the next value, which must be valid JSON. It returns the first
+// name that an object in it repeats; nil for none.
+func repeated(d *json.Decoder) *RepeatedError {
+	open, _ := d.Token()
+	if open != json.Delim('{') && open != json.Delim('[') {
+		return nil
 	}
-	return err
-}
-
-// readValue reads a value as encoding/json does, but refuses repeated names.
-func readValue(d *json.Decoder) (any, error) {
-	token, err := d.Token()
-	switch {
-	case err != nil:
-		return nil, err
-	case token == json.Delim('{'):
-		return readMembers(d)
-	case token == json.Delim('['):
-		return readItems(d)
-	}
-	return token, nil
-}
-
-func readMembers(d *json.Decoder) (any, error) {
-	object := map[string]any{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
+	names := map[string]bool{}
+	for i := 0; d.More(); i++ {
+		step := strconv.Itoa(i)
+		if open == json.Delim('{') {
+			name, _ := d.Token()
+			step = name.(string)
+			if names[step] {
+				return &RepeatedError{[]string{step}}
+			}
+			names[step] = true
 		}
-		name, _ := token.(string)
-		if _, repeated := object[name]; repeated {
-			return nil, &RepeatedError{[]string{name}}
-		}
-		if object[name], err = readValue(d); err != nil {
-			return nil, within(name, err)
+		if twice := repeated(d); twice != nil {
+			twice.path = append(twice.path, step)
+			return twice
 		}
 	}
-	_, err := d.Token() // the end
-	return object, err
-}
-
-func readItems(d *json.Decoder) (any, error) {
-	list := []any{}
-	for d.More() {
-		item, err := readValue(d)
-		if err != nil {
-			return nil, within(strconv.Itoa(len(list)), err)
-		}
-		list = append(list, item)
-	}
-	_, err := d.Token() // the end
-	return list, err
+	_, _ = d.Token() // the end
+	return nil
 }
 
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
