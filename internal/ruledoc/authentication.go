@@ -67,9 +67,7 @@ func (a *Authentication) normalize() {
 	}
 	for i := range a.JWT {
 		t := &a.JWT[i]
-		if d, ok := ParseDuration(t.Leeway); ok {
-			t.Leeway = FormatDuration(d)
-		}
+		t.Leeway = canonicalDuration(t.Leeway)
 		t.Audience, t.Algorithms = sortedSet(t.Audience), sortedSet(t.Algorithms)
 	}
 	slices.SortStableFunc(a.JWT, func(a, b TokenIssuer) int { return strings.Compare(a.Issuer, b.Issuer) })

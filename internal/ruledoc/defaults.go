@@ -2,7 +2,6 @@ package ruledoc
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -52,7 +51,10 @@ func WithDefaults(d *Document) *Document {
 		d.Denied.Status = cmp.Or(d.Denied.Status, DefaultStatus)
 	}
 	ambiguous := "clean"
-	for s, inForce := range d.selectors() {
+	complete := func(s *Selector, inForce bool) {
+		if s == nil {
+			return
+		}
 		for i, m := range s.Methods {
 			s.Methods[i] = strings.ToUpper(m)
 		}
@@ -60,16 +62,24 @@ func WithDefaults(d *Document) *Document {
 			ambiguous = DenyAmbiguous
 		}
 	}
-	d.AmbiguousPaths = cmp.Or(d.AmbiguousPaths, ambiguous)
+	for i := range d.Deny {
+		complete(&d.Deny[i], true)
+	}
+	for i := range d.Skip {
+		complete(&d.Skip[i], true)
+	}
 	for i := range d.Rules {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
+		complete(r.When, r.Mode != modeOff)
+		complete(r.Unless, r.Mode != modeOff)
 		if r.Limit != nil {
 			r.Limit.setDefaults()
 		}
 		limitDefaults(r.Limits)
 	}
+	d.AmbiguousPaths = cmp.Or(d.AmbiguousPaths, ambiguous)
 	for _, overrides := range d.Overrides {
 		for _, o := range overrides {
 			limitDefaults(o.Limits)
@@ -87,25 +97,6 @@ func (d *Document) SetDefaults(of Defaults) {
 	d.Defaults = &Defaults{OnError: cmp.Or(own.OnError, of.OnError), Instances: cmp.Or(own.Instances, of.Instances)}
 }
 
-// selectors returns all selectors with whether they are in force: a rule that is
-// off selects nothing.
-func (d *Document) selectors() map[*Selector]bool {
-	all := map[*Selector]bool{}
-	for _, entries := range [][]Selector{d.Deny, d.Skip} {
-		for i := range entries {
-			all[&entries[i]] = true
-		}
-	}
-	for _, r := range d.Rules {
-		for _, s := range []*Selector{r.When, r.Unless} {
-			if s != nil {
-				all[s] = r.Mode != modeOff
-			}
-		}
-	}
-	return all
-}
-
 // OverrideWithDefaults does for one override what WithDefaults does for those
 // of a document.
 func OverrideWithDefaults(o *Override) *Override {
@@ -114,10 +105,15 @@ func OverrideWithDefaults(o *Override) *Override {
 	return o
 }
 
+// limitDefaults fills in the limits of a list. Several limits have names: that of
+// the window by default.
 func limitDefaults(limits []Limit) {
-	nameLimits(limits)
 	for i := range limits {
-		limits[i].setDefaults()
+		l := &limits[i]
+		if len(limits) > 1 {
+			l.Name = cmp.Or(l.Name, LimitName(l.Window))
+		}
+		l.setDefaults()
 	}
 }
 
@@ -125,7 +121,7 @@ func limitDefaults(limits []Limit) {
 func (l *Limit) setDefaults() {
 	if l.Algorithm == "" {
 		l.Algorithm = DefaultAlgorithm
-		if l.ofCalendar() {
+		if isCalendarOnly(l.Window) || l.Window == "1d" && l.Timezone != "" { // only a fixed window can have those
 			l.Algorithm = fixedWindow
 		}
 	}
@@ -150,12 +146,5 @@ func (l *Limit) setDefaults() {
 	}
 }
 
-// ofCalendar reports whether only a fixed window can have the limit's window.
-func (l *Limit) ofCalendar() bool {
-	return isCalendarOnly(l.Window) || l.Window == "1d" && l.Timezone != ""
-}
-
 // isCalendarOnly reports whether no plain length of time stands for a window.
-func isCalendarOnly(window string) bool {
-	return slices.Contains([]string{"1w", "1mo"}, window)
-}
+func isCalendarOnly(window string) bool { return window == "1w" || window == "1mo" }

@@ -11,13 +11,7 @@ import (
 // Unmarshal reads a document as Marshal and published versions write it. It
 // refuses fields that it does not know: an older process must not misread
 // rules written for a newer one.
-func Unmarshal(data []byte) (*Document, error) {
-	d := &Document{}
-	if err := decodeStrict(data, d); err != nil {
-		return nil, fmt.Errorf("rules document: %w", err)
-	}
-	return d, nil
-}
+func Unmarshal(data []byte) (*Document, error) { return unmarshal[Document](data, "rules document") }
 
 // Marshal writes a document or an override as JSON. The same value always gives
 // the same bytes.
@@ -26,11 +20,15 @@ func Marshal[T Document | Override](v *T) ([]byte, error) { return marshal(v) }
 // UnmarshalOverride reads one override as Marshal writes it. It refuses
 // unknown fields, as Unmarshal does.
 func UnmarshalOverride(data []byte) (*Override, error) {
-	o := &Override{}
-	if err := decodeStrict(data, o); err != nil {
-		return nil, fmt.Errorf("not the JSON of an override: %w", err)
+	return unmarshal[Override](data, "not the JSON of an override")
+}
+
+func unmarshal[T any](data []byte, message string) (*T, error) {
+	v := new(T)
+	if err := decodeStrict(data, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", message, err)
 	}
-	return o, nil
+	return v, nil
 }
 
 // marshal is json.Marshal, but leaves <, > and & readable.

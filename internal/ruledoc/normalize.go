@@ -150,7 +150,7 @@ func (l *Limit) normalize() {
 // canonicalDuration writes a length of time in one way; it leaves any other text
 // unchanged.
 func canonicalDuration(text string) string {
-	if d, ok := ParseDuration(text); ok && MinWindow <= d && d <= MaxWindow {
+	if d, ok := ParseDuration(text); ok && d <= MaxWindow {
 		return FormatDuration(d)
 	}
 	return text

@@ -1,7 +1,6 @@
 package ruledoc
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -126,15 +125,6 @@ func EachLimit(path problem.Path, list []Limit) iter.Seq2[problem.Path, *Limit] 
 			if !yield(path.At(i), &list[i]) {
 				return
 			}
-		}
-	}
-}
-
-// nameLimits gives each of several limits without a name that of its window.
-func nameLimits(limits []Limit) {
-	for i := range limits {
-		if len(limits) > 1 {
-			limits[i].Name = cmp.Or(limits[i].Name, LimitName(limits[i].Window))
 		}
 	}
 }
