@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/operator"
 )
 
 // planned are rules with every kind of override that an operator can set.
@@ -47,7 +45,7 @@ func TestComparisonUsesOverrides(t *testing.T) {
 
 	for _, command := range []string{"rules apply --dry-run ", "rules diff "} {
 		l := tap(t)
-		report := mustReport[operator.PublishReport](t, command+next+table.at+"--against "+recorded)
+		report := mustReport[published](t, command+next+table.at+"--against "+recorded)
 		var changed []string
 		for _, k := range report.Against.Keys {
 			changed = append(changed, fmt.Sprint(k.Key, " ", k.ToDenied, " ", k.ToAllowed))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -11,11 +12,17 @@ import (
 	"github.com/slidegate/slidegate/internal/operator"
 )
 
+// created is a NewAPIKeyReport whose claims stay JSON.
+type created struct {
+	operator.NewAPIKeyReport
+	Claims json.RawMessage `json:"claims"`
+}
+
 // newKeys creates API keys, and returns their names.
 func (x *table) newKeys(t *testing.T, flags ...string) (names []string) {
 	t.Helper()
 	for _, more := range flags {
-		report := mustReport[operator.NewAPIKeyReport](t, "apikeys create --who jo --why 'first keys' "+more+x.at)
+		report := mustReport[created](t, "apikeys create --who jo --why 'first keys' "+more+x.at)
 		if k, ok := apikeys.Parse(report.Secret); !ok || k.Name() != report.Name {
 			t.Errorf("the secret %s is not one of %s", report.Secret, report.Name)
 		}
@@ -57,15 +64,15 @@ func TestAPIKeysList(t *testing.T) {
 	for flags, want := range map[string][]string{
 		"": keys[:2], "--all": keys, "--id acme": keys[:1], "--id acme --all": {keys[0], keys[2]}, "--id nobody": nil,
 	} {
-		for _, json := range []string{"", " --json"} {
-			r := slidegate(t.Context(), "", "apikeys list "+flags+json+table.at)
+		for _, form := range []string{"", " --json"} {
+			r := slidegate(t.Context(), "", "apikeys list "+flags+form+table.at)
 			for _, name := range want {
 				if !strings.Contains(r.stdout, name) {
-					t.Errorf("%s%s lacks %s: %s", flags, json, name, r.stdout)
+					t.Errorf("%s%s lacks %s: %s", flags, form, name, r.stdout)
 				}
 			}
 			if r.code != 0 || strings.Count(r.stdout, "\n") != len(want) || !strings.Contains(r.stderr, "sg_broken") {
-				t.Errorf("%s%s: exit %d, printed %s%s", flags, json, r.code, r.stdout, r.stderr)
+				t.Errorf("%s%s: exit %d, printed %s%s", flags, form, r.code, r.stdout, r.stderr)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
@@ -94,6 +95,12 @@ func mustReport[R any](t testing.TB, command string) (report R) {
 		t.Fatalf("slidegate %s: %v", command, err)
 	}
 	return report
+}
+
+// published is a PublishReport whose changes stay JSON.
+type published struct {
+	operator.PublishReport
+	Changes []json.RawMessage `json:"changes"`
 }
 
 // wantFailure runs a command that has to fail with one message that contains all

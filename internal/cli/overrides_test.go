@@ -65,7 +65,10 @@ func TestOverridesImport(t *testing.T) {
 	documents := func(text string) map[string]string {
 		found := map[string]string{}
 		for line := range strings.Lines(text) {
-			var o operator.ListedOverride
+			var o struct {
+				Key      string
+				Document json.RawMessage
+			}
 			if err := json.Unmarshal([]byte(line), &o); err != nil {
 				t.Fatal(err)
 			}

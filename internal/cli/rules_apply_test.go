@@ -60,7 +60,7 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	type applied struct {
-		operator.PublishReport
+		published
 		Version *int64 `json:"version"`
 	}
 	report := mustReport[applied](t, "rules apply "+files[1]+" --dry-run"+table.at)
@@ -94,7 +94,7 @@ func TestApplyOfAnUnchangedFile(t *testing.T) {
 			t.Errorf("%s printed %q, want %q", more, got, want)
 		}
 	}
-	if r := mustReport[operator.PublishReport](t, "rules apply "+rules+table.at); r.Published || r.Version != 1 || r.From != 1 {
+	if r := mustReport[published](t, "rules apply "+rules+table.at); r.Published || r.Version != 1 || r.From != 1 {
 		t.Errorf("reported %+v", r)
 	}
 	table.wantInForce(t, 1, 1)
@@ -104,7 +104,7 @@ func TestApplyOfAnUnchangedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	commented := file(t, "rules.yaml", "# Mondays are busy.\n"+string(text))
-	if r := mustReport[operator.PublishReport](t, "rules apply "+commented+table.at); !r.Published || r.Version != 2 || len(r.Changes) != 0 {
+	if r := mustReport[published](t, "rules apply "+commented+table.at); !r.Published || r.Version != 2 || len(r.Changes) != 0 {
 		t.Errorf("reported %+v", r)
 	}
 	table.wantInForce(t, 2, 2)
@@ -123,7 +123,7 @@ func TestApplyOfATextWithAnotherMeaning(t *testing.T) {
 	if _, err := table.Publish(t.Context(), other, 0); err != nil {
 		t.Fatal(err)
 	}
-	if r := mustReport[operator.PublishReport](t, "rules apply "+rules+table.at); !r.Published || r.Version != 2 {
+	if r := mustReport[published](t, "rules apply "+rules+table.at); !r.Published || r.Version != 2 {
 		t.Errorf("published %v, version %d", r.Published, r.Version)
 	}
 }

@@ -33,7 +33,7 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 		t.Errorf("the last is %q, want %q", lines[operator.StaleShown+1], want)
 	}
 
-	report := mustReport[operator.PublishReport](t, "rules diff "+file(t, "gone.yaml", "rules: []")+table.at)
+	report := mustReport[published](t, "rules diff "+file(t, "gone.yaml", "rules: []")+table.at)
 	if report.StaleOverrides.Count != operator.StaleShown+2 || len(report.StaleOverrides.Overrides) != operator.StaleShown || len(report.StaleOverrides.Unread) != 0 {
 		t.Errorf("reported %+v", report.StaleOverrides)
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/operator"
 )
 
 // Two secrets for keys and their checks: the first 8 digits that
@@ -92,7 +90,7 @@ func TestOverridesOfAnotherSecret(t *testing.T) {
 	staleOf := func(command string) map[string]string {
 		t.Helper()
 		reasons := map[string]string{}
-		for _, o := range mustReport[operator.PublishReport](t, command+table.at).StaleOverrides.Overrides {
+		for _, o := range mustReport[published](t, command+table.at).StaleOverrides.Overrides {
 			key, _, _ := strings.Cut(o.Key, "-")
 			reasons[o.Rule+" "+key] = o.Reason
 		}

@@ -17,14 +17,6 @@ type Value string
 // MarshalJSON writes the value itself, and null for one that is not stated.
 func (v Value) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(string(v), "null")), nil }
 
-// UnmarshalJSON reads any value.
-func (v *Value) UnmarshalJSON(data []byte) error {
-	if *v = Value(data); string(data) == "null" {
-		*v = ""
-	}
-	return nil
-}
-
 // String writes the value much as a document has it, in one line.
 func (v Value) String() string {
 	if v == "" {
