@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -25,8 +22,8 @@ type APIKey struct {
 	Hash      string    `json:"-" dynamodbav:"hash"`                                    // SHA-256 of the secret, in hexadecimal digits
 	Plan      string    `json:"plan,omitempty" dynamodbav:"plan"`                       // "" for none
 	Claims    JSONText  `json:"claims,omitempty" dynamodbav:"claims"`                   // a JSON object; "" for none
-	Expires   time.Time `json:"expires,omitzero" dynamodbav:"expires"`                  // zero for never
-	Revoked   time.Time `json:"revoked,omitzero" dynamodbav:"revoked"`                  // zero for a key that is not
+	Expires   time.Time `json:"expires,omitzero" dynamodbav:"expires,omitempty"`        // zero for never
+	Revoked   time.Time `json:"revoked,omitzero" dynamodbav:"revoked,omitempty"`        // zero for a key that is not
 	Successor string    `json:"replaced_by,omitempty" dynamodbav:"successor,omitempty"` // the key's that has replaced this one
 	Note                // of who created it
 	Revision  int64     `json:"-" dynamodbav:"revision"` // a random number for each state of the item
@@ -73,21 +70,14 @@ func (k *APIKey) check() error {
 	return nil
 }
 
-// item returns the item of the key, with a new revision.
-func (k APIKey) item() (item, error) {
+// putKey writes a key with a new revision if the condition holds.
+func (t *Table) putKey(k APIKey, c condition) (types.TransactWriteItem, error) {
 	if err := k.check(); err != nil {
-		return nil, fmt.Errorf("API key %s: %w", k.Name, err)
+		return types.TransactWriteItem{}, fmt.Errorf("API key %s: %w", k.Name, err)
 	}
 	k.Revision = 1 + rand.Int64N(maxRevision)
-	i, err := marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(i, func(name string, _ types.AttributeValue) bool {
-		return name == attrExpires && k.Expires.IsZero() || name == attrRevoked && k.Revoked.IsZero()
-	})
-	maps.Copy(i, key(partitionAPIKey, k.Name))
-	return i, nil
+	i, err := marshal(k, key(partitionAPIKey, k.Name))
+	return t.put(i, c), err
 }
 
 // apiKeyOf reads a key from its item. It fails with ErrUnreadableKey. A time that
@@ -127,29 +117,16 @@ func (t *Table) APIKey(ctx context.Context, name string) (*APIKey, error) {
 // order of their names. It reads page by page. After ErrUnreadableKey for one
 // item the next follows; any other error is the last.
 func (t *Table) APIKeys(ctx context.Context, prefix string) iter.Seq2[*APIKey, error] {
-	in := &dynamodb.QueryInput{
-		KeyConditionExpression:    aws.String("p = :p"),
-		ExpressionAttributeValues: item{":p": textValue(partitionAPIKey)},
-	}
-	if prefix != "" { // DynamoDB refuses an empty prefix
-		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
-		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
-	}
-	return query(ctx, t, in, t.apiKeyOf)
+	return query(ctx, t, within(partitionAPIKey, prefix), t.apiKeyOf)
 }
 
 // CreateAPIKey stores a new key. The caller has checked its claims.
 func (t *Table) CreateAPIKey(ctx context.Context, k APIKey) error {
-	put, err := t.putNewKey(k)
+	put, err := t.putKey(k, absent)
 	if err != nil {
 		return err
 	}
 	return t.transact(ctx, Event{Note: k.Note, Kind: APIKeyCreated, APIKey: k.Name, ID: k.ID, Until: k.Expires}, put)
-}
-
-func (t *Table) putNewKey(k APIKey) (types.TransactWriteItem, error) {
-	i, err := k.item()
-	return t.put(i, absent), err
 }
 
 // RevokeAPIKey ends a key at once, and returns it. The item stays, so that lists
@@ -165,7 +142,7 @@ func (t *Table) RevokeAPIKey(ctx context.Context, name string, note Note) (*APIK
 		return nil, err
 	}
 	e.ID, k.Revoked = k.ID, note.When
-	put, err := t.putChangedKey(k)
+	put, err := t.putKey(*k, unchanged(attrRevision, k.Revision))
 	if err != nil {
 		return nil, err
 	}
@@ -191,19 +168,13 @@ func (t *Table) RotateAPIKey(ctx context.Context, name string, next APIKey, unti
 	if old.Expires.IsZero() || until.Before(old.Expires) {
 		old.Expires = until
 	}
-	put, err := t.putNewKey(*created)
-	change, changeErr := t.putChangedKey(old)
+	put, err := t.putKey(*created, absent)
+	change, changeErr := t.putKey(*old, unchanged(attrRevision, old.Revision))
 	if err := cmp.Or(err, changeErr); err != nil {
 		return nil, nil, err
 	}
 	e := Event{Note: note, Kind: APIKeyRotated, APIKey: name, NewAPIKey: created.Name, ID: old.ID, Until: old.Expires}
 	return old, created, t.transact(ctx, e, put, change)
-}
-
-// putChangedKey replaces a key if the table still holds the one that was read.
-func (t *Table) putChangedKey(k *APIKey) (types.TransactWriteItem, error) {
-	i, err := k.item()
-	return t.put(i, unchanged(attrRevision, k.Revision)), err
 }
 
 // validAPIKey returns a key that exists and is not revoked.

@@ -65,7 +65,7 @@ func (t *Table) transact(ctx context.Context, e Event, writes ...types.TransactW
 
 // record is transact with a key of the history.
 func (t *Table) record(ctx context.Context, at item, e *Event, writes ...types.TransactWriteItem) error {
-	entry, err := e.item(at)
+	entry, err := marshal(e, at)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // Kind is the kind of an event.
@@ -68,12 +66,11 @@ type Event struct {
 	APIKey    string    `json:"api_key,omitempty" dynamodbav:"apikey,omitempty"`
 	NewAPIKey string    `json:"new_api_key,omitempty" dynamodbav:"newkey,omitempty"`
 	ID        string    `json:"id,omitempty" dynamodbav:"id,omitempty"`
-	Until     time.Time `json:"until,omitzero" dynamodbav:"until"`
+	Until     time.Time `json:"until,omitzero" dynamodbav:"until,omitempty"`
 }
 
 const (
 	partitionHistory = "history"
-	attrUntil        = "until"
 
 	// sortTime is RFC 3339 with a fixed width, so that texts sort by time.
 	sortTime = "2006-01-02T15:04:05.000000000Z"
@@ -84,11 +81,8 @@ const (
 // error. No entry is ever removed. The entry of an import is written when the
 // import begins, and again when it ends.
 func (t *Table) History(ctx context.Context) iter.Seq2[Event, error] {
-	in := &dynamodb.QueryInput{
-		KeyConditionExpression:    aws.String("p = :p"),
-		ExpressionAttributeValues: item{":p": textValue(partitionHistory)},
-		ScanIndexForward:          aws.Bool(false),
-	}
+	in := within(partitionHistory, "")
+	in.ScanIndexForward = aws.Bool(false)
 	return query(ctx, t, in, func(found item) (e Event, err error) {
 		unmarshalReadable(found, &e)
 		return e, nil
@@ -106,17 +100,4 @@ func (t *Table) RecordReset(ctx context.Context, rule, key, counter string, note
 // distinguish events at the same time.
 func (e *Event) key() item {
 	return key(partitionHistory, fmt.Sprintf("%s#%016x", e.When.UTC().Format(sortTime), rand.Uint64()))
-}
-
-// item returns the item of the event.
-func (e *Event) item(key item) (item, error) {
-	i, err := marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	if e.Until.IsZero() {
-		delete(i, attrUntil)
-	}
-	maps.Copy(i, key)
-	return i, nil
 }

@@ -1,6 +1,7 @@
 package ruletable
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -46,13 +47,17 @@ func sortKey(i item) string {
 	return ""
 }
 
-// marshal returns a struct as an item. Times become text of RFC 3339, in UTC.
-func marshal(v any) (item, error) {
-	return attributevalue.MarshalMapWithOptions(v, func(o *attributevalue.EncoderOptions) {
+// marshal returns a struct as the item with a key. Times become text of RFC
+// 3339, in UTC; the tag omitempty leaves out a zero time.
+func marshal(v any, key item) (item, error) {
+	i, err := attributevalue.MarshalMapWithOptions(v, func(o *attributevalue.EncoderOptions) {
+		o.OmitEmptyTime = true
 		o.EncodeTime = func(t time.Time) (types.AttributeValue, error) {
 			return textValue(t.UTC().Format(time.RFC3339Nano)), nil
 		}
 	})
+	maps.Copy(i, key)
+	return i, err
 }
 
 // unmarshal reads an item into a struct. Missing attributes, times that are not

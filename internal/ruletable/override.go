@@ -3,7 +3,6 @@ package ruletable
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"time"
 	"unicode/utf8"
@@ -94,12 +93,7 @@ func (o Override) item(then time.Time) (item, error) {
 		return nil, fmt.Errorf("override of rule %s for key %q: %d bytes with grants and notes are %w: the limit is %d bytes",
 			o.Rule, o.Key, size, ErrTooLarge, maxOverride)
 	}
-	i, err := marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(i, at)
-	return i, nil
+	return marshal(o, at)
 }
 
 // live returns the grants that have not ended by then, nil if there are none: an

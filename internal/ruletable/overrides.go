@@ -7,9 +7,6 @@ import (
 	"iter"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // Override returns the override of a key, nil if there is none. An item that
@@ -39,14 +36,13 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 		return fmt.Errorf("override of rule %s for key %q: the document is empty; delete the override instead", o.Rule, o.Key)
 	}
 	return t.edit(ctx, o.Rule, o.Key, func(old *Override) (*Override, Event, error) {
-		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key, After: JSONText(o.Document)}
-		next, previous := o, int64(0)
-		if next.Grants = nil; old != nil {
-			next.Grants, e.Before, previous = old.Grants, JSONText(old.Document), old.Revision
-		}
-		if previous != o.Revision {
+		if old.Revision != o.Revision {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", o.Rule, o.Key, ErrConflict)
 		}
+		next := o
+		next.Grants = old.Grants
+		e := Event{Note: o.Note, Kind: OverrideSet, Rule: o.Rule, Key: o.Key}
+		e.Before, e.After = JSONText(old.Document), JSONText(o.Document)
 		return &next, e, nil
 	})
 }
@@ -57,7 +53,7 @@ func (t *Table) SetOverride(ctx context.Context, o Override) error {
 func (t *Table) DeleteOverride(ctx context.Context, rule, key string, note Note) error {
 	e := Event{Note: note, Kind: OverrideDeleted, Rule: rule, Key: key}
 	err := t.edit(ctx, rule, key, func(old *Override) (*Override, Event, error) {
-		if old == nil {
+		if old.Revision == 0 {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", rule, key, ErrNoOverride)
 		}
 		e.Before, e.Grants = JSONText(old.Document), old.live(note.When)
@@ -82,9 +78,9 @@ func (t *Table) Grant(ctx context.Context, rule, key string, g Grant) error {
 			key, rule, g.Add, g.When, g.Until)
 	}
 	return t.edit(ctx, rule, key, func(old *Override) (*Override, Event, error) {
-		next := Override{Rule: rule, Key: key, Note: g.Note}
-		if old != nil {
-			next = *old
+		next := *old
+		if old.Revision == 0 {
+			next.Note = g.Note
 		}
 		next.Grants = append(slices.Clip(next.Grants), g)
 		return &next, Event{Note: g.Note, Kind: Granted, Rule: rule, Key: key, Grant: &g}, nil
@@ -102,24 +98,21 @@ func (t *Table) Overrides(ctx context.Context, rule, prefix string) iter.Seq2[*O
 				maxSort))
 		}
 	}
-	in := &dynamodb.QueryInput{
-		KeyConditionExpression:    aws.String("p = :p"),
-		ExpressionAttributeValues: item{":p": textValue(overridePartition + rule)},
-	}
-	if prefix != "" { // DynamoDB refuses an empty prefix
-		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
-		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
-	}
-	return query(ctx, t, in, func(found item) (*Override, error) { return t.overrideOf(rule, found) })
+	decode := func(found item) (*Override, error) { return t.overrideOf(rule, found) }
+	return query(ctx, t, within(overridePartition+rule, prefix), decode)
 }
 
-// edit replaces an override by the result of alter. Nil stands for no override.
-// It starts again if the revision shows that another change came first.
+// edit replaces an override by the result of alter, or removes it if that is nil.
+// An old override that does not exist has the revision 0. edit starts again if
+// the revision shows that another change came first.
 func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Override) (*Override, Event, error)) error {
 	for attempt := 1; ; attempt++ {
 		old, err := t.Override(ctx, rule, key)
 		if err != nil {
 			return err
+		}
+		if old == nil {
+			old = &Override{Rule: rule, Key: key}
 		}
 		next, e, err := alter(old)
 		if err != nil {
@@ -136,16 +129,13 @@ func (t *Table) edit(ctx context.Context, rule, key string, alter func(old *Over
 
 // replace writes or removes an override if the table still holds the old one.
 func (t *Table) replace(ctx context.Context, old, next *Override, e Event) error {
-	var previous int64
-	if old != nil {
-		previous = old.Revision
-	}
+	same := unchanged(attrRevision, old.Revision)
 	if next == nil {
-		return t.transact(ctx, e, t.remove(key(overridePartition+e.Rule, e.Key), unchanged(attrRevision, previous)))
+		return t.transact(ctx, e, t.remove(key(overridePartition+old.Rule, old.Key), same))
 	}
 	i, err := next.item(e.When)
 	if err != nil {
 		return err
 	}
-	return t.transact(ctx, e, t.put(i, unchanged(attrRevision, previous)))
+	return t.transact(ctx, e, t.put(i, same))
 }

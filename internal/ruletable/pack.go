@@ -83,7 +83,7 @@ func (v *Version) pack() (item, error) {
 		return nil, fmt.Errorf("rules of %d bytes, and %d as JSON, are %w: they take %d bytes gzipped, with who and why, and %d is the limit; split them over several tables",
 			len(v.Text), len(data), ErrTooLarge, size, maxItem)
 	}
-	return marshal(p)
+	return marshal(p, nil)
 }
 
 // unpack returns a version from its item.

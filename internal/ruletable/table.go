@@ -123,6 +123,20 @@ func query[T any](ctx context.Context, t *Table, in *dynamodb.QueryInput, decode
 	}
 }
 
+// within returns a query for the items of a partition whose sort keys begin with
+// prefix, "" for all.
+func within(partition, prefix string) *dynamodb.QueryInput {
+	in := &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("p = :p"),
+		ExpressionAttributeValues: item{":p": textValue(partition)},
+	}
+	if prefix != "" { // DynamoDB refuses an empty prefix
+		in.KeyConditionExpression = aws.String("p = :p and begins_with(s, :prefix)")
+		in.ExpressionAttributeValues[":prefix"] = textValue(prefix)
+	}
+	return in
+}
+
 // errorf returns an error that names the table.
 func (t *Table) errorf(format string, args ...any) error {
 	return fmt.Errorf("table %s: %w", t.name, fmt.Errorf(format, args...))
