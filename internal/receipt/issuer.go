@@ -14,15 +14,12 @@ type Issuer struct {
 	keys Keys
 	log  *slog.Logger
 
-	mu     sync.Mutex
-	issued map[string]bool // rules in receipts
-	left   map[string]bool // rules that did not fit
+	issued sync.Map // has the names of rules in receipts
+	left   sync.Map // has those of rules that did not fit
 }
 
 // NewIssuer returns an issuer, which signs receipts if there are keys.
-func NewIssuer(keys Keys, log *slog.Logger) *Issuer {
-	return &Issuer{keys: keys, log: log, issued: map[string]bool{}, left: map[string]bool{}}
-}
+func NewIssuer(keys Keys, log *slog.Logger) *Issuer { return &Issuer{keys: keys, log: log} }
 
 // Nothing stands for a receipt if no outcome can correct what was charged. It
 // shows a backend that its integration maps receipts, and passed denials with them.
@@ -33,17 +30,13 @@ const Nothing = "nothing"
 // and "" for others.
 func (i *Issuer) Issue(now time.Time, d *engine.Decision) string {
 	text, issued, left := Encode(now, d)
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	for _, rule := range issued {
-		if !i.issued[rule] {
-			i.issued[rule] = true
+		if _, logged := i.issued.LoadOrStore(rule, true); !logged {
 			i.log.Info("refund_on and settle of this rule take effect once the backend settles by the authorizer's receipt", "rule", rule)
 		}
 	}
 	for _, rule := range left {
-		if !i.left[rule] {
-			i.left[rule] = true
+		if _, logged := i.left.LoadOrStore(rule, true); !logged {
 			i.log.Warn("a charge does not fit into the receipt: refund_on and settle of its rule have no effect then",
 				"rule", rule, "most_characters", MaxLen)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,12 +47,10 @@ func (k Keys) Sign(text string) string {
 // Verify parses a receipt that came as a header. It must have a valid signature,
 // and be younger than MaxAge.
 func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
-	payload, signature := split(text)
-	given, err := encoding.DecodeString(signature)
-	if err != nil || !k.signed(payload, given) {
+	if !k.signed(text) {
 		return nil, ErrUnsigned
 	}
-	r, err := Parse(payload)
+	r, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +60,12 @@ func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
 	return r, nil
 }
 
-func (k Keys) signed(payload string, given []byte) bool {
-	if len(payload) > maxDenial {
-		return false
-	}
-	for _, secret := range k {
-		if hmac.Equal(given, mac(secret, payload)) {
-			return true
-		}
-	}
-	return false
+// signed reports whether a text has the signature of one of the keys.
+func (k Keys) signed(text string) bool {
+	payload, signature := split(text)
+	given, err := encoding.DecodeString(signature)
+	return err == nil && len(payload) <= maxDenial &&
+		slices.ContainsFunc(k, func(secret []byte) bool { return hmac.Equal(given, mac(secret, payload)) })
 }
 
 func mac(secret []byte, text string) []byte {
