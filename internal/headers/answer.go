@@ -89,25 +89,13 @@ func (a Answer) TooLong() Answer {
 	return denial
 }
 
-// jitter returns a random number of whole seconds up to the document's
-// retry_jitter.
-func (a *Answer) jitter() time.Duration {
-	return time.Duration(rand.Int64N(int64(a.of.RetryJitter/time.Second)+1)) * time.Second
-}
-
-// retryAfter states the wait of a denial.
-func (a *Answer) retryAfter(wait time.Duration) {
-	if a.RetryAfter = RetryAfter(wait); a.of.Fields.Legacy() {
-		a.LegacyRetryAfter = a.RetryAfter
-	}
-}
-
 // describeLimits adds every limit that was charged, and the tightest by itself.
-// Every time of a denial is later by the jitter: clients may wait by any of them.
+// Every time of a denial is later by the jitter, whole seconds up to the
+// document's retry_jitter: clients may wait by any of them.
 func (a *Answer) describeLimits(d *engine.Decision) {
 	var jitter time.Duration
 	if !d.Allowed {
-		jitter = a.jitter()
+		jitter = time.Duration(rand.Int64N(int64(a.of.RetryJitter/time.Second)+1)) * time.Second
 	}
 	var most [2][256]byte
 	rateLimits, policies := most[0][:0], most[1][:0]
@@ -131,7 +119,9 @@ func (a *Answer) describeLimits(d *engine.Decision) {
 		if wait != limit.Never {
 			wait += jitter
 		}
-		a.retryAfter(wait)
+		if a.RetryAfter = RetryAfter(wait); a.of.Fields.Legacy() {
+			a.LegacyRetryAfter = a.RetryAfter
+		}
 	}
 }
 

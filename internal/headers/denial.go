@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -42,28 +43,16 @@ func (a *Answer) IsCommon() bool { return a.Denied == nil && a.Problem.status ==
 
 // variable returns the value of one of rules.BodyVariables.
 func (a *Answer) variable(name string) string {
-	switch name {
-	case "rule":
-		return a.Rule
-	case "limit":
-		return a.Limit
-	case "remaining":
-		return a.Remaining
-	case "reset":
-		return a.Reset
-	case "retryAfter":
-		return a.RetryAfter
-	case "degraded":
-		if a.Degraded {
-			return "true"
-		}
-		return "false"
-	case "problemType":
-		return a.Problem.Type
-	case "problemTitle":
-		return a.Problem.Title
-	}
-	return ""
+	return map[string]string{
+		"rule":         a.Rule,
+		"limit":        a.Limit,
+		"remaining":    a.Remaining,
+		"reset":        a.Reset,
+		"retryAfter":   a.RetryAfter,
+		"degraded":     strconv.FormatBool(a.Degraded),
+		"problemType":  a.Problem.Type,
+		"problemTitle": a.Problem.Title,
+	}[name]
 }
 
 // ProblemBody returns problem details of RFC 9457, with the member that
