@@ -4,6 +4,7 @@
 package urlpath
 
 import (
+	"encoding/hex"
 	"path"
 	"strings"
 )
@@ -152,19 +153,11 @@ func HasEscape(s string) bool {
 // decodeByte returns the byte that s has at i, decoded, and how many bytes of s
 // it takes: 3 for an escape, else 1.
 func decodeByte(s string, i int) (c byte, size int) {
-	if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
-		return unhex(s[i+1])<<4 | unhex(s[i+2]), 3
+	if s[i] == '%' && i+2 < len(s) {
+		var decoded [1]byte
+		if _, err := hex.Decode(decoded[:], []byte(s[i+1:i+3])); err == nil {
+			return decoded[0], 3
+		}
 	}
 	return s[i], 1
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
-func unhex(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c&^0x20 - 'A' + 10
 }
