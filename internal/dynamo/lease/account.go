@@ -18,6 +18,7 @@ const period = time.Second
 type account struct {
 	mu     sync.Mutex
 	answer limit.Verdict          // of the charge that took the lease
+	limits []limit.Limit          // of that charge
 	at     time.Time              // when that was
 	end    int64                  // of the first of its slots, in Unix nanoseconds
 	left   [limit.MaxLimits]int64 // units that are charged and not yet admitted
@@ -74,9 +75,11 @@ func (a *account) covers(now time.Time, c *limit.Charge) bool {
 }
 
 // covered reports whether the lease has the units and is still good: by this
-// clock, the slots that it charged have not ended.
+// clock, the slots that it charged have not ended, and the table has answered as
+// recently as a snapshot that may deny. So a counter that is reset or settled
+// ends leases as soon as it ends snapshots.
 func (a *account) covered(now time.Time, c *limit.Charge) bool {
-	if now.UnixNano() >= a.end {
+	if now.UnixNano() >= a.end || !limit.Fresh(a.at, now) || !sameCapacities(a.limits, c.Limits) {
 		return false
 	}
 	for i, cost := range c.Costs {
@@ -120,7 +123,7 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 	if !sameSlots(&a.answer.Receipt, &v.Receipt, len(c.Costs)) {
 		a.left, a.end = [limit.MaxLimits]int64{}, math.MaxInt64
 	}
-	a.answer, a.at = *v, now
+	a.answer, a.limits, a.at = *v, slices.Clone(c.Limits), now
 	a.answer.Limits = slices.Clone(v.Limits)
 	for i, cost := range c.Costs {
 		a.left[i] += more * cost
@@ -135,6 +138,13 @@ func (a *account) arrived(now time.Time, c *limit.Charge, v *limit.Verdict, more
 // sameSlots reports whether two charges took from the same slots of a counter.
 func sameSlots(a, b *limit.Receipt, limits int) bool {
 	return a.Generation == b.Generation && a.Serial == b.Serial && slices.Equal(a.Slots[:limits], b.Slots[:limits])
+}
+
+// sameCapacities reports whether two charges state the same capacities. A plan,
+// an override or newer rules may give one counter others. A lease admits nothing
+// under a capacity that its own charge was not held to.
+func sameCapacities(a, b []limit.Limit) bool {
+	return slices.EqualFunc(a, b, func(a, b limit.Limit) bool { return a.Capacity == b.Capacity })
 }
 
 // charged notes a charge that was made alone.

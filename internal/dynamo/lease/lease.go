@@ -5,7 +5,9 @@
 // the request that it admits, as if the request had charged it, and no window
 // admits more than without leases. In return, units that are left when the slot
 // ends are lost until the slot leaves the window: a process admits a little less
-// than the limit (docs/decisions/leases.md has the figures).
+// than the limit (docs/decisions/leases.md has the figures). A lease also ends ten
+// seconds after the table's last answer, as snapshots do, and admits only charges
+// that state the capacities under which it was taken.
 //
 // Buckets and logs have no slots to end with, so their charges are made alone.
 package lease

@@ -120,6 +120,41 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// TestOtherCapacity charges a counter with a lease left under another capacity,
+// as after an override: the table decides. With the old capacity again, what is
+// left of the lease counts.
+func TestOtherCapacity(t *testing.T) {
+	month := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 100_000, Window: 30 * 24 * time.Hour, Granularity: 30 * 24 * time.Hour}
+	p := newProcess(t, month, 1000)
+	p.busy(0, 900)
+	left, at := p.remaining(time.Second), 950*time.Millisecond
+	before := len(p.table.calls)
+	for capacity, covered := range map[int64]bool{100: false, 100_000: true, 200_000: false} {
+		p.c.Limits = []limit.Limit{month}
+		p.c.Limits[0].Capacity = capacity
+		if got := p.Covers(epoch.Add(at), &p.c); got != covered {
+			t.Errorf("capacity %d: the lease covers it: %t", capacity, got)
+		}
+	}
+	p.c.Limits = []limit.Limit{month}
+	p.c.Limits[0].Capacity = 100
+	if v, err := p.charge(at); err != nil || v.Allowed || len(p.table.calls) == before {
+		t.Errorf("900 of 100 used: allowed %t, error %v, %d left before", v.Allowed, err, left)
+	}
+}
+
+// TestTenSeconds: a lease of a slot of an hour ends ten seconds after the table's
+// last answer, as snapshots do.
+func TestTenSeconds(t *testing.T) {
+	p := newProcess(t, limit.Limit{Algorithm: limit.FixedWindow, Capacity: 100_000, Window: time.Hour, Granularity: time.Hour}, 8)
+	p.busy(0, 35)
+	for at, want := range map[time.Duration]bool{10 * time.Second: true, 10*time.Second + 35*time.Millisecond: false, -11 * time.Second: false} {
+		if got := p.Covers(epoch.Add(at), &p.c); got != want {
+			t.Errorf("after %v: %t", at, got)
+		}
+	}
+}
+
 // TestFull has others take all but one unit of a key that a process charges
 // ahead: its next request gets that unit.
 func TestFull(t *testing.T) {

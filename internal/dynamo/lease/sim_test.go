@@ -25,12 +25,14 @@ type fleet struct {
 	load      float64 // requests in a window ÷ the capacity
 	lease     int64
 	seed      uint64
+	changes   bool // the capacity is a quarter every other quarter of a window
 }
 
 // outcome is what the fleet did within some windows.
 type outcome struct {
 	requests, admitted, writes int64
 	fullest                    int64 // the most admissions in a window of any position
+	over                       int64 // admissions by a charge whose window then had more than it states
 }
 
 // run sends requests at random times for some windows.
@@ -58,11 +60,19 @@ func (f fleet) run(t *testing.T, windows int) (o outcome) {
 	var admissions []time.Duration
 	for _, at := range times {
 		n, v := random.IntN(f.processes), limit.Verdict{}
+		c.Limits = []limit.Limit{f.limit}
+		if f.changes && at/(f.limit.Window/4)%2 == 1 {
+			c.Limits[0].Capacity /= 4
+		}
 		if err := processes[n].Charge(t.Context(), epoch.Add(at), &c, &v, charge); err != nil {
 			t.Fatal(err)
 		}
 		if o.requests++; v.Allowed {
 			admissions = append(admissions, at)
+			first, _ := slices.BinarySearch(admissions, at-f.limit.Window+1)
+			if int64(len(admissions)-first) > c.Limits[0].Capacity {
+				o.over++
+			}
 		}
 	}
 	o.admitted, o.fullest = int64(len(admissions)), fullest(admissions, f.limit.Window)
@@ -116,4 +126,17 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	golden.Check(t, "testdata/leases.txt", text.String())
+}
+
+// TestSimulationOfChanges lowers and raises the capacity of all processes at
+// once, while leases are out: from then on, no request is admitted in a window
+// that is fuller than its charge states.
+func TestSimulationOfChanges(t *testing.T) {
+	for _, load := range []float64{0.2, 0.5, 1, 3} {
+		f := fleet{processes: 4, load: load, lease: 100, seed: 11, changes: true}
+		f.limit = limit.Limit{Capacity: 20_000, Window: 10 * time.Second, Granularity: time.Second}
+		if o := f.run(t, 4); o.over > 0 || o.writes == o.admitted {
+			t.Errorf("load %v: %d of %d admissions over the capacity, %d writes", load, o.over, o.admitted, o.writes)
+		}
+	}
 }
