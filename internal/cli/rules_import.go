@@ -82,22 +82,16 @@ func (c *cli) importRules(f *rulesImportFlags, paths []string) error {
 	return newEncoder(c.stdout, "  ").Encode(r)
 }
 
-func (f *rulesImportFlags) convert(paths []string) (*imports.Report, error) {
+func (f *rulesImportFlags) convert(paths []string) (*imports.Result, error) {
 	switch {
 	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
 		return nil, flags.Usagef("--keys and --overrides are for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
 		return nil, flags.Usagef("usage plans are one file, and --map is for envoy")
+	case f.format == usagePlansFormat:
+		return f.fromUsagePlans(paths)
 	}
-	convert := f.fromEnvoy
-	if f.format == usagePlansFormat {
-		convert = f.fromUsagePlans
-	}
-	result, err := convert(paths)
-	if err != nil {
-		return nil, err
-	}
-	return result.Report()
+	return f.fromEnvoy(paths)
 }
 
 func (f *rulesImportFlags) fromEnvoy(paths []string) (*imports.Result, error) {

@@ -112,7 +112,7 @@ func (b *Builder) Result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{YAML: text, Lost: b.lost}, nil
+	return &Result{string(text), &b.Document, append([]Lost{}, b.lost...), []Override{}}, nil
 }
 
 // Refused returns why a rule with this key and this selector is invalid, or "".

@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/internal/imports/usageplans"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -94,9 +95,9 @@ func checkGolden(t *testing.T, name string, d *imports.Result) {
 	checkRules(t, d)
 	checkNoSecrets(t, d)
 	file := filepath.Join("testdata", name+".golden.yaml")
-	got := string(d.YAML)
+	got := d.Text
 	for _, o := range d.Overrides {
-		got += "# override of " + o.Rule + ": " + o.Key + " " + o.Document + "\n"
+		got += "# override of plan: " + o.Key + " " + string(o.Document) + "\n"
 	}
 	for _, l := range d.Lost {
 		got += "# lost: " + l.String() + "\n"
@@ -107,21 +108,21 @@ func checkGolden(t *testing.T, name string, d *imports.Result) {
 // checkRules checks that a document is valid, and that its overrides fit it.
 func checkRules(t testing.TB, d *imports.Result) {
 	t.Helper()
-	set, err := rulefile.Parse("imported", d.YAML)
+	set, err := rulefile.Parse("imported", []byte(d.Text))
 	if err != nil {
-		t.Fatalf("%v\nin:\n%s", err, d.YAML)
+		t.Fatalf("%v\nin:\n%s", err, d.Text)
 	}
 	for _, o := range d.Overrides {
-		override, _, err := rulefile.ParseOverride(o.Key, []byte(o.Document))
+		override, _, err := rulefile.ParseOverride(o.Key, o.Document)
 		var key string
 		if err == nil {
-			key, err = set.OverrideKey(o.Rule, o.Key)
+			key, err = set.OverrideKey(ruledoc.PlanOverrides, o.Key)
 		}
 		if err == nil {
-			err = set.CheckOverride(o.Rule, key, override)
+			err = set.CheckOverride(ruledoc.PlanOverrides, key, override)
 		}
 		if err != nil {
-			t.Fatalf("%s of %s: %v\nbeside:\n%s", o.Document, o.Key, err, d.YAML)
+			t.Fatalf("%s of %s: %v\nbeside:\n%s", o.Document, o.Key, err, d.Text)
 		}
 	}
 }
@@ -129,9 +130,9 @@ func checkRules(t testing.TB, d *imports.Result) {
 // checkNoSecrets checks that a document repeats no API key of the test files.
 func checkNoSecrets(t testing.TB, d *imports.Result) {
 	t.Helper()
-	all := string(d.YAML)
+	all := d.Text
 	for _, o := range d.Overrides {
-		all += o.Key + o.Document
+		all += o.Key + string(o.Document)
 	}
 	for _, l := range d.Lost {
 		all += l.String()

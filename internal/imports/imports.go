@@ -22,27 +22,25 @@ type File struct {
 
 // Result is the result of an import.
 type Result struct {
-	// YAML is a rules document. A comment at each rule names its source.
-	YAML []byte
-	// Overrides belong to the rules, but may be too many for a document:
+	Text     string            `json:"text"` // a rules file; a comment at each rule names its source
+	Document *ruledoc.Document `json:"document"`
+	Lost     []Lost            `json:"lost"` // in the order of the source
+	// Overrides of plan belong to the rules, but may be too many for a document:
 	// they are for the overrides table.
-	Overrides []Override
-	// Lost is in the order of the source.
-	Lost []Lost
+	Overrides []Override `json:"overrides"`
 }
 
-// Override is an override of one exact key.
+// Override is an override of one exact key, as overrides import reads it.
 type Override struct {
-	Rule     string // a rule, or ruledoc.PlanOverrides
-	Key      string // in the form that rules.Set.OverrideKey takes
-	Document string // a ruledoc.Override as JSON, such as {"capacity":5}
+	Key      string          `json:"key"`      // in the form that rules.Set.OverrideKey takes
+	Document json.RawMessage `json:"document"` // a ruledoc.Override, such as {"capacity":5}
 }
 
-// OverrideJSON returns o for Override.Document. Only a year after 9999 in
-// o.Until fails, and imports set no Until.
-func OverrideJSON(o ruledoc.Override) string {
-	text, _ := json.Marshal(o)
-	return string(text)
+// NewOverride returns an override of a key. Only a year after 9999 in o.Until
+// would fail, and imports set no Until.
+func NewOverride(key string, o ruledoc.Override) Override {
+	document, _ := json.Marshal(o)
+	return Override{key, document}
 }
 
 // Lost is something that an import does not carry over, or carries over with

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,19 @@ import (
 
 	"github.com/slidegate/slidegate/internal/text"
 )
+
+// OverrideLines returns the overrides as overrides import reads them.
+func (r *Result) OverrideLines() ([]byte, error) {
+	var lines bytes.Buffer
+	e := json.NewEncoder(&lines)
+	e.SetEscapeHTML(false)
+	for _, o := range r.Overrides {
+		if err := e.Encode(o); err != nil {
+			return nil, err
+		}
+	}
+	return lines.Bytes(), nil
+}
 
 // maxLine bounds a line of overrides, in bytes.
 const maxLine = 1 << 20
@@ -32,7 +46,7 @@ func OverrideLines(path string, r io.Reader, grants *int) iter.Seq2[Override, er
 				err = fmt.Errorf("%s:%d: %w", path, number, err)
 			}
 			*grants += granted
-			if err == nil && o.Document == "" && granted > 0 {
+			if err == nil && len(o.Document) == 0 && granted > 0 {
 				continue // a line of grants alone
 			}
 			if !yield(o, err) {
@@ -61,9 +75,10 @@ func parseOverrideLine(line []byte) (o Override, grants int, err error) {
 	case len(fields.Document) == 0 && len(fields.Grants) == 0:
 		return o, 0, fmt.Errorf("key %s: document is missing", text.Printable(fields.Key))
 	}
-	o.Key, o.Document = fields.Key, string(fields.Document)
-	if o.Document != "" && o.Document[0] == '"' {
-		err = json.Unmarshal(fields.Document, &o.Document)
+	if bytes.HasPrefix(fields.Document, []byte(`"`)) {
+		var document string
+		err = json.Unmarshal(fields.Document, &document)
+		fields.Document = json.RawMessage(document)
 	}
-	return o, len(fields.Grants), err
+	return Override{fields.Key, fields.Document}, len(fields.Grants), err
 }

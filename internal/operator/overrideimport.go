@@ -144,7 +144,7 @@ func (c *importCheck) check(o imports.Override, checked *ruletable.Override) (er
 		return errors.New("the key is there twice: remove one of them")
 	}
 	c.keys[checked.Key] = true
-	parsed, stated, err := parseOverride(o.Document)
+	parsed, stated, err := parseOverride(string(o.Document))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // criterion is one field of a selector and a value for it. The zero criterion
 // covers all requests.
 type criterion struct {
-	field string // methods, route, path, cidrs or caller, or a source for match
+	field string // methods, route, path or caller, or a source for match
 	value string
 }
 
@@ -41,9 +41,9 @@ func (c criteria) selector() *ruledoc.Selector {
 	if len(c) == 0 {
 		return nil
 	}
-	s := &ruledoc.Selector{Methods: c["methods"], Route: c["route"], Path: c["path"], CIDRs: c["cidrs"], Caller: c["caller"]}
+	s := &ruledoc.Selector{Methods: c["methods"], Route: c["route"], Path: c["path"], Caller: c["caller"]}
 	for field, values := range c {
-		if !slices.Contains([]string{"methods", "route", "path", "cidrs", "caller"}, field) {
+		if !slices.Contains([]string{"methods", "route", "path", "caller"}, field) {
 			if s.Match == nil {
 				s.Match = map[string]ruledoc.Words{}
 			}

@@ -91,8 +91,7 @@ func (im *importer) importList(parent *node, descriptors []descriptor) {
 }
 
 // resolve makes nodes of descriptors. It leaves out descriptors whose key is
-// unknown or whose value is a pattern, and those that the service never
-// applies.
+// unknown or whose value is a pattern.
 func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 	var nodes []*node
 	byKey := map[string]*siblings{}
@@ -104,7 +103,7 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 			im.Record(d.place, n.String(), whyUnknown(d.Key))
 			continue
 		}
-		if !n.isGeneral() && strings.Contains(d.Value, "*") {
+		if strings.Contains(d.Value, "*") {
 			im.Record(d.place, n.String(), "a value with a star is not imported, and a limit for all values holds for these requests too: list the values one by one")
 			continue
 		}
@@ -112,11 +111,8 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		if byKey[d.Key] == nil {
 			byKey[d.Key] = &siblings{}
 		}
+		byKey[d.Key].add(n)
 		nodes = append(nodes, n)
-		if other := byKey[d.Key].join(n); other != nil {
-			im.Record(other.place, other.String(), "another descriptor beside it takes every value first")
-			nodes = slices.DeleteFunc(nodes, func(n *node) bool { return n == other })
-		}
 	}
 	return nodes
 }
@@ -124,12 +120,12 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 // importNode makes an entry of deny, an override or a rule of a node, or
 // records why it cannot.
 func (im *importer) importNode(n *node) {
-	if n.isLimited() && n.Limit.Requests == 0 && !n.isGeneral() && im.addDeny(n) {
-		n.excepted = true
+	if n.isLimited() && n.Limit.Requests == 0 && im.addDeny(n) {
+		n.noUnless = true
 		return
 	}
 	if n.canOverride() {
-		n.excepted = true
+		n.noUnless = true
 		if whyNot := im.addOverride(n); whyNot != "" {
 			im.Record(n.place, n.String(), whyNot)
 		}
@@ -139,13 +135,13 @@ func (im *importer) importNode(n *node) {
 	switch {
 	case n.isLimited():
 		im.addRule(n)
-		n.excepted = n.rule == nil
+		n.noUnless = n.rule == nil
 	case general == nil || general == n:
 		if n.liftsLimits() {
 			im.Record(n.place, n.String()+": unlimited", "nothing limits these requests here, so there is nothing to lift")
 		}
 	case general.rule != nil && n.whyNot != "":
 		im.Record(n.place, n.String()+": unlimited", n.whyNot)
-		n.excepted = true
+		n.noUnless = true
 	}
 }

@@ -9,32 +9,16 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// addDeny makes an entry of deny of a limit of no requests. It reports false if
-// deny cannot select the requests that the limit is for.
-func (im *importer) addDeny(last *node) bool {
-	requests := criteria{}
-	for _, n := range last.path() {
-		if len(n.moreSpecific()) > 0 || !n.narrowDeny(requests) {
-			return false
-		}
-	}
-	if last.ShadowMode || len(requests) == 0 {
+// addDeny makes an entry of deny of a limit of no requests for addresses alone.
+// It reports false for any other limit.
+func (im *importer) addDeny(n *node) bool {
+	network, ok := n.network()
+	if !ok || n.parent != nil || n.ShadowMode {
 		return false
 	}
-	im.AddDeny(requests.selector(), last.place.Name+": "+last.String())
-	im.RecordOnce(last.place, "requests_per_unit: 0", "it is in deny: the answer says that the client is blocked, and names no limit")
+	im.AddDeny(&ruledoc.Selector{CIDRs: ruledoc.Texts{network.String()}}, n.place.Name+": "+n.String())
+	im.RecordOnce(n.place, "requests_per_unit: 0", "it is in deny: the answer says that the client is blocked, and names no limit")
 	return true
-}
-
-// narrowDeny narrows an entry of deny to the node's requests, if it can.
-func (n *node) narrowDeny(requests criteria) bool {
-	switch cidr, _, isNetwork := n.network(); {
-	case n.source == everyRequest:
-		return true
-	case n.source == "ip":
-		return isNetwork && !n.isGeneral() && requests.narrow(criterion{"cidrs", cidr})
-	}
-	return n.covers.field != "" && !n.isVerified() && requests.narrow(n.covers)
 }
 
 // canOverride reports whether an exception for the node is of the kind that
@@ -62,9 +46,11 @@ const longestValue = 4096
 func (im *importer) addOverride(n *node) (whyNot string) {
 	value := n.sourceValue
 	if n.source == "ip" {
-		if _, value, _ = n.network(); value == "" {
+		network, ok := n.network()
+		if !ok || !network.IsSingleIP() || !network.Addr().Is4() {
 			return "is not an IPv4 address: overrides are for one address, and IPv6 addresses count by their /64"
 		}
+		value = network.Addr().String()
 	}
 	rule := n.siblings.general.rule
 	general, limited := rule.Limits[0], n.isLimited()
@@ -102,9 +88,12 @@ func (im *importer) addUnless(last *node) {
 	}
 	unless := criteria{}
 	for _, n := range last.path() {
+		if !n.isGeneral() {
+			continue
+		}
 		var missing []string
-		for _, other := range n.moreSpecific() {
-			if n == last && other.excepted {
+		for _, other := range n.siblings.exact {
+			if n == last && other.noUnless {
 				continue
 			}
 			if other.whyNot != "" || !unless.widen(other.covers) {

@@ -23,7 +23,7 @@ type descriptor struct {
 	Children        []descriptor `json:"descriptors"`
 	ShadowMode      bool         `json:"shadow_mode"`
 	QuotaMode       bool         `json:"quota_mode" lost:"the rule is in shadow mode, and the proxy does not learn that the quota is used up"`
-	SharedThreshold bool         `json:"share_threshold"` // all values that match share a counter
+	SharedThreshold bool         `json:"share_threshold"` // all values that match a star share a counter
 	DetailedMetric  bool         `json:"detailed_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
 	ValueToMetric   bool         `json:"value_to_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
 	Metadata        any          `json:"metadata" lost:"is for the proxy, and nothing here reads it"`
@@ -32,18 +32,14 @@ type descriptor struct {
 }
 
 type rateLimit struct {
-	Unit       string        `json:"unit"`
-	Requests   int64         `json:"requests_per_unit" range:"0 4294967295"`
-	Multiplier *int64        `json:"unit_multiplier"`
-	Unlimited  bool          `json:"unlimited"`
-	Name       string        `json:"name"`
-	Replaces   []replacement `json:"replaces" lost:"no rule replaces another: requests that both are for count against both"`
+	Unit       string `json:"unit"`
+	Requests   int64  `json:"requests_per_unit" range:"0 4294967295"`
+	Multiplier *int64 `json:"unit_multiplier"`
+	Unlimited  bool   `json:"unlimited"`
+	Name       string `json:"name"`
+	Replaces   any    `json:"replaces" lost:"no rule replaces another: requests that both are for count against both"`
 
 	window string // as rules documents have it
-}
-
-type replacement struct {
-	Name string `json:"name"`
 }
 
 // String returns the descriptor for messages, "key=value" or "key".
@@ -110,9 +106,4 @@ func (l *rateLimit) check(s *imports.Source, path string) {
 		return
 	}
 	l.window = ruledoc.FormatDuration(multiplier * unit)
-	for i, other := range l.Replaces {
-		if other.Name == "" || other.Name == l.Name {
-			s.Fail(fmt.Sprintf("%s.replaces[%d]", path, i), "must name another limit")
-		}
-	}
 }

@@ -20,9 +20,10 @@ type node struct {
 	covers criterion
 	whyNot string
 	rule   *imports.Rule // of the node's limit, if there is one
-	// excepted says that more general rules of the same list need no unless
-	// for the node: an override or a deny does it, or nothing can.
-	excepted bool
+	// noUnless keeps the node out of the field unless of the general rule beside
+	// it: an override or an entry of deny makes the exception, or the import has
+	// recorded that it is lost.
+	noUnless bool
 }
 
 // path returns the nodes from the top down to n.
@@ -43,12 +44,10 @@ func (n *node) String() string {
 }
 
 // isGeneral reports whether the node matches every value.
-func (n *node) isGeneral() bool { return strings.Trim(n.Value, "*") == "" }
+func (n *node) isGeneral() bool { return n.Value == "" }
 
 // isCounted reports whether each value that matches has its own counter.
-func (n *node) isCounted() bool {
-	return n.source != everyRequest && !n.SharedThreshold && n.isGeneral()
-}
+func (n *node) isCounted() bool { return n.source != everyRequest && n.isGeneral() }
 
 // isClientSupplied reports whether clients choose the value freely.
 func (n *node) isClientSupplied() bool {
@@ -76,28 +75,14 @@ type siblings struct {
 	general *node
 }
 
-// join adds a node. If that makes two general nodes, it returns the one that
-// the service never takes: a wildcard comes before no value at all.
-func (f *siblings) join(n *node) (unreachable *node) {
-	n.siblings = f
-	switch {
-	case !n.isGeneral():
-		f.exact = append(f.exact, n)
-	case f.general == nil || f.general.Value == "":
-		unreachable, f.general = f.general, n
-	default:
-		return n
-	}
-	return unreachable
-}
-
-// moreSpecific returns the siblings that the service takes before this node for
-// some of its values.
-func (n *node) moreSpecific() []*node {
+// add adds a node. A file has at most one general node of a key.
+func (s *siblings) add(n *node) {
+	n.siblings = s
 	if n.isGeneral() {
-		return n.siblings.exact
+		s.general = n
+	} else {
+		s.exact = append(s.exact, n)
 	}
-	return nil
 }
 
 // resolve sets covers, or whyNot.
@@ -131,18 +116,12 @@ func (n *node) resolve() {
 	}
 }
 
-// network returns an address or a network as deny has it, and the address as
-// the keys of overrides have it: only single IPv4 addresses have a key.
-func (n *node) network() (cidr, key string, ok bool) {
+// network returns the client addresses that the node is for. It reports false
+// if the node is for anything but one address or network in its usual form.
+func (n *node) network() (network netip.Prefix, ok bool) {
 	network, err := netip.ParsePrefix(n.sourceValue)
 	if addr, notAddr := netip.ParseAddr(n.sourceValue); notAddr == nil && addr.Zone() == "" {
 		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		if addr.Is4() {
-			key = addr.String()
-		}
 	}
-	if err != nil || network != network.Masked() || network.Addr().Is4In6() {
-		return "", "", false
-	}
-	return network.String(), key, true
+	return network, err == nil && n.source == "ip" && network == network.Masked() && !network.Addr().Is4In6()
 }

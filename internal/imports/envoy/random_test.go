@@ -36,8 +36,6 @@ func randomList(r *rand.Rand, b *strings.Builder, indent string, depth int, path
 		value := ""
 		if r.IntN(3) > 0 {
 			value = w.configured[r.IntN(len(w.configured))]
-		} else if r.IntN(4) == 0 {
-			value = "*"
 		}
 		if w.key == "path" && !paths || seen[w.key+value] {
 			continue
@@ -46,9 +44,6 @@ func randomList(r *rand.Rand, b *strings.Builder, indent string, depth int, path
 		fmt.Fprintf(b, "%s- key: %s\n", indent, w.key)
 		if value != "" {
 			fmt.Fprintf(b, "%s  value: %q\n", indent, value)
-		}
-		if value == "*" {
-			fmt.Fprintf(b, "%s  share_threshold: true\n", indent)
 		}
 		switch r.IntN(8) {
 		case 0:

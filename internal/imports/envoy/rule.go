@@ -39,7 +39,7 @@ func (l *rateLimit) limit() ruledoc.Limit {
 // why it cannot.
 func (im *importer) setRequests(r *ruledoc.Rule, last *node) (whyNot string) {
 	if r.Limits[0].Capacity == 0 {
-		return "requests_per_unit is 0: a limit is at least 1, and the import writes deny for addresses, methods and paths alone"
+		return "requests_per_unit is 0: a limit is at least 1, and the import writes deny for addresses alone"
 	}
 	when := criteria{}
 	var parts []string

@@ -46,7 +46,7 @@ func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Se
 			key, l, err := p.entry()
 			o := imports.Override{}
 			if err == nil {
-				o = imports.Override{Rule: rule, Key: key, Document: imports.OverrideJSON(l.override(&limits[0]))}
+				o = imports.NewOverride(key, l.override(&limits[0]))
 			}
 			if !yield(o, err) || p.err != nil {
 				return

@@ -2,9 +2,7 @@ package usageplans
 
 import (
 	"fmt"
-	"maps"
 	"math/big"
-	"slices"
 	"strconv"
 
 	"github.com/slidegate/slidegate/internal/imports"
@@ -61,9 +59,7 @@ type quota struct {
 type apiStage struct {
 	API     string               `json:"apiId"`
 	Stage   string               `json:"stage"`
-	Methods map[string]*throttle `json:"throttle"` // by paths and methods, such as "/pets/GET"
-
-	place imports.Place
+	Methods map[string]*throttle `json:"throttle" lost:"limits single methods: write a rule for each, with its route and its methods"`
 }
 
 // read reads the usage plans and checks them.
@@ -113,11 +109,10 @@ func (p *plan) check(s *imports.Source, path string) {
 		}
 	}
 	for i := range p.Stages {
-		stage, path := &p.Stages[i], fmt.Sprintf("%s.apiStages[%d]", path, i)
-		stage.place = s.Place(path)
-		for _, method := range slices.Sorted(maps.Keys(stage.Methods)) {
-			stage.Methods[method].check(s, path+".throttle."+method)
-		}
+		stage, path := p.Stages[i], fmt.Sprintf("%s.apiStages[%d]", path, i)
+		what := fmt.Sprintf("plan %s: API %s, stage %s", p, imports.Show(stage.API), imports.Show(stage.Stage))
+		s.Record(s.Place(path), what, "a document is for one API, and no rule can be for the stages of a plan: here the plan is for all that the API serves")
+		s.RecordUnused(path, what, stage)
 	}
 	s.RecordUnused(path, "plan "+p.String(), *p)
 }

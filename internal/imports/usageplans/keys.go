@@ -72,9 +72,6 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 }
 
 func (k *apiKey) override(p *plan) imports.Override {
-	return imports.Override{
-		Rule:     ruledoc.PlanOverrides,
-		Key:      strings.Replace(planKey, "{apikey}", key.Escape(k.ID), 1),
-		Document: imports.OverrideJSON(ruledoc.Override{Plan: p.nameHere, Why: imports.Short(k.Name)}),
-	}
+	id := strings.Replace(planKey, "{apikey}", key.Escape(k.ID), 1)
+	return imports.NewOverride(id, ruledoc.Override{Plan: p.nameHere, Why: imports.Short(k.Name)})
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/imports"
@@ -17,46 +15,34 @@ import (
 // sharedLimit becomes a rule. The limits of plans that differ only in capacity
 // share one.
 type sharedLimit struct {
-	kind       string // "throttle", "throttle GET /pets" or "quota"
+	kind       string // "throttle" or "quota"
 	name       string // of the rule
-	when       ruledoc.Selector
 	limit      ruledoc.Limit // without the capacity
 	capacities map[*plan]int64
 }
 
 func (im *importer) importPlan(p *plan) {
 	if p.Throttle != nil {
-		im.addThrottle(p, p.Throttle, "throttle", anyRequest)
+		im.addThrottle(p)
 	}
 	if p.Quota != nil {
 		im.addQuota(p)
 	}
-	for _, s := range p.Stages {
-		im.lose(s.place, p, fmt.Sprintf("API %s, stage %s", imports.Show(s.API), imports.Show(s.Stage)),
-			"a document is for one API, and no rule can be for the stages of a plan: here the plan is for all that the API serves")
-		for _, path := range slices.Sorted(maps.Keys(s.Methods)) {
-			if t := s.Methods[path]; t != nil {
-				im.addMethod(p, path, t)
-			}
-		}
-	}
 }
 
-// anyRequest covers all requests with a key.
-var anyRequest = ruledoc.Selector{Caller: ruledoc.Texts{"known"}}
-
 // addThrottle gives a plan a token bucket.
-func (im *importer) addThrottle(p *plan, t *throttle, kind string, when ruledoc.Selector) {
+func (im *importer) addThrottle(p *plan) {
+	t := p.Throttle
 	l, whyNot := t.bucket()
 	if whyNot != "" {
-		im.lose(t.place, p, kind, whyNot)
-		p.lostKinds[kind] = true
+		im.lose(t.place, p, "throttle", whyNot)
+		p.lostKinds["throttle"] = true
 		return
 	}
 	if t.Burst == 0 {
-		im.lose(t.place, p, "the burst of "+kind, "the file states none, or 0: here it is what "+l.Window+" allows")
+		im.lose(t.place, p, "the burst of throttle", "the file states none, or 0: here it is what "+l.Window+" allows")
 	}
-	im.addLimit(p, sharedLimit{kind: kind, name: kind, when: when, limit: l})
+	im.addLimit(p, sharedLimit{kind: "throttle", name: "throttle", limit: l})
 }
 
 // bucket returns a limit in the shortest window of whole seconds in which the
@@ -96,38 +82,14 @@ func (im *importer) addQuota(p *plan) {
 		im.lose(q.place, p, "quota: the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
 	}
 	l := ruledoc.Limit{Algorithm: "fixed_window", Capacity: q.Limit, Window: periods[q.Period]}
-	im.addLimit(p, sharedLimit{kind: "quota", name: "quota-" + l.Window, when: anyRequest, limit: l})
-}
-
-// methodPath matches the name of a method's throttle, such as "/pets/GET".
-var methodPath = regexp.MustCompile(`^(/.*)/([A-Z]+)$`)
-
-// addMethod gives a plan a token bucket for one method of a resource. It
-// applies beside the plan's own, as in API Gateway.
-func (im *importer) addMethod(p *plan, path string, t *throttle) {
-	whyNot := "is not the path of a resource and a method, such as /pets/GET"
-	if parts := methodPath.FindStringSubmatch(path); parts != nil {
-		route, method := parts[1], parts[2]
-		if before, greedy := strings.CutSuffix(route, "+}"); greedy {
-			route = before[:strings.LastIndexByte(before, '/')] + "/**"
-		}
-		when := ruledoc.Selector{Route: ruledoc.Texts{route}, Caller: anyRequest.Caller}
-		if method != "ANY" {
-			when.Methods = ruledoc.Texts{method}
-		}
-		if whyNot = imports.Refused("all", &when); whyNot == "" {
-			im.addThrottle(p, t, "throttle "+method+" "+imports.Show(route), when)
-			return
-		}
-	}
-	im.lose(t.place, p, "the throttle of "+imports.Show(path), whyNot)
+	im.addLimit(p, sharedLimit{kind: "quota", name: "quota-" + l.Window, limit: l})
 }
 
 // addLimit gives a plan a limit, with its capacity.
 func (im *importer) addLimit(p *plan, l sharedLimit) {
 	capacity := l.limit.Capacity
 	l.limit.Capacity = 0
-	id := fmt.Sprint(l.name, l.when, l.limit)
+	id := fmt.Sprint(l.name, l.limit)
 	shared := im.byID[id]
 	if shared == nil {
 		l.capacities = map[*plan]int64{}
@@ -135,39 +97,37 @@ func (im *importer) addLimit(p *plan, l sharedLimit) {
 		im.byID[id] = shared
 		im.limits = append(im.limits, shared)
 	}
-	if other, twice := shared.capacities[p]; twice {
-		im.lose(p.place, p, l.name, "two stages have one each: here they are one, of the smaller rate")
-		capacity = min(capacity, other)
-	}
 	shared.capacities[p] = capacity
 }
 
 // maxPlans bounds the plans, and the rules. An AWS account has fewer.
 const maxPlans = 1000
 
-// addRules makes the rules. Rules whose names would be the same have the window
-// and the burst in theirs.
+// addRules makes the rules. Throttles have their burst and their window in their
+// names if there are several.
 func (im *importer) addRules(file string) error {
 	im.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
 	if len(im.plans) > maxPlans || len(im.limits) > maxPlans {
 		return fmt.Errorf("%d plans with %d different limits are more than a document can hold (%d): split the file",
 			len(im.plans), len(im.limits), maxPlans)
 	}
-	names, sameName := imports.Names{}, map[string]int{}
+	throttles := 0
 	for _, l := range im.limits {
-		sameName[l.name]++
+		if l.kind == "throttle" {
+			throttles++
+		}
 	}
 	for _, l := range im.limits {
-		words, comment := []string{l.name}, l.name+": without a plan, the least that any plan has"
-		if sameName[l.name] > 1 && l.limit.Burst > 0 {
-			words = append(words, fmt.Sprintf("burst-%d", l.limit.Burst))
+		comment := l.name + ": without a plan, the least that any plan has"
+		if l.kind == "throttle" && throttles > 1 {
+			if l.limit.Burst > 0 {
+				l.name += fmt.Sprintf("-burst-%d", l.limit.Burst)
+			}
+			l.name += "-per-" + l.limit.Window
 		}
-		if sameName[l.name] > 1 {
-			words = append(words, "per-"+l.limit.Window)
-		}
-		l.name = names.Take(words...)
 		l.limit.Capacity = slices.Min(slices.Collect(maps.Values(l.capacities)))
-		im.AddRule(imports.Place{}, ruledoc.Rule{Name: l.name, When: &l.when, Key: planKey, Limits: []ruledoc.Limit{l.limit}}, comment)
+		when := &ruledoc.Selector{Caller: ruledoc.Texts{"known"}}
+		im.AddRule(imports.Place{}, ruledoc.Rule{Name: l.name, When: when, Key: planKey, Limits: []ruledoc.Limit{l.limit}}, comment)
 	}
 	if len(im.limits) > 0 {
 		im.Record(imports.Place{Name: file}, "API keys in no plan",
