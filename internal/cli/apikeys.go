@@ -41,7 +41,7 @@ func (c *cli) apiKeysCreateCommand() *cobra.Command {
 		Example: `  slidegate apikeys create --id acme --plan pro --why "contract 31" --rules dynamodb://slidegate-rules
   slidegate apikeys create --claim tenant=acme --for 90d --why trial --rules dynamodb://slidegate-rules
   slidegate apikeys create --claims '{"tenant": "acme", "seats": 12}' --why "contract 31" --rules dynamodb://slidegate-rules`,
-		Args: flags.NoArguments, ValidArgsFunction: flags.NoWords,
+		Args: flags.NoArguments,
 	}
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&o.ID, "id", "", "the caller's `ID` in rules, {apikey} (default: the key's name)")
@@ -66,18 +66,15 @@ func (c *cli) noteSecret(r *operator.NewAPIKeyReport, err error) (*operator.NewA
 
 func printNewAPIKey(p *term.Printer, r *operator.NewAPIKeyReport) {
 	p.Line("API key %s of %s", r.Name, r.ID)
-	rows := [][]string{{"  secret", r.Secret}}
-	if r.Plan != "" {
-		rows = append(rows, []string{"  plan", text.Printable(r.Plan)})
-	}
-	if r.Claims != "" {
-		rows = append(rows, []string{"  claims", text.Printable(string(r.Claims))})
-	}
+	var rows labelled
+	rows.add("  secret", r.Secret)
+	rows.add("  plan", text.Printable(r.Plan))
+	rows.add("  claims", text.Printable(string(r.Claims)))
 	if !r.Expires.IsZero() {
-		rows = append(rows, []string{"  expires", text.Stamp(r.Expires)})
+		rows.add("  expires", text.Stamp(r.Expires))
 	}
 	if r.Replaces != "" {
-		rows = append(rows, []string{"  replaces", r.Replaces + ", which ends at " + text.Stamp(r.ReplacedUntil)})
+		rows.add("  replaces", r.Replaces+", which ends at "+text.Stamp(r.ReplacedUntil))
 	}
 	p.Table("ll", rows)
 }
@@ -136,9 +133,8 @@ func (c *cli) apiKeysRevokeCommand() *cobra.Command {
 		Short: "End an API key",
 		Long: `Revoke ends an API key for good: within ten seconds no request with it is accepted. KEY is its name, or the
 whole key, such as one that has leaked.`,
-		Example:           `  slidegate apikeys revoke sg_59b94cffe8b34dbf --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
-		Args:              flags.Positional(1, 1, "the name of an API key"),
-		ValidArgsFunction: flags.NoWords,
+		Example: `  slidegate apikeys revoke sg_59b94cffe8b34dbf --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
+		Args:    flags.Positional(1, 1, "the name of an API key"),
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &note, nil)
@@ -161,8 +157,7 @@ again. The old one goes on for a while, so that clients can change over. Counter
 they belong to the id.`,
 		Example: `  slidegate apikeys rotate sg_59b94cffe8b34dbf --why "yearly rotation" --rules dynamodb://slidegate-rules
   slidegate apikeys rotate sg_59b94cffe8b34dbf --overlap 0 --why "leaked in ticket 91" --rules dynamodb://slidegate-rules`,
-		Args:              flags.Positional(1, 1, "the name of an API key"),
-		ValidArgsFunction: flags.NoWords,
+		Args: flags.Positional(1, 1, "the name of an API key"),
 	}
 	where.AddTable(cmd)
 	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it within ten seconds (default: 24h)")

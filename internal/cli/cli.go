@@ -1,5 +1,5 @@
-// Package cli is Slidegate's command line: a file per command, with its flags,
-// help, completion and printing. What the commands do is in internal/operator.
+// Package cli is Slidegate's command line: a file for each command or few of
+// one kind, with their flags, help, completion and printing. What the commands do is in internal/operator.
 package cli
 
 import (
@@ -23,14 +23,15 @@ import (
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	started        bool // the command line was understood: other failures exit with 1
+	started        bool // the command line was understood: other failures exit with failure
+	failure        int
 }
 
 // Run runs the command in args and returns the exit code: 0 for success, 1 for a
 // failure, 2 for an invalid command line.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	logging.Disable() // the errors have what go-redis would print
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
+	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, failure: 1}
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -112,25 +113,16 @@ func meant(cmd *cobra.Command, unknown string) string {
 	return ": did you mean " + strings.Join(paths, " or ") + "?"
 }
 
-// exitError is an error with an exit code of its own.
-type exitError struct {
-	error
-	code int
-}
-
-func (e exitError) Unwrap() error { return e.error }
-
 // errDiffer is the outcome of a comparison, and no failure: nothing is printed.
 var errDiffer = errors.New("the rules differ")
 
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
-	own := exitError{code: 1}
-	switch errors.As(err, &own); {
+	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errDiffer):
-		return own.code
+		return 1
 	}
 	message := strings.TrimSpace(err.Error())
 	if c.started { // each line is an error of its own
@@ -145,7 +137,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	if !c.started {
 		return 2
 	}
-	return own.code
+	return c.failure
 }
 
 // Note prints a message to standard error.
@@ -160,10 +152,14 @@ func (c *cli) Warn(format string, args ...any) { c.Note("warning: "+format, args
 func (c *cli) Progress() operator.Progress { return term.NewProgress(c.stderr, time.Now) }
 
 // reporting completes a command: it adds --json, and shows what do reports.
+// Shells offer no files for its arguments, unless it says otherwise.
 func reporting[R any](
 	c *cli, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R),
 ) *cobra.Command {
 	asJSON := flags.JSON(cmd)
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = flags.NoWords
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		report, err := do(cmd.Context(), args)
 		if err != nil {

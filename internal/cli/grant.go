@@ -27,8 +27,7 @@ func (c *cli) grantCommand() *cobra.Command {
 override. It takes effect within ten seconds and ends by itself. Several grants add up. Counts stay.`,
 		Example: `  slidegate grant api tenant:acme +500 --for 1h --why "import of their archive" --rules dynamodb://slidegate-rules
   slidegate grant chat.tokens user:7 +100000 --until 2026-12-31T00:00:00Z --why "ticket 83" --rules dynamodb://slidegate-rules`,
-		Args:              flags.Positional(3, 3, "a rule or RULE.LIMIT, a key and +N"),
-		ValidArgsFunction: flags.NoWords,
+		Args: flags.Positional(3, 3, "a rule or RULE.LIMIT, a key and +N"),
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &g.Note, nil)

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/text"
@@ -23,24 +21,6 @@ effect within ten seconds, and publishing rules never changes them.
 If RULE is plan, the override says which plan a caller has. KEY has the form of the rule's override keys,
 such as tenant:acme; special characters in a value are escaped for you.`
 	return cmd
-}
-
-// storedFlags are for commands on existing overrides of a table. The rule of such
-// an override, or the form of its keys, may be gone.
-type storedFlags struct {
-	flags.Locations
-	asListed bool
-}
-
-func (f *storedFlags) add(cmd *cobra.Command) {
-	f.AddTable(cmd)
-	cmd.Flags().BoolVar(&f.asListed, "as-listed", false, "KEY is one of the table, just as overrides list prints it")
-}
-
-// find finds the override that the arguments RULE and KEY name.
-func (f *storedFlags) find(ctx context.Context, c *cli, args []string) (*operator.OverrideTarget, error) {
-	o := operator.OverrideOptions{Table: f.RulesTable, Rule: args[0], Key: args[1], AsListed: f.asListed}
-	return operator.FindStored(ctx, &o, c)
 }
 
 // overrideLines describes an override: its terms, then each grant.
@@ -83,12 +63,12 @@ func author(who string, when time.Time, inRules bool) string {
 }
 
 // overrideRows are the lines of an override under a name.
-func overrideRows(name string, r *operator.OverrideReport) (rows [][]string) {
+func overrideRows(name string, r *operator.OverrideReport) (rows labelled) {
 	if r == nil {
-		return [][]string{{name, "none"}}
+		return labelled{{name, "none"}}
 	}
 	for _, line := range overrideLines(r) {
-		rows = append(rows, []string{name, line})
+		rows.add(name, line)
 		name = ""
 	}
 	return rows
@@ -98,7 +78,7 @@ func printChange(p *term.Printer, r *operator.KeyChangeReport) {
 	p.Line("override of %s for %s", r.Rule, text.Printable(r.Key))
 	before := overrideRows("  before", r.Before)
 	if r.Before == nil && r.BeforeDocument != "" {
-		before = [][]string{{"  before", "a document that cannot be read: " + text.Printable(r.BeforeDocument)}}
+		before = labelled{{"  before", "a document that cannot be read: " + text.Printable(r.BeforeDocument)}}
 	}
 	p.Table("ll", append(before, overrideRows("  now", r.After)...))
 }

@@ -13,18 +13,19 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // overrideDocument is an override as the table stores it.
 type overrideDocument struct {
-	Capacity  any             `json:"capacity,omitempty"` // a number, or numbers by the limits' names
-	Deny      bool            `json:"deny,omitempty"`
-	Limits    json.RawMessage `json:"limits,omitempty"`
-	Plan      string          `json:"plan,omitempty"`
-	Unlimited bool            `json:"unlimited,omitempty"`
-	Until     time.Time       `json:"until,omitzero"`
-	Why       string          `json:"why"`
+	Capacity  ruledoc.Capacities `json:"capacity,omitempty"`
+	Deny      bool               `json:"deny,omitempty"`
+	Limits    json.RawMessage    `json:"limits,omitempty"`
+	Plan      string             `json:"plan,omitempty"`
+	Unlimited bool               `json:"unlimited,omitempty"`
+	Until     time.Time          `json:"until,omitzero"`
+	Why       string             `json:"why"`
 }
 
 func (c *cli) overridesSetCommand() *cobra.Command {
@@ -44,8 +45,7 @@ the key gets a new counter.`,
   slidegate overrides set chat user:8 --limits '[{"capacity": 5, "window": "1s"}]' --why "ticket 82" --rules dynamodb://slidegate-rules
   slidegate overrides set chat user:9 --deny --why "ticket 81" --rules dynamodb://slidegate-rules
   slidegate overrides set plan user:7 --plan pro --until 2026-12-31T00:00:00Z --why "launch week" --rules dynamodb://slidegate-rules`,
-		Args:              flags.Positional(2, 2, "a rule, or plan, and a key"),
-		ValidArgsFunction: flags.NoWords,
+		Args: flags.Positional(2, 2, "a rule, or plan, and a key"),
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &note, nil)
@@ -60,7 +60,7 @@ the key gets a new counter.`,
 			return err
 		}
 		given := 0
-		for _, one := range []bool{o.Capacity != nil, o.Limits != nil, o.Unlimited, o.Deny, o.Plan != ""} {
+		for _, one := range []bool{len(o.Capacity) > 0, o.Limits != nil, o.Unlimited, o.Deny, o.Plan != ""} {
 			if one {
 				given++
 			}
@@ -92,9 +92,9 @@ func parseLimits(text string) (json.RawMessage, error) {
 }
 
 // parseCapacities reads one number for a rule's only limit, or several by the
-// limits' names; nil for none.
-func parseCapacities(texts []string) (any, error) {
-	byName := map[string]int64{}
+// limits' names.
+func parseCapacities(texts []string) (ruledoc.Capacities, error) {
+	byName := ruledoc.Capacities{}
 	for _, text := range texts {
 		name, digits, named := strings.Cut(text, "=")
 		if !named {
@@ -112,12 +112,6 @@ func parseCapacities(texts []string) (any, error) {
 			return nil, fmt.Errorf("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
 		}
 		byName[name] = n
-	}
-	if only, ok := byName[""]; ok {
-		return only, nil
-	}
-	if len(byName) == 0 {
-		return nil, nil
 	}
 	return byName, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,8 +23,9 @@ import (
 type replayFlags struct {
 	flags.Locations
 	operator.ReplayOptions
-	format, decisions string
-	json              *bool
+	format    replay.Format
+	decisions string
+	json      *bool
 }
 
 func (c *cli) replayCommand() *cobra.Command {
@@ -128,20 +130,17 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 const stdinName = "-"
 
 // addLogs adds --format and --order for logs.
-func addLogs(cmd *cobra.Command, format *string, order *replay.Order) {
+func addLogs(cmd *cobra.Command, format *replay.Format, order *replay.Order) {
 	flags.Choice(cmd, (*string)(order), "order",
 		"decide requests by `ORDER`: time, or file for the order of the lines (default: time)", string(replay.ByTime), string(replay.AsLogged))
-	flags.Choice(cmd, format, "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
+	flags.Choice(cmd, (*string)(format), "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
 }
 
 // logs fails for a file that does not exist, but opens nothing yet.
-func (c *cli) logs(format string, paths []string) ([]replay.Log, error) {
+func (c *cli) logs(format replay.Format, paths []string) ([]replay.Log, error) {
 	logs := make([]replay.Log, 0, len(paths))
 	for _, path := range paths {
-		f, given := replay.ParseFormat(format)
-		if !given {
-			f = replay.FormatOf(path)
-		}
+		f := cmp.Or(format, replay.FormatOf(path))
 		if path == stdinName {
 			logs = append(logs, replay.Stream("standard input", c.stdin, f))
 			continue

@@ -53,12 +53,12 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 	}, printChanges)
 	diff := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if exitCode {
+			c.failure = 2
+		}
 		err := diff(cmd, args)
-		switch {
-		case exitCode && err != nil:
-			return exitError{err, 2}
-		case exitCode && differ:
-			return exitError{errDiffer, 1}
+		if err == nil && exitCode && differ {
+			return errDiffer
 		}
 		return err
 	}
@@ -68,7 +68,7 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 // trafficFlags name recorded traffic that shows what new rules would change.
 type trafficFlags struct {
 	logs   []string
-	format string
+	format replay.Format
 	order  replay.Order
 }
 

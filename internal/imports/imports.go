@@ -10,6 +10,7 @@ package imports
 
 import (
 	"encoding/json"
+	"os"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -53,3 +54,15 @@ type Lost struct {
 
 // String returns one line, "place: what: why".
 func (l Lost) String() string { return l.Place.Name + ": " + l.What + ": " + l.Why }
+
+// ReadFiles reads files as a whole.
+func ReadFiles(paths ...string) (files []File, err error) {
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{path, content})
+	}
+	return files, nil
+}

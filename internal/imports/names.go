@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -43,4 +44,25 @@ var others = regexp.MustCompile(`[^a-z0-9]+`)
 func slug(text string) string {
 	name := strings.Trim(others.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	return cmp.Or(strings.Trim(name[:min(len(name), longestName)], "-"), "rule")
+}
+
+// longestQuote is how many bytes of a source's text a message repeats.
+const longestQuote = 60
+
+// Short cuts text that is too long for a message.
+func Short(text string) string {
+	if len(text) <= longestQuote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestQuote], "") + "…"
+}
+
+// Show returns text for a message: cut if it is long, and in quotes if it is
+// empty or has characters that need escapes.
+func Show(text string) string {
+	text = Short(text)
+	if quoted := strconv.Quote(text); text == "" || quoted != `"`+text+`"` {
+		return quoted
+	}
+	return text
 }

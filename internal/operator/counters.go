@@ -36,7 +36,7 @@ type keySession struct {
 
 // openKeys opens the rules and the counters. The caller closes the session.
 func openKeys(ctx context.Context, o *KeyOptions) (*keySession, error) {
-	s, err := session.Open(ctx, o.Locations, session.LoadHashSecret, session.Quiet)
+	s, err := session.Open(ctx, o.Locations, session.LoadHashSecret)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ type ExplainOptions struct {
 
 // Explain reports what every rule decides about a request. It charges nothing.
 func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
-	s, err := session.Open(ctx, o.Locations, app.LoadSecrets, session.Quiet)
+	s, err := session.Open(ctx, o.Locations, app.LoadSecrets)
 	if err != nil {
 		return nil, err
 	}

@@ -73,10 +73,13 @@ func (r *ChangeReport) compare(ctx context.Context, table *ruletable.Table, next
 	return err
 }
 
-// changesOf returns a report without changes yet, of the version in force. A
-// table without a version, or with one that is not valid, is no error: a better
-// version must be able to replace it.
-func changesOf(ctx context.Context, table *ruletable.Table) (r ChangeReport, err error) {
+// changesOf opens a table, and returns a report without changes yet, of the
+// version in force. A table without a version, or with one that is not valid, is
+// no error: a better version must be able to replace it.
+func changesOf(ctx context.Context, name string) (table *ruletable.Table, r ChangeReport, err error) {
+	if table, err = session.OpenTable(ctx, name); err != nil {
+		return nil, r, err
+	}
 	r.old, r.From, err = session.InForce(ctx, table)
 	r.Baseline = fmt.Sprintf("version %d", r.From)
 	var invalid *ruletable.Problems
@@ -87,7 +90,7 @@ func changesOf(ctx context.Context, table *ruletable.Table) (r ChangeReport, err
 	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
 		r.old, r.Invalid, err = nil, err, nil
 	}
-	return r, err
+	return table, r, err
 }
 
 // Diff says what a rules file changes about another file, or about the version
@@ -102,8 +105,8 @@ func Diff(ctx context.Context, file string, where session.Locations, traffic *Tr
 	report := ChangeReport{Baseline: where.RulesFile}
 	if where.RulesTable == "" {
 		report.old, _, err = session.ReadRules(where.RulesFile)
-	} else if table, err = session.OpenTable(ctx, where.RulesTable); err == nil {
-		report, err = changesOf(ctx, table)
+	} else {
+		table, report, err = changesOf(ctx, where.RulesTable)
 	}
 	if err != nil {
 		return nil, err
@@ -138,11 +141,7 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	if err := version.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	table, err := session.OpenTable(ctx, tableName)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := changesOf(ctx, table)
+	table, changes, err := changesOf(ctx, tableName)
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +173,11 @@ func (r *ChangeReport) repeats(ctx context.Context, table *ruletable.Table, docu
 // PrepareRollback prepares to put an earlier version in force again. A version
 // that is not valid here is refused: limiters would refuse it too.
 func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *Traffic) (*Publication, error) {
-	table, err := session.OpenTable(ctx, tableName)
+	table, changes, err := changesOf(ctx, tableName)
 	if err != nil {
 		return nil, err
 	}
 	next, err := session.ReadVersion(ctx, table, to)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := changesOf(ctx, table)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func OpenReplay(ctx context.Context, where session.Locations, listener Listener)
 		WarnAll(listener, set.Warnings)
 		return loadSecrets(set, where.Remote(), listener)
 	}
-	s, err := session.OpenToCharge(ctx, where, prepare, session.Quiet)
+	s, err := session.OpenToCharge(ctx, where, prepare)
 	if err == nil && where.RulesTable != "" {
 		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
 	}

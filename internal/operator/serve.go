@@ -24,13 +24,10 @@ import (
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
 	prepare := warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log)
-	if where.RulesFile == "" {
-		return session.OpenToServe(ctx, where, prepare, log)
-	}
-	file := rulefile.NewFollower(where.RulesFile, log)
+	file := rulefile.NewFollower(where.RulesFile, log) // before the rules are read, to miss no change
 	s, err := session.OpenToServe(ctx, where, prepare, log)
-	if err != nil {
-		return nil, err
+	if err != nil || where.RulesFile == "" {
+		return s, err
 	}
 	file.Start(s.Rules, func() (*rules.Set, error) {
 		set, _, err := session.ReadPrepared(where.RulesFile, prepare)

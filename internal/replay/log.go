@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 )
@@ -19,18 +18,11 @@ const (
 	CSV   Format = "csv"   // a header line and comma-separated values
 )
 
-var formats = []Format{CLF, JSONL, CSV}
-
-// ParseFormat returns the format of this name; ok is false if there is none.
-func ParseFormat(name string) (f Format, ok bool) {
-	return Format(name), slices.Contains(formats, Format(name))
-}
-
 // FormatOf returns the format that a file's suffix names, before .gz if it has
 // that. For other suffixes it returns CLF.
 func FormatOf(path string) Format {
 	path = strings.TrimSuffix(strings.ToLower(path), ".gz")
-	for _, f := range formats {
+	for _, f := range []Format{JSONL, CSV} {
 		if strings.HasSuffix(path, "."+string(f)) {
 			return f
 		}

@@ -105,14 +105,6 @@ func TestFormats(t *testing.T) {
 			t.Errorf("FormatOf(%q) is %s, want %s", path, got, want)
 		}
 	}
-	for _, f := range []Format{CLF, JSONL, CSV} {
-		if got, ok := ParseFormat(string(f)); !ok || got != f {
-			t.Errorf("ParseFormat(%q) is %s, %v", f, got, ok)
-		}
-	}
-	if f, ok := ParseFormat("xml"); ok {
-		t.Errorf("xml is format %s", f)
-	}
 }
 
 func FuzzCLF(f *testing.F) {

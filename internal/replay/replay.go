@@ -14,9 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -157,4 +161,61 @@ func writeError(err error) error {
 		return fmt.Errorf("writing decisions: %w", err)
 	}
 	return nil
+}
+
+// pacer delays requests until their time after the first one. A request out of
+// order is late already and goes on at once.
+type pacer struct {
+	speed float64   // seconds of the log in a second; 0 for no pacing
+	start time.Time // when the first request was sent
+	first time.Time // and its time in the log
+}
+
+// wait fails if the context ends first.
+func (p *pacer) wait(ctx context.Context, at time.Time) error {
+	if p.speed == 0 {
+		return nil
+	}
+	if p.start.IsZero() {
+		p.start, p.first = time.Now(), at
+	}
+	offset := min(float64(at.Sub(p.first))/p.speed, math.MaxInt64/2) // any speed above 0 is valid
+	return clock.Sleep(ctx, time.Until(p.start.Add(time.Duration(offset))))
+}
+
+// write writes a line for each rule that covers and limits a request. A denied
+// request has a line for the denying rule alone. The columns are Unix
+// nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
+// nanoseconds (0 if allowed, -1 for never), with tabs between them. Shadow rules
+// have their own verdicts, and come last. Rules and keys are printable ASCII.
+func (r *run) write(e *Entry, d *engine.Decision) error {
+	if r.decisions == nil {
+		return nil
+	}
+	r.line = r.line[:0]
+	for i := range d.Verdicts {
+		r.line = appendDecision(r.line, e, &d.Verdicts[i])
+	}
+	for i := range d.Shadows {
+		r.line = appendDecision(r.line, e, &d.Shadows[i])
+	}
+	_, err := r.decisions.Write(r.line)
+	return writeError(err)
+}
+
+func appendDecision(b []byte, e *Entry, v *engine.Verdict) []byte {
+	retryAfter, allowed := v.RetryAfter, "0"
+	if v.Terms.Denied { // by an override, for good
+		retryAfter = limit.Never
+	}
+	if v.Allowed {
+		allowed = "1"
+	}
+	b = strconv.AppendInt(b, e.Time.UnixNano(), 10)
+	for _, field := range []string{v.Rule.Name, v.Key, allowed} {
+		b = append(append(b, '\t'), field...)
+	}
+	b = strconv.AppendInt(append(b, '\t'), v.Remaining, 10)
+	b = strconv.AppendInt(append(b, '\t'), int64(retryAfter), 10)
+	return append(b, '\n')
 }

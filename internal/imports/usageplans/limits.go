@@ -15,8 +15,8 @@ import (
 // sharedLimit becomes a rule. The limits of plans that differ only in capacity
 // share one.
 type sharedLimit struct {
-	kind       string // "throttle" or "quota"
-	name       string // of the rule
+	kind       string        // "throttle" or "quota"
+	name       string        // of the rule
 	limit      ruledoc.Limit // without the capacity
 	capacities map[*plan]int64
 }

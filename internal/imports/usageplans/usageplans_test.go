@@ -118,7 +118,7 @@ func TestMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "f.json:1:75: plan p: API a, stage s: throttle: limits single methods"
+	want := "f.json:1:79: plan p: API a, stage s: throttle: limits single methods"
 	if !slices.ContainsFunc(d.Lost, func(l imports.Lost) bool { return strings.HasPrefix(l.String(), want) }) || len(d.Document.Rules) > 0 {
 		t.Errorf("lost %s of\n%s", d.Lost, d.Text)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/slidegate/slidegate/internal/redis"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -68,8 +70,8 @@ func (l *Locations) StoreName() string {
 	return "memory"
 }
 
-// Quiet is the log of commands that report errors themselves.
-var Quiet = slog.New(slog.DiscardHandler)
+// quiet is the log of commands that report errors themselves.
+var quiet = slog.New(slog.DiscardHandler)
 
 // Session is a command's access to valid rules and to counters that answer.
 type Session struct {
@@ -85,8 +87,8 @@ type Session struct {
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
-func Open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
-	return open(ctx, where, prepare, log, nil)
+func Open(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
+	return open(ctx, where, prepare, quiet, nil)
 }
 
 func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (_ *Session, err error) {
@@ -114,8 +116,8 @@ func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 // OpenToCharge opens a session for a command that decides requests. It refuses
 // rules that CheckCharges refuses. If the rules in a table become so later, the
 // store refuses the requests.
-func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
-	return openToCharge(ctx, where, prepare, log, nil)
+func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
+	return openToCharge(ctx, where, prepare, quiet, nil)
 }
 
 // OpenToServe is OpenToCharge for a command that serves: requests do not wait for
@@ -167,6 +169,31 @@ func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog
 		return probeCounters(ctx, client, s.CountersTable)
 	})
 	return err
+}
+
+// Warnings returns what the rules in force are warned of, and which of their
+// fields have no effect on the counters of this session.
+func (s *Session) Warnings() []string {
+	all := slices.Clone(s.Rules.Warnings)
+	if s.CountersTable != "" {
+		return all
+	}
+	for _, r := range s.Rules.Rules {
+		if r.Lease > 0 && r.Mode != rules.Off {
+			all = append(all, fmt.Sprintf("lease of rule %s has no effect: only counters in DynamoDB are charged ahead", r.Name))
+		}
+	}
+	return all
+}
+
+// withWarnings adds warnings to rules of a table, which stores none.
+func withWarnings(prepare app.Prepare) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		for _, p := range lint.Check(set.Document(), set) {
+			set.Warnings = append(set.Warnings, name+": "+p.String())
+		}
+		return prepare(name, set)
+	}
 }
 
 // Close closes the connection to Redis, if there is one.
