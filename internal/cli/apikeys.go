@@ -52,16 +52,8 @@ func (c *cli) apiKeysCreateCommand() *cobra.Command {
 	flags.Note(cmd, &note, nil)
 	return reporting(c, cmd, func(ctx context.Context, _ []string) (*operator.NewAPIKeyReport, error) {
 		o.Table, o.Claims = where.RulesTable, caller.Claims
-		return c.noteSecret(operator.CreateAPIKey(ctx, &o, note, c))
+		return operator.CreateAPIKey(ctx, &o, note, c)
 	}, printNewAPIKey)
-}
-
-// noteSecret tells people to keep the secret of a new key.
-func (c *cli) noteSecret(r *operator.NewAPIKeyReport, err error) (*operator.NewAPIKeyReport, error) {
-	if err == nil {
-		c.Note("keep the secret now: nothing can show it again")
-	}
-	return r, err
 }
 
 func printNewAPIKey(p *term.Printer, r *operator.NewAPIKeyReport) {
@@ -163,6 +155,6 @@ they belong to the id.`,
 	flags.Span(cmd, &overlap, "overlap", "how long the old key goes on, a `TIME` such as 90m, 12h or 7d; 0 ends it within ten seconds (default: 24h)")
 	flags.Note(cmd, &note, nil)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.NewAPIKeyReport, error) {
-		return c.noteSecret(operator.RotateAPIKey(ctx, where.RulesTable, args[0], overlap, note))
+		return operator.RotateAPIKey(ctx, where.RulesTable, args[0], overlap, note, c)
 	}, printNewAPIKey)
 }

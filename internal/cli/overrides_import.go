@@ -41,12 +41,8 @@ Keys have the form of the rule's override keys; special characters in a value ar
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check the file and write nothing")
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ImportReport, error) {
 		o.Table, o.Rule, o.File = where.RulesTable, args[0], args[1]
-		switch {
-		case o.Format != "":
-		case strings.HasSuffix(o.File, ".jsonl"):
+		if o.Format == "" && strings.HasSuffix(o.File, ".jsonl") {
 			o.Format = operator.OverrideLines
-		default:
-			o.Format = operator.PlainOverrides
 		}
 		return operator.ImportOverrides(ctx, &o, c)
 	}, func(p *term.Printer, r *operator.ImportReport) {

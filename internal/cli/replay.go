@@ -158,8 +158,11 @@ func printReplay(p *term.Printer, r *replay.Report) {
 	p.Table("lrrl", replayTotals(r, p.Colours))
 	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, p.Colours))
 	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, p.Colours))
-	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, replayCandidates(r))
-	var keys [][]string
+	var candidates, keys [][]string
+	for _, c := range r.Candidates {
+		candidates = append(candidates, []string{c.Limit, text.Thousands(c.WouldDeny), text.Thousands(c.WouldAllow), ""})
+	}
+	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, candidates)
 	for _, k := range r.TopDenied {
 		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, k.Key})
 	}
@@ -221,13 +224,6 @@ func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]s
 		rows = append(rows, []string{
 			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), on.Red(text.Bar(denied, all)),
 		})
-	}
-	return rows
-}
-
-func replayCandidates(r *replay.Report) (rows [][]string) {
-	for _, c := range r.Candidates {
-		rows = append(rows, []string{c.Limit, text.Thousands(c.WouldDeny), text.Thousands(c.WouldAllow), ""})
 	}
 	return rows
 }

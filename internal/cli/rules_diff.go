@@ -143,13 +143,12 @@ func printComparison(p *term.Printer, r *replay.Comparison) {
 		{"  allowed before, denied now", text.Thousands(r.ToDenied), text.Percent(r.ToDenied, r.Requests), p.Red(text.Bar(r.ToDenied, r.Requests))},
 		{"  denied before, allowed now", text.Thousands(r.ToAllowed), text.Percent(r.ToAllowed, r.Requests), p.Green(text.Bar(r.ToAllowed, r.Requests))},
 	})
-	var ruleRows, keyRows [][]string
-	for _, one := range r.Rules {
-		ruleRows = append(ruleRows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule})
+	rows := func(changes []replay.Change) (rows [][]string) {
+		for _, one := range changes {
+			rows = append(rows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule, one.Key})
+		}
+		return rows
 	}
-	for _, one := range r.Keys {
-		keyRows = append(keyRows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule, one.Key})
-	}
-	p.Section("rrl", []string{"now denied", "now allowed", "rule"}, ruleRows)
-	p.Section("rrll", []string{"now denied", "now allowed", "rule", "key"}, keyRows)
+	p.Section("rrl", []string{"now denied", "now allowed", "rule"}, rows(r.Rules))
+	p.Section("rrll", []string{"now denied", "now allowed", "rule", "key"}, rows(r.Keys))
 }

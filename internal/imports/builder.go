@@ -14,7 +14,7 @@ import (
 const maxDocument = 2 << 20
 
 // Builder collects the result of an import: a rules document, comments that name
-// the source of each part, and the losses. The zero value is empty.
+// the source of each part, and the losses.
 type Builder struct {
 	ruledoc.Document
 	comments map[string]string // by path
@@ -22,6 +22,11 @@ type Builder struct {
 	lost     []Lost
 	recorded map[string]bool // by RecordOnce
 	sources  []*Source
+}
+
+// NewBuilder returns an empty Builder.
+func NewBuilder() Builder {
+	return Builder{comments: map[string]string{}, recorded: map[string]bool{}}
 }
 
 // Rule is a rule of a Builder. It may change until Result, except for its name
@@ -35,9 +40,6 @@ type Rule struct {
 // Comment sets the comment at a path, such as "plans.gold"; "" is the head of
 // the document.
 func (b *Builder) Comment(path, comment string) {
-	if b.comments == nil {
-		b.comments = map[string]string{}
-	}
 	b.comments[path] = comment
 }
 
@@ -79,9 +81,6 @@ func (b *Builder) Record(at Place, what, why string) {
 
 // RecordOnce is Record, unless it has added the same what before.
 func (b *Builder) RecordOnce(at Place, what, why string) {
-	if b.recorded == nil {
-		b.recorded = map[string]bool{}
-	}
 	if !b.recorded[what] {
 		b.recorded[what] = true
 		b.Record(at, what, why)

@@ -24,6 +24,9 @@ type NewAPIKeyReport struct {
 	ReplacedUntil time.Time `json:"replaced_until,omitzero"`
 }
 
+// keepSecret is the note beside a new key.
+const keepSecret = "keep the secret now: nothing can show it again"
+
 // APIKeyReport is a key of a list, or one that was revoked.
 type APIKeyReport struct {
 	ruletable.APIKey
@@ -77,6 +80,7 @@ func CreateAPIKey(ctx context.Context, o *APIKeyOptions, note ruletable.Note, li
 	if err := table.CreateAPIKey(ctx, stored); err != nil {
 		return nil, err
 	}
+	listener.Note(keepSecret)
 	return &NewAPIKeyReport{Secret: k.Secret(), APIKey: stored}, nil
 }
 
@@ -140,7 +144,7 @@ func RevokeAPIKey(ctx context.Context, table, name string, note ruletable.Note, 
 }
 
 // RotateAPIKey makes a successor for a key, which then ends after overlap.
-func RotateAPIKey(ctx context.Context, table, name string, overlap time.Duration, note ruletable.Note) (*NewAPIKeyReport, error) {
+func RotateAPIKey(ctx context.Context, table, name string, overlap time.Duration, note ruletable.Note, listener Listener) (*NewAPIKeyReport, error) {
 	from, name, err := openAPIKey(ctx, table, name)
 	if err != nil {
 		return nil, err
@@ -153,6 +157,7 @@ func RotateAPIKey(ctx context.Context, table, name string, overlap time.Duration
 	if err != nil {
 		return nil, err
 	}
+	listener.Note(keepSecret)
 	return &NewAPIKeyReport{Secret: k.Secret(), APIKey: *created, Replaces: old.Name, ReplacedUntil: old.Expires}, nil
 }
 

@@ -35,8 +35,8 @@ type ImportOptions struct {
 	Table  string
 	Rule   string // or rules.PlanOverrides
 	File   string
-	Format ImportFormat
-	DryRun bool // check the file and write nothing
+	Format ImportFormat // PlainOverrides if empty
+	DryRun bool         // check the file and write nothing
 	Note   ruletable.Note
 }
 

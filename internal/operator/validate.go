@@ -48,17 +48,14 @@ type UsageReport struct {
 
 // reportUsages describes the limits of a resolution, as its counter has them.
 func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageReport) {
-	for i := range res.Charge.Limits {
-		reports = append(reports, reportUsage(&res.Charge.Limits[i], res.Charge.Costs[i], &v.Limits[i]))
+	for i, r := range v.Limits {
+		l := &res.Charge.Limits[i]
+		reports = append(reports, UsageReport{
+			LimitForm: FormOf(l), Cost: res.Charge.Costs[i], Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
+			Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
+		})
 	}
 	return reports
-}
-
-func reportUsage(l *limit.Limit, cost int64, r *limit.Result) UsageReport {
-	return UsageReport{
-		LimitForm: FormOf(l), Cost: cost, Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
-		Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
-	}
 }
 
 func retrySeconds(d time.Duration) float64 {

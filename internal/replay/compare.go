@@ -12,13 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Names that stand for the rule if no rule has denied.
-const (
-	byDeny      = "deny" // the document's deny, or an override of a caller's plan
-	byUnmatched = "unmatched"
-	byAmbiguous = "ambiguous_paths"
-)
-
 // ErrDegraded ends a comparison if a store has failed, or an override could not
 // be read: a decision by on_error says nothing of the rules.
 var ErrDegraded = errors.New("a request was decided by on_error")
@@ -99,14 +92,14 @@ func (c *comparing) count(at time.Time, before, after *engine.Decision) {
 
 // change returns the change of the rule and key that deny.
 func (c *comparing) change(denial *engine.Decision) *Change {
-	by := ruleKey{rule: byUnmatched}
+	by := ruleKey{rule: "unmatched"}
 	switch {
 	case len(denial.Verdicts) > 0:
 		by = ruleKey{denial.Verdicts[0].Rule.Name, denial.Verdicts[0].Key}
 	case denial.Reason == engine.Banned:
-		by.rule = byDeny
+		by.rule = "deny" // the document's, or that of an override of a caller's plan
 	case denial.Reason == engine.Ambiguous:
-		by.rule = byAmbiguous
+		by.rule = "ambiguous_paths"
 	}
 	if c.changes[by] == nil {
 		c.changes[by] = &Change{Rule: by.rule, Key: by.key}

@@ -24,7 +24,7 @@ import (
 // The error is of type yamlfile.Errors if a file is invalid; the service would
 // refuse such a file too.
 func Import(sources Sources, files ...imports.File) (*imports.Result, error) {
-	im := &importer{sources: sources, used: map[string]bool{}, names: imports.Names{}}
+	im := &importer{Builder: imports.NewBuilder(), sources: sources, used: map[string]bool{}, names: imports.Names{}}
 	name, descriptors, err := im.read(files)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,9 @@ func Import(file string, r io.Reader, rule string, limits []limit.Limit) iter.Se
 			yield(imports.Override{}, p.problem(fmt.Sprintf("rule %s has %d limits, and this form has one: write overrides in the form of the rules", rule, len(limits))))
 			return
 		}
-		p.open()
+		if t := p.token(); p.err == nil && t != json.Delim('{') {
+			p.err = p.problem("must be an object of keys, such as {\"user:1\": {...}}")
+		}
 		for p.err == nil && p.json.More() {
 			key, l, err := p.entry()
 			o := imports.Override{}
@@ -95,12 +97,6 @@ func (p *reader) token() json.Token {
 		p.err = fmt.Errorf("%s: %w", p.file, err)
 	}
 	return t
-}
-
-func (p *reader) open() {
-	if t := p.token(); p.err == nil && t != json.Delim('{') {
-		p.err = p.problem("must be an object of keys, such as {\"user:1\": {...}}")
-	}
 }
 
 func (p *reader) close() {

@@ -41,24 +41,25 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 		if s == nil {
 			continue
 		}
-		for i, key := range items(s, &content) {
+		for i, one := range items(s, &content) {
 			path := fmt.Sprintf("items[%d]", i)
-			if key.ID == "" {
+			if one.ID == "" {
 				s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plan-keys` prints, as JSON")
 				continue
 			}
-			what := fmt.Sprintf("key %s in plan %s", imports.Show(key.ID), p)
-			if other := plans[key.ID]; other != nil {
+			what := fmt.Sprintf("key %s in plan %s", imports.Show(one.ID), p)
+			if other := plans[one.ID]; other != nil {
 				im.Record(s.Place(path), "API "+what, fmt.Sprintf("it has plan %s already, and can have one here", other))
 				continue
 			}
-			if key.Type != "" && key.Type != "API_KEY" {
-				im.Record(s.Place(path), what, fmt.Sprintf("its type is %s, and only API keys are known here", imports.Show(key.Type)))
+			if one.Type != "" && one.Type != "API_KEY" {
+				im.Record(s.Place(path), what, fmt.Sprintf("its type is %s, and only API keys are known here", imports.Show(one.Type)))
 				continue
 			}
-			plans[key.ID] = p
+			plans[one.ID] = p
 			if p.nameHere != "" {
-				all = append(all, key.override(p))
+				id := strings.Replace(planKey, "{apikey}", key.Escape(one.ID), 1)
+				all = append(all, imports.NewOverride(id, ruledoc.Override{Plan: p.nameHere, Why: imports.Short(one.Name)}))
 			}
 		}
 	}
@@ -69,9 +70,4 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 		}
 	}
 	return all, im.Err()
-}
-
-func (k *apiKey) override(p *plan) imports.Override {
-	id := strings.Replace(planKey, "{apikey}", key.Escape(k.ID), 1)
-	return imports.NewOverride(id, ruledoc.Override{Plan: p.nameHere, Why: imports.Short(k.Name)})
 }

@@ -21,15 +21,6 @@ type sharedLimit struct {
 	capacities map[*plan]int64
 }
 
-func (im *importer) importPlan(p *plan) {
-	if p.Throttle != nil {
-		im.addThrottle(p)
-	}
-	if p.Quota != nil {
-		im.addQuota(p)
-	}
-}
-
 // addThrottle gives a plan a token bucket.
 func (im *importer) addThrottle(p *plan) {
 	t := p.Throttle
@@ -96,6 +87,7 @@ func (im *importer) addLimit(p *plan, l sharedLimit) {
 		shared = &l
 		im.byID[id] = shared
 		im.limits = append(im.limits, shared)
+		im.named[l.name]++
 	}
 	shared.capacities[p] = capacity
 }
@@ -104,22 +96,16 @@ func (im *importer) addLimit(p *plan, l sharedLimit) {
 const maxPlans = 1000
 
 // addRules makes the rules. Throttles have their burst and their window in their
-// names if there are several.
+// names if there are several. Two quotas of one name would be one limit.
 func (im *importer) addRules(file string) error {
 	im.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
 	if len(im.plans) > maxPlans || len(im.limits) > maxPlans {
 		return fmt.Errorf("%d plans with %d different limits are more than a document can hold (%d): split the file",
 			len(im.plans), len(im.limits), maxPlans)
 	}
-	throttles := 0
-	for _, l := range im.limits {
-		if l.kind == "throttle" {
-			throttles++
-		}
-	}
 	for _, l := range im.limits {
 		comment := l.name + ": without a plan, the least that any plan has"
-		if l.kind == "throttle" && throttles > 1 {
+		if im.named[l.name] > 1 {
 			if l.limit.Burst > 0 {
 				l.name += fmt.Sprintf("-burst-%d", l.limit.Burst)
 			}

@@ -20,13 +20,19 @@ import (
 //
 // The error is of type yamlfile.Errors for what is wrong in a file.
 func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
-	im := &importer{byID: map[string]*sharedLimit{}}
+	im := &importer{Builder: imports.NewBuilder(), byID: map[string]*sharedLimit{}, named: map[string]int{}}
 	im.Authentication = &ruledoc.Authentication{APIKey: &ruledoc.KeySource{From: "api_gateway"}}
 	if err := im.read(plans); err != nil {
 		return nil, err
 	}
 	for i := range im.plans {
-		im.importPlan(&im.plans[i])
+		p := &im.plans[i]
+		if p.Throttle != nil {
+			im.addThrottle(p)
+		}
+		if p.Quota != nil {
+			im.addQuota(p)
+		}
 	}
 	if err := im.addRules(plans.Name); err != nil {
 		return nil, err
@@ -38,7 +44,7 @@ func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
 	}
 	result, err := im.Result()
 	if err == nil {
-		result.Overrides = overrides
+		result.Overrides = append(result.Overrides, overrides...)
 	}
 	return result, err
 }
@@ -52,6 +58,7 @@ type importer struct {
 	plans  []plan
 	limits []*sharedLimit
 	byID   map[string]*sharedLimit // limits, by every field except their capacities
+	named  map[string]int          // how many of the limits have a name
 }
 
 // planName matches the names that plans of a document may have.
