@@ -2,6 +2,7 @@ package rulefile
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -12,6 +13,12 @@ import (
 
 // LookEvery is how often to look at a rules file.
 const LookEvery = time.Second
+
+// remindEvery is after how many looks the log says again that the file system
+// does not answer: a minute, because each of them waits for LookEvery.
+const remindEvery = 60
+
+var errIrregular = errors.New("it is not a regular file")
 
 // Follower is an engine.RuleSource: the rules of a file, as it changes. If the
 // file is missing or not valid, the rules in force stay, and the log says so,
@@ -25,6 +32,9 @@ type Follower struct {
 
 	// The file at the last look, and when it was last read; nil for none.
 	seen, loaded os.FileInfo
+
+	running chan struct{} // closed as the call of the file system under way ends; nil for none
+	waited  int           // how many looks have waited for that call in vain
 }
 
 // NewFollower returns a follower of a file as it is now. Start completes it.
@@ -50,7 +60,7 @@ func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-
 		case <-ticks:
 			f.Look()
 		case <-signals:
-			f.reload()
+			f.run(f.reload)
 		case <-ctx.Done():
 			return
 		}
@@ -59,18 +69,50 @@ func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-
 
 // Look reads the file if it has changed, but not if it has changed since the
 // last look: an editor may be writing it, and the first half of a rules file can
-// be valid.
+// be valid. A file system that hangs delays Look by at most LookEvery.
 func (f *Follower) Look() {
-	now := stat(f.name)
-	settled := same(now, f.seen)
-	if f.seen = now; settled && !same(now, f.loaded) {
-		f.reload()
+	f.run(func() {
+		now := stat(f.name)
+		settled := same(now, f.seen)
+		if f.seen = now; settled && !same(now, f.loaded) {
+			f.reload()
+		}
+	})
+}
+
+// run calls the file system, unless an earlier call is still under way after
+// LookEvery: then the log says so, once a minute.
+func (f *Follower) run(call func()) {
+	late := time.After(LookEvery)
+	if f.running != nil && !f.wait(late) {
+		return
 	}
+	running := make(chan struct{})
+	f.running, f.waited = running, 0
+	go func() {
+		defer close(running)
+		call()
+	}()
+	f.wait(late)
+}
+
+// wait waits until the call under way ends, and reports whether it has.
+func (f *Follower) wait(late <-chan time.Time) bool {
+	select {
+	case <-f.running:
+		f.running = nil
+		return true
+	case <-late:
+	}
+	if f.waited++; f.waited%remindEvery == 1 {
+		f.log.Error("rules are not reloaded until the file system answers, those in force stay", "file", f.name)
+	}
+	return false
 }
 
 func (f *Follower) reload() {
 	f.loaded = stat(f.name) // before it is read: a later change is another
-	set, err := f.read()
+	set, err := f.readRegular()
 	if err != nil {
 		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", err)
 		return
@@ -80,6 +122,14 @@ func (f *Follower) reload() {
 	for _, w := range set.Warnings {
 		f.log.Warn("rules", "warning", w)
 	}
+}
+
+// readRegular reads the file, unless a read might wait for another program.
+func (f *Follower) readRegular() (*rules.Set, error) {
+	if f.loaded != nil && !f.loaded.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	return f.read()
 }
 
 // stat returns nil for a file that cannot be found.

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -152,6 +155,46 @@ func TestBadRulesFileIsNotReloaded(t *testing.T) {
 	e.want(3, "first", "no such file")
 	e.replace("second")
 	e.want(2, "second", "rules reloaded")
+}
+
+// A named pipe has no end before another program closes it.
+func TestNamedPipeIsNotRead(t *testing.T) {
+	e := startEditor(t)
+	e.remove()
+	if err := syscall.Mkfifo(e.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.want(3, "first", "it is not a regular file")
+	e.want(3, "first", "")
+	e.replace("second")
+	e.want(2, "second", "rules reloaded")
+}
+
+// While the file system hangs, one read is under way and the log says so once a
+// minute. Once it answers, the rules that it read are in force.
+func TestFileSystemHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startEditor(t)
+		answer, read := make(chan struct{}), e.f.read
+		var reads atomic.Int64
+		e.f.read = func() (*rules.Set, error) {
+			reads.Add(1)
+			<-answer
+			return read()
+		}
+		e.replace("second")
+		e.want(2, "first", "until the file system answers") // each look waits for a second
+		e.want(58, "first", "")
+		e.want(60, "first", "until the file system answers")
+		if n := reads.Load(); n != 1 {
+			t.Errorf("%d reads", n)
+		}
+		e.log.Reset()
+		close(answer)
+		synctest.Wait()
+		e.wantRule("second", "rules reloaded")
+		e.want(2, "second", "")
+	})
 }
 
 // A signal reads the file at once, and also one that has not changed.
