@@ -90,7 +90,7 @@ type overrideTarget struct {
 	name string        // in messages
 	keys *key.Template // nil if overrides cannot be checked
 	// checkFields returns what is wrong with an override, by its fields.
-	checkFields func(o *Override) []problem.Problem
+	checkFields func(o *Override) faults
 }
 
 // overrideTarget finds the target of overrides from outside the document, which
@@ -110,6 +110,7 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 	return r.overrideTarget(), nil
 }
 
+// overrideTarget returns the rule as a subject of overrides.
 func (r *Rule) overrideTarget() overrideTarget {
 	return overrideTarget{"rule " + r.Name, r.overridable, r.checkOverride}
 }
@@ -146,22 +147,27 @@ func (about *overrideTarget) check(text string) error {
 	return nil
 }
 
-// fieldFault is a problem of a field of an override.
-func fieldFault(path problem.Path, wrong problem.Fault) (all []problem.Problem) {
+// faults are what is wrong with the fields of an override.
+type faults []problem.Problem
+
+// add adds a fault, if there is one.
+func (all *faults) add(path problem.Path, wrong problem.Fault) {
 	if wrong.Found() {
-		all = append(all, problem.Problem{Path: path, Fault: wrong})
+		*all = append(*all, problem.Problem{Path: path, Fault: wrong})
 	}
-	return all
 }
 
-func (s *Set) checkPlanOverride(o *Override) (all []problem.Problem) {
+// checkPlanOverride returns what is wrong with an override of a caller's plan. It
+// may name a plan that the document has, or deny; nothing else applies to all
+// rules.
+func (s *Set) checkPlanOverride(o *Override) (all faults) {
 	for _, f := range o.fields() {
 		if f != "plan" && f != "deny" {
-			all = append(all, fieldFault(problem.Root(f),
-				problem.New(problem.Instead, "is for the keys of one rule", "plan or deny among the overrides of plan"))...)
+			all.add(problem.Root(f), problem.New(problem.Instead, "is for the keys of one rule", "plan or deny among the overrides of plan"))
 		}
 	}
-	return append(all, fieldFault(problem.Root("plan"), s.planFault(o.Plan))...)
+	all.add(problem.Root("plan"), s.planFault(o.Plan))
+	return all
 }
 
 // fields returns the names of the fields that the override states.
@@ -180,14 +186,16 @@ func (o *Override) fields() (names []string) {
 	return names
 }
 
-func (r *Rule) checkOverride(o *Override) (all []problem.Problem) {
-	report := func(path problem.Path, wrong problem.Fault) { all = append(all, fieldFault(path, wrong)...) }
+// checkOverride returns what is wrong with an override for the rule as it is now.
+// The rule may change later: Terms then ignores what no longer fits, and says that
+// the override is stale.
+func (r *Rule) checkOverride(o *Override) (all faults) {
 	for _, f := range o.fields() {
 		switch {
 		case f == "plan":
-			report(problem.Root(f), problem.New(problem.Instead, "is for all rules together", "it among the overrides of plan"))
+			all.add(problem.Root(f), problem.New(problem.Instead, "is for all rules together", "it among the overrides of plan"))
 		case r.restrictOnly && (f == "limits" || f == "unlimited" || f == "grants"):
-			report(problem.Root(f), r.restricted("may loosen the rule"))
+			all.add(problem.Root(f), r.restricted("may loosen the rule"))
 		}
 	}
 	for _, name := range sortedKeys(o.Capacity) {
@@ -195,18 +203,18 @@ func (r *Rule) checkOverride(o *Override) (all []problem.Problem) {
 		if !wrong.Found() && r.restrictOnly && l.Capacity > r.highest(i) {
 			wrong = r.restricted(fmt.Sprintf("%d is above the rule's %d", l.Capacity, r.highest(i)))
 		}
-		report(capacityPath(problem.Root("capacity"), name), wrong)
+		all.add(capacityPath(problem.Root("capacity"), name), wrong)
 	}
 	limits := r.Limits
 	if o.Limits != nil {
 		limits = o.Limits
 	}
 	for i := range o.Limits {
-		report(problem.Root("limits"), r.limitFault(&o.Limits[i], &o.Costs[i]))
+		all.add(problem.Root("limits"), r.limitFault(&o.Limits[i], &o.Costs[i]))
 	}
 	for _, g := range o.Grants {
 		if limitNamed(limits, g.Limit) < 0 {
-			report(problem.Root("grants"), r.noLimit(limits, g.Limit))
+			all.add(problem.Root("grants"), r.noLimit(limits, g.Limit))
 		}
 	}
 	return all

@@ -74,6 +74,8 @@ type compiler struct {
 	wrong    map[string]bool // paths of problems, and of the values around them
 }
 
+// newCompiler returns a compiler of a document with defaults. problems are those
+// that ruledoc.Check has found in single fields; they come first in the list.
 func newCompiler(d *ruledoc.Document, problems []problem.Problem) *compiler {
 	c := &compiler{doc: d, set: &Set{}, trusted: map[*Rule][]key.Part{}, wrong: map[string]bool{}}
 	for _, p := range problems {
@@ -82,6 +84,8 @@ func newCompiler(d *ruledoc.Document, problems []problem.Problem) *compiler {
 	return c
 }
 
+// report adds a problem. It marks the value at its path as wrong, and each value
+// around that one, so that isWrong also finds problems inside a value.
 func (c *compiler) report(p problem.Problem) {
 	c.problems = append(c.problems, p)
 	for n := range p.Path {
@@ -110,6 +114,8 @@ func (c *compiler) check(path problem.Path, wrong problem.Fault) (ok bool) {
 	return !wrong.Found()
 }
 
+// compile fills in the set. Keys need the address and the secret, and plans and
+// overrides need the rules, so the order of the steps matters.
 func (c *compiler) compile() {
 	d, s := c.doc, c.set
 	s.Unmatched = Policy(indexOf(policies, d.Unmatched))
@@ -130,7 +136,8 @@ func (c *compiler) compile() {
 // indexOf returns the index of a word; 0 for one that Check has reported.
 func indexOf(words []string, word string) int { return max(0, slices.Index(words, word)) }
 
-// checkUnused reports parts of the document that need one another.
+// checkUnused reports parts of the document that need one another. A part that
+// nothing uses is a mistake: its author believes that it works.
 func (c *compiler) checkUnused() {
 	d, s := c.doc, c.set
 	switch {

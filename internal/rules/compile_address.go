@@ -9,7 +9,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
-// clientAddress compiles where the client's address is read.
+// clientAddress compiles where the client's address is read: from the end of
+// X-Forwarded-For, counted in hops, or from a header beside a secret. Any client
+// can send the header, so the secret proves that the proxy has set it.
 func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) {
 	if d == nil {
 		return a

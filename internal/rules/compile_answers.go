@@ -10,12 +10,15 @@ import (
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
+// Retry-After has whole seconds, so a jitter below one would not show.
 const (
 	leastJitter = time.Second
 	mostJitter  = time.Hour
 	longestBody = 2048 // bytes: it is in the context of every denial
 )
 
+// mediaType is the form of a Content-Type (RFC 9110, section 8.3.1). plainText is
+// ASCII, which means the same in every charset that a Content-Type may name.
 var (
 	mediaType = ruledoc.Regexp(`^[!#$%&'*+.^_|~0-9A-Za-z-]+/[!#$%&'*+.^_|~0-9A-Za-z-]+( *; *[!#$%&'*+.^_|~0-9A-Za-z-]+=[!#$%&'*+.^_|~0-9A-Za-z-]+)*$`)
 	plainText = ruledoc.Regexp(`^[\t\n\r -~]*$`)
@@ -37,6 +40,8 @@ func (c *compiler) answers(d *ruledoc.Document) Answers {
 	return a
 }
 
+// denied compiles the answer to denied requests. It reports one mistake of its
+// fields at most, and one unknown variable of its body.
 func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) *Denied {
 	switch {
 	case *d == (ruledoc.Denied{}):

@@ -39,7 +39,8 @@ func (c *compiler) authentication(a *ruledoc.Authentication) {
 	}
 }
 
-// keySource checks the header with the API key, which has this path.
+// keySource checks the header with the API key, which has this path. A header of
+// other credentials is refused, because those would be looked up as keys.
 func (c *compiler) keySource(path problem.Path, s *ruledoc.KeySource) {
 	switch header := s.Header; {
 	case s.From != "" && header != "":
@@ -52,7 +53,8 @@ func (c *compiler) keySource(path problem.Path, s *ruledoc.KeySource) {
 	}
 }
 
-// tokenIssuer checks one issuer. taken has the paths of the issuers before it.
+// tokenIssuer checks one issuer. taken has the paths of the issuers before it. Its
+// URLs must be secure: a server that answers in their place could sign any token.
 func (c *compiler) tokenIssuer(path problem.Path, t *ruledoc.TokenIssuer, taken map[string]problem.Path) {
 	untrusted := func(field, url string) {
 		c.fail(path.To(field), problem.Malformed, strconv.Quote(redacted(url)), "URL that can be trusted",

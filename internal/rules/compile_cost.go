@@ -8,7 +8,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/limits"
 )
 
-// cost compiles what a request takes; nil if something of it is wrong.
+// cost compiles what a request takes; nil if something of it is wrong. A client
+// that states its cost pays at least Min, which must be above 0: otherwise every
+// client would state 0.
 func (c *compiler) cost(path problem.Path, d *ruledoc.Cost) *Cost {
 	cost := &Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
 	if *d == (ruledoc.Cost{Units: d.Units}) {

@@ -44,12 +44,15 @@ func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limit
 	return charges
 }
 
+// sortByName puts limits in the order of their names. Counters have this order, so
+// limits that only change places keep their counters.
 func sortByName(charges []charge) {
 	slices.SortStableFunc(charges, func(a, b charge) int { return strings.Compare(a.limit.Name, b.limit.Name) })
 }
 
 // goLimits compiles limits of a Go program, and puts them in the order of their
-// names.
+// names. Problems have the paths of documents; package problem turns these into
+// the names of Go.
 func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext) (charges []charge) {
 	if len(stated) > limit.MaxLimits {
 		c.fail(path, problem.Count, len(stated), "limits", 1, limit.MaxLimits)
@@ -83,6 +86,8 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 }
 
 // limit compiles a limit. What depends on a field that is wrong is not checked.
+// The result then has 0 in place of the wrong value: other checks skip it, and
+// the compiler returns no Set.
 func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
 	l := &ch.limit
@@ -114,7 +119,8 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 	return ch
 }
 
-// detail compiles the fields that only some algorithms have.
+// detail compiles the fields that only some algorithms have. ruledoc.WithDefaults
+// has filled in those that the author leaves out, such as UTC for months.
 func (c *compiler) detail(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 	var slots *time.Duration
 	switch {
@@ -148,7 +154,8 @@ func (c *compiler) calendar(path problem.Path, d *ruledoc.Limit, l *limit.Limit)
 	}
 }
 
-// candidate compiles a capacity to try.
+// candidate compiles a capacity to try; the zero Candidate stands for none. A
+// bucket has none, because its state depends on the rate at which it refills.
 func (c *compiler) candidate(path problem.Path, d *ruledoc.Limit, l *limit.Limit) Candidate {
 	at := path.To("candidate")
 	if d.Candidate == nil || c.isWrong(at) {

@@ -13,7 +13,8 @@ import (
 // carry it.
 const longestWhy = 500
 
-// override compiles one override. What it replaces decides whether it fits.
+// override compiles one override. It checks what holds for all rules; the rule
+// whose limits it replaces decides whether it fits (see overrideTarget).
 func (c *compiler) override(path problem.Path, d *ruledoc.Override) *Override {
 	o := &Override{
 		Deny: d.Deny, Unlimited: d.Unlimited, Plan: d.Plan, Capacity: maps.Clone(map[string]int64(d.Capacity)), Until: d.Until, Why: d.Why,

@@ -11,7 +11,8 @@ import (
 // planName is wide enough for the names of plans in billing systems.
 var planName = ruledoc.Pattern(ruledoc.Override{}, "plan")
 
-// plan compiles how the plan of a caller is found.
+// plan compiles how the plan of a caller is found. Its source must be one that
+// the client cannot choose, because a plan may lift limits.
 func (c *compiler) plan(d *ruledoc.PlanSource) {
 	if d == nil {
 		return
@@ -63,7 +64,9 @@ func (c *compiler) ruleIsWrong(r *Rule) bool {
 	return c.isWrong(problem.Root("rules").At(slices.Index(c.set.Rules, r)))
 }
 
-// planned compiles the limits of a rule on a plan.
+// planned compiles the limits of a rule on a plan: the rule's own, with the
+// plan's capacities. They share their counters with the rule's, so a caller who
+// changes plans keeps what is used.
 func (c *compiler) planned(path problem.Path, d ruledoc.PlanCapacity, r *Rule) *Terms {
 	p := &Terms{Limits: slices.Clone(r.Limits), Unlimited: d.Unlimited}
 	for _, name := range sortedKeys(d.Capacity) {

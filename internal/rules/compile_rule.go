@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
+// rules compiles all rules, and then checks what they have in common.
 func (c *compiler) rules() {
 	taken := map[string]problem.Path{}
 	for i := range c.doc.Rules {
@@ -54,7 +55,8 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 	return r
 }
 
-// lease checks a rule whose charges are made ahead.
+// lease checks a rule whose charges are made ahead. A lease ends with the slot in
+// which it was charged, so all limits of the rule must count by slots.
 func (c *compiler) lease(path problem.Path, r *Rule) {
 	switch {
 	case r.Lease == 0:
@@ -70,7 +72,9 @@ func (c *compiler) lease(path problem.Path, r *Rule) {
 	}
 }
 
-// keys compiles the key templates of the rule and of its overrides.
+// keys compiles the key templates of the rule and of its overrides. Overrides of
+// keys that the client fills in may only restrict: otherwise a client could send
+// the key of a caller with a higher limit.
 func (c *compiler) keys(path problem.Path, d *ruledoc.Rule, r *Rule) {
 	r.template = c.template(path.To("key"), d.Key)
 	r.template.Hash = c.hashed(path, d.Hash)
@@ -153,7 +157,8 @@ func (c *compiler) ruleLimits(i int, path problem.Path, d *ruledoc.Rule, r *Rule
 	}
 }
 
-// add adds limit i of so many.
+// add adds limit i of so many. Places keep the order in which the author wrote
+// them, for programs that know their limits by it.
 func (r *Rule) add(i int, ch charge, limits int) {
 	r.Limits, r.Costs, r.Places = append(r.Limits, ch.limit), append(r.Costs, ch.cost), append(r.Places, ch.place)
 	if ch.anchored.Kind != key.Literal && ch.limit.Calendar != nil {
@@ -169,6 +174,8 @@ func (r *Rule) add(i int, ch charge, limits int) {
 
 var statusClass = ruledoc.Regexp(`^[1-5]xx$`)
 
+// statuses compiles statuses such as "404", and classes such as "5xx", which
+// stands for 500 to 599.
 func (c *compiler) statuses(path problem.Path, texts []string) (all []Statuses) {
 	for i, text := range texts {
 		first, others := text, 0
@@ -188,7 +195,9 @@ func (c *compiler) statuses(path problem.Path, texts []string) (all []Statuses) 
 	return all
 }
 
-// checkCounters checks which rules share counters: only those that say so.
+// checkCounters checks which rules share counters: only those that say so. A rule
+// that names another's counter would otherwise take units from rules whose authors
+// do not know of it.
 func (c *compiler) checkCounters() {
 	sharing := map[string][]*Rule{} // by the name of the counter, the rules so far that state it
 	for i, r := range c.set.Rules {

@@ -22,7 +22,9 @@ func (c *compiler) selectors(path problem.Path, entries []ruledoc.Selector) []ma
 	return selectors
 }
 
-// selector compiles a selector. empty is the fault of one without any field.
+// selector compiles a selector. empty is the fault of one without any field. A
+// field that is stated without values is not absent: Check has reported it, so
+// that no missing value makes the selector cover every request.
 func (c *compiler) selector(path problem.Path, d *ruledoc.Selector, empty problem.Fault) (s match.Selector) {
 	if d.Methods == nil && d.Route == nil && d.Path == nil && d.CIDRs == nil && d.Caller == nil && d.Match == nil {
 		c.check(path, empty)
@@ -50,6 +52,7 @@ func (c *compiler) selector(path problem.Path, d *ruledoc.Selector, empty proble
 	return s
 }
 
+// patterns compiles patterns of routes or paths, without those that it reports.
 func (c *compiler) patterns(path problem.Path, texts []string, parse func(string) (match.Pattern, problem.Fault)) (patterns []match.Pattern) {
 	for i, text := range texts {
 		if p, wrong := parse(text); c.check(path.At(i), wrong) {
@@ -59,6 +62,7 @@ func (c *compiler) patterns(path problem.Path, texts []string, parse func(string
 	return patterns
 }
 
+// cidrs compiles networks, without those that it reports.
 func (c *compiler) cidrs(path problem.Path, texts []string) (cidrs []netip.Prefix) {
 	for i, text := range texts {
 		if network, wrong := parseCIDR(text); c.check(path.At(i), wrong) {
@@ -93,7 +97,8 @@ func parseCIDR(text string) (c netip.Prefix, wrong problem.Fault) {
 // besideMatch has the fields of selectors for the sources that match cannot have.
 var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
 
-// conditions compiles a map from trusted sources to the values they may have.
+// conditions compiles a map from trusted sources to the values they may have. They
+// are in the order of the sources, so that explanations of a request do not vary.
 func (c *compiler) conditions(path problem.Path, wanted map[string]ruledoc.Words) (conditions []match.Condition) {
 	for _, name := range sortedKeys(wanted) {
 		at := path.To(name)

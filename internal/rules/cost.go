@@ -9,6 +9,10 @@ import (
 
 // Cost says what a request takes from a limit: Min to Max units, which are the
 // same unless the request states its cost.
+//
+// Example: the cost comes from header.x-tokens, from 500 to 4,000. A request with
+// the value 700 takes 700 units, one with 9 takes 500, and one without the header
+// takes 4,000.
 type Cost struct {
 	Min, Max int64
 	Clamp    bool // a cost above what the limit can ever allow takes all of it

@@ -71,7 +71,9 @@ func (s *Set) noRule(name string) problem.Fault {
 	return problem.New(problem.Unknown, fmt.Sprintf("there is no rule %q", name), instead)
 }
 
-// highest returns the highest capacity that limit i has without overrides.
+// highest returns the highest capacity that limit i has without overrides, on any
+// plan. An override up to it restricts some callers; of others, Terms keeps the
+// lower capacity.
 func (r *Rule) highest(i int) int64 {
 	most := r.Limits[i].Capacity
 	for _, p := range r.plans {

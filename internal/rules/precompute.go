@@ -13,7 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
-// precompute derives what requests need from the fields of a final set.
+// precompute derives what requests need from the fields of a final set. It runs
+// once, before any request, so that requests read the set without locks.
 func (s *Set) precompute() {
 	covered := make([]*match.Selector, len(s.Rules))
 	for i, r := range s.Rules {
@@ -46,7 +47,7 @@ func (t *Terms) precompute(r *Rule, suffix string) {
 }
 
 // fixedCosts returns the costs if no request and no plan can change them, else
-// nil.
+// nil. A clamped cost depends on the capacity, which plans and overrides change.
 func (r *Rule) fixedCosts() []int64 {
 	fixed := make([]int64, len(r.Costs))
 	for i, c := range r.Costs {

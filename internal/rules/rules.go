@@ -55,7 +55,12 @@ var failures = []string{OnErrorLocal: "local", OnErrorAllow: "allow", OnErrorDen
 // String returns the name that rules documents use.
 func (o OnError) String() string { return failures[o] }
 
-// Set is a compiled rules document. It is read-only.
+// Set is a compiled rules document. It is read-only once its secrets are loaded
+// (see LoadSecrets).
+//
+// A limiter asks in this order, and the first answer decides: Unmet and Locate,
+// which prepare the request, then Ambiguous, Banned, Skipped and Match. Each rule
+// that matches gives the key to count by, and the Terms to charge.
 type Set struct {
 	Rules     []*Rule  // in file order, which is the order of charging
 	Unmatched Policy   // for requests that no rule matches
@@ -207,6 +212,8 @@ func (r *Rule) Hashed() bool { return r.template.Hash != nil }
 // Enforced reports whether the rule can deny requests.
 func (r *Rule) Enforced() bool { return r.Mode == Enforce }
 
+// sortedKeys returns the keys of a map in order. Compile goes by them, so the same
+// document always has the same problems in the same order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Statuses are HTTP statuses from First to Last.

@@ -54,6 +54,9 @@ type anchor struct {
 // for none), whose key has this override (nil for none). Each capacity is the
 // override's, else the plan's, else the rule's own. Grants are added to it.
 //
+// Example: a rule allows 100 units, and 6,000 on plan pro. A key on pro with a
+// grant of 500 has 6,500. With an override to 20,000 as well, it has 20,500.
+//
 // Requests share terms that were compiled, so the caller must not change them.
 func (r *Rule) Terms(req *request.Request, plan string, o *Override, now time.Time) *Terms {
 	compiled := &r.own
@@ -111,6 +114,9 @@ func (t *Terms) MostCost(i int) int64 {
 // afterwards.
 func (t *Terms) Settles(i int) bool { return i < len(t.costs) && t.costs[i].Settle }
 
+// override applies an override that is in force. Limits replace all of the rule's,
+// and a capacity replaces one number. A rule whose keys the client fills in takes
+// only what restricts it, and no capacity above its plan's.
 func (t *Terms) override(r *Rule, o *Override) {
 	switch {
 	case o.Deny:
@@ -169,6 +175,8 @@ func (t *Terms) raise(limits []limit.Limit, i int, capacity int64) {
 	limits[i] = l
 }
 
+// withCapacity returns the limit with another capacity. The size of a bucket
+// follows if it was the old capacity.
 func withCapacity(l limit.Limit, capacity int64) limit.Limit {
 	if l.Bucket() && l.Burst == l.Capacity {
 		l.Burst = capacity

@@ -41,6 +41,8 @@ type unmet struct {
 	address bool
 }
 
+// ofSet names the first entry or rule that reads something missing, and what that
+// is; "" for none. A rule that is off reads nothing.
 func (u *unmet) ofSet(s *Set) (what string) {
 	for _, list := range []struct {
 		name    string
@@ -60,6 +62,8 @@ func (u *unmet) ofSet(s *Set) (what string) {
 	return ""
 }
 
+// ofRule returns the first missing source of the rule's key, costs and selectors;
+// "" for none.
 func (u *unmet) ofRule(r *Rule) (what string) {
 	for _, p := range r.template.Parts {
 		if u.lacks(p) {
@@ -77,6 +81,8 @@ func (u *unmet) ofRule(r *Rule) (what string) {
 	return u.ofSelector(r.unless)
 }
 
+// ofSelector returns the first field of a selector that reads something missing;
+// "" for none. Methods, paths and callers are in every event.
 func (u *unmet) ofSelector(s *match.Selector) (what string) {
 	if u.address && len(s.CIDRs) > 0 {
 		return "cidrs"
@@ -89,6 +95,7 @@ func (u *unmet) ofSelector(s *match.Selector) (what string) {
 	return ""
 }
 
+// lacks reports whether the event does not tell a source.
 func (u *unmet) lacks(p key.Part) bool {
 	switch p.Kind {
 	case key.FromIP:
