@@ -2,18 +2,14 @@ package limithttp
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/httplimit"
 	"github.com/slidegate/slidegate/internal/httprequest"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/setup"
 )
 
@@ -35,9 +31,9 @@ import (
 // Middleware panics if options contradict each other or lack their function:
 // programs call it when they start.
 func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) http.Handler {
-	var c config
+	c := newConfig()
 	for _, o := range options {
-		o.forLimiter(&c)
+		o.forLimiter(c)
 	}
 	if c.key == nil {
 		c.key = clientAddress(0)
@@ -49,8 +45,8 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 	if err != nil {
 		panic("limithttp: " + err.Error())
 	}
-	h := c.handler(parts.Log)
-	h.PassCosts = true
+	h := &c.handler
+	h.Log, h.PassCosts = oplog.Throttle(parts.Log), true
 	h.Decide = func(r *http.Request) (*engine.Decision, error) {
 		if r.Method == http.MethodOptions && httprequest.From(r).IsPreflight() {
 			return &engine.Decision{Allowed: true, Reason: engine.Preflight}, nil
@@ -58,7 +54,7 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 		return parts.Decide(r.Context(), c.key(r), c.cost(r))
 	}
 	h.Finish = func(ctx context.Context, d *engine.Decision, o *engine.Outcome, _ []string) { parts.Finish(ctx, d, o) }
-	return middleware(h)
+	return c.middleware()
 }
 
 // GateMiddleware limits the requests to a handler by a gate's rules, as
@@ -72,17 +68,18 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 // Rules of a file or a table may choose other fields for answers, and another
 // status and body for denials: headers, retry_jitter and denied in docs/rules.md.
 func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http.Handler {
-	var c config
+	c := newConfig()
 	for _, o := range options {
-		o.forGate(&c)
+		o.forGate(c)
 	}
 	parts := setup.GateOf(g)
-	h := c.handler(parts.Log)
+	h := &c.handler
+	h.Log = oplog.Throttle(parts.Log)
 	h.Decide = func(r *http.Request) (*engine.Decision, error) {
 		return parts.Decide(r.Context(), c.described(parts, r))
 	}
 	h.Finish = parts.Finish
-	return middleware(h)
+	return c.middleware()
 }
 
 // described returns what rules see of a request.
@@ -101,26 +98,4 @@ func (c *config) described(parts *setup.GateParts, r *http.Request) *request.Req
 	stated := parts.Request(&d)
 	stated.Missing = of.Missing
 	return stated
-}
-
-// handler returns a handler by the options; the caller adds Decide and Finish.
-func (c *config) handler(log *slog.Logger) httplimit.Handler {
-	h := httplimit.Handler{MaxDelay: rules.LongestHold, Log: oplog.Throttle(log), Denied: c.denied}
-	if c.maxDelay != nil {
-		h.MaxDelay = *c.maxDelay
-	}
-	if len(c.skip) > 0 {
-		h.Skip = func(r *http.Request) bool {
-			return slices.ContainsFunc(c.skip, func(skip func(*http.Request) bool) bool { return skip(r) })
-		}
-	}
-	return h
-}
-
-func middleware(h httplimit.Handler) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		own := h
-		own.Next = next
-		return &own
-	}
 }

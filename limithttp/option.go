@@ -7,8 +7,10 @@ import (
 
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/httplimit"
 	"github.com/slidegate/slidegate/internal/httprequest"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/setup"
 )
 
@@ -34,15 +36,26 @@ func (o gateOption) forGate(c *config) { o(c) }
 
 // config is what options fill in.
 type config struct {
-	skip     []func(*http.Request) bool
-	denied   func(http.ResponseWriter, *http.Request, *engine.Decision)
-	maxDelay *time.Duration
+	handler httplimit.Handler
 
 	key      func(*http.Request) string // of a limiter
 	cost     func(*http.Request) int64
 	refundOn []string
 
 	describe []func(*http.Request, *gate.Request) // of a gate
+}
+
+func newConfig() *config {
+	return &config{handler: httplimit.Handler{MaxDelay: rules.LongestHold}}
+}
+
+// middleware returns handlers that decide requests in front of another.
+func (c *config) middleware() func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		h := c.handler
+		h.Next = next
+		return &h
+	}
 }
 
 // ByIP counts by the address of the connection: "ip:192.0.2.1", and the /64 of an
@@ -104,7 +117,10 @@ func RefundOn(statuses ...string) Option {
 // enough.
 func SkipIf(skip func(*http.Request) bool) SharedOption {
 	given("SkipIf", skip != nil)
-	return func(c *config) { c.skip = append(c.skip, skip) }
+	return func(c *config) {
+		before := c.handler.Skip
+		c.handler.Skip = func(r *http.Request) bool { return before != nil && before(r) || skip(r) }
+	}
 }
 
 // OnDenied replaces the answer to denied requests. The fields of the limits are
@@ -113,7 +129,7 @@ func SkipIf(skip func(*http.Request) bool) SharedOption {
 func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *gate.Decision)) SharedOption {
 	given("OnDenied", answer != nil)
 	return func(c *config) {
-		c.denied = func(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
+		c.handler.Denied = func(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
 			answer(w, r, setup.DecisionOf(d).(*gate.Decision))
 		}
 	}
@@ -123,7 +139,7 @@ func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *gate.Decisi
 // by default. A request with a longer delay, or with a deadline before its turn,
 // is denied, and stays charged: the limit has allowed it, and observers see that.
 func MaxDelay(d time.Duration) SharedOption {
-	return func(c *config) { c.maxDelay = &d }
+	return func(c *config) { c.handler.MaxDelay = d }
 }
 
 // WithRequest completes what a gate's rules see of a request: verified claims, the
