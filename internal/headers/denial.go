@@ -27,7 +27,7 @@ func (a *Answer) Denial() Denial {
 	if own == nil {
 		own = &rules.Denied{}
 	}
-	d := Denial{Status: cmp.Or(own.Status, http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
+	d := Denial{Status: cmp.Or(int(own.Status), http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
 	if d.Status == http.StatusTooManyRequests {
 		d.Status = cmp.Or(a.Problem.status, d.Status)
 	}

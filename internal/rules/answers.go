@@ -18,12 +18,10 @@ type Answers struct {
 	Denied *Denied
 }
 
-// Denied is an answer to denied requests.
-type Denied struct {
-	Status      int    // never 0
-	ContentType string // empty for that of problem details
-	Body        string // a template, see FillBody; empty for problem details
-}
+// Denied is an answer to denied requests. Its Status is never 0. An empty
+// ContentType or Body is that of problem details. Body is a template, see
+// FillBody.
+type Denied = ruledoc.Denied
 
 // Fields are the fields of limits that answers have.
 type Fields uint8

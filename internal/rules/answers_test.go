@@ -8,7 +8,7 @@ import (
 
 func TestCompileAnswers(t *testing.T) {
 	a := parse(t, "{headers: both, retry_jitter: 1m30s, denied: {body: hi, content_type: text/plain}, rules: []}").Answers
-	if a.Fields != BothFields || a.RetryJitter != 90*time.Second || *a.Denied != (Denied{429, "text/plain", "hi"}) {
+	if a.Fields != BothFields || a.RetryJitter != 90*time.Second || *a.Denied != (Denied{Status: 429, ContentType: "text/plain", Body: "hi"}) {
 		t.Errorf("%+v, denied %+v", a, a.Denied)
 	}
 	for _, tt := range []struct{ fields, want string }{

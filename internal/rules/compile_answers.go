@@ -34,15 +34,15 @@ func (c *compiler) answers(d *ruledoc.Document) Answers {
 		}
 		a.RetryJitter = jitter
 	}
-	if d.Denied != nil {
-		a.Denied = c.denied(problem.Root("denied"), d.Denied)
+	if a.Denied = d.Denied; d.Denied != nil {
+		c.denied(problem.Root("denied"), d.Denied)
 	}
 	return a
 }
 
-// denied compiles the answer to denied requests. It reports one mistake of its
+// denied checks the answer to denied requests. It reports one mistake of its
 // fields at most, and one unknown variable of its body.
-func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) *Denied {
+func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) {
 	switch {
 	case *d == (ruledoc.Denied{}):
 		c.fail(path, problem.Empty, "a status, or a content_type and a body, or remove it")
@@ -61,5 +61,4 @@ func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) *Denied {
 			break
 		}
 	}
-	return &Denied{Status: int(d.Status), ContentType: d.ContentType, Body: d.Body}
 }
