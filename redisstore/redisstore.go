@@ -96,34 +96,52 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 // sent twice could count twice. The client repeats your own commands as before.
 //
 // Set ContextTimeoutEnabled in the client's options. Without it go-redis
-// ignores the deadlines of calls, so the store waits for them in a goroutine of
-// its own. A call that outlives its deadline then occupies a connection until
-// the client's ReadTimeout.
+// ignores the deadlines of calls. The store then gives each call to one server
+// timeouts of its own, which takes 1 to 2 µs. For a Cluster or a Ring it waits in
+// a goroutine for each call, which takes some 13 µs, and a call that outlives its
+// deadline occupies a connection until the client's ReadTimeout.
 func New(client redis.UniversalClient, opts ...Option) *Store {
-	o := options{store.Options{Unbounded: ignoresDeadlines(client), Clock: clock.Machine(time.Now)}, slog.Default()}
+	o := options{store.Options{Clock: clock.Machine(time.Now)}, slog.Default()}
 	for _, set := range opts {
 		set(&o)
 	}
 	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log))
-	_, o.OneServer = client.(*redis.Client)
-	counters := store.New(client, o.Options)
+	var calls store.Client = client
+	switch c := client.(type) {
+	case *redis.Client:
+		o.OneServer = true
+		if !c.Options().ContextTimeoutEnabled {
+			calls = deadlines{c}
+		}
+	case *redis.ClusterClient:
+		o.Unbounded = !c.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		o.Unbounded = !c.Options().ContextTimeoutEnabled
+	default:
+		o.Unbounded = true
+	}
+	counters := store.New(calls, o.Options)
 	if _, ok := client.(*redis.Ring); ok {
 		return &Store{ring{counters}}
 	}
 	return &Store{counters}
 }
 
-// ignoresDeadlines reports whether a call may outlast its context.
-func ignoresDeadlines(client redis.UniversalClient) bool {
-	switch c := client.(type) {
-	case *redis.Client:
-		return !c.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		return !c.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		return !c.Options().ContextTimeoutEnabled
+// deadlines makes calls by copies of a client that ignores the deadlines of its
+// calls. The copies share its connections. A round trip of several calls has the
+// client's own timeouts: the store waits no longer than each call's deadline.
+type deadlines struct{ *redis.Client }
+
+// Process makes a call with timeouts that end at its deadline.
+func (c deadlines) Process(ctx context.Context, cmd redis.Cmder) error {
+	client := c.Client
+	if end, ok := ctx.Deadline(); ok {
+		left, own := max(time.Until(end), time.Nanosecond), client.Options().ReadTimeout
+		if own <= 0 || left < own {
+			client = client.WithTimeout(left)
+		}
 	}
-	return true
+	return client.Process(ctx, cmd)
 }
 
 // ring counts on the servers of a Ring.

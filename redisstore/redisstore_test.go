@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,6 +176,61 @@ func TestDeadline(t *testing.T) {
 			users.Close()
 		}
 	}
+}
+
+// gate holds the calls of a client until a pipeline has sent enough others.
+type gate struct {
+	sent chan int // how many calls a pipeline has sent
+	open chan struct{}
+}
+
+func (g gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		<-g.open
+		return next(ctx, cmd)
+	}
+}
+
+func (g gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if strings.HasPrefix(cmds[0].Name(), "eval") { // and not the calls of a new connection
+			g.sent <- len(cmds)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// TestSharedRoundTrips holds two calls by a client with the defaults of go-redis.
+// The others share round trips, as they do by a client that observes deadlines.
+func TestSharedRoundTrips(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Address, DisableIdentity: true})
+	defer client.Close()
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	held := gate{sent: make(chan int, 8), open: make(chan struct{})}
+	client.AddHook(held)
+	lim := limiter(t, redisstore.New(client), slidegate.WithDeadline(time.Minute))
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			if r, err := lim.Allow(t.Context(), "k"); err != nil || !r.Allowed {
+				t.Errorf("%+v, error %v", r, err)
+			}
+		})
+	}
+	for sent := 0; sent < 6; {
+		select {
+		case n := <-held.sent:
+			sent += n
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of 6 calls were sent together", sent)
+		}
+	}
+	close(held.open)
+	calls.Wait()
 }
 
 // TestCluster makes every call of a limiter by a client with the defaults of
