@@ -9,7 +9,7 @@ const (
 	ReasonUnmatched slidegate.Reason = "unmatched" // no rule matched: DenyUnmatched decided
 	ReasonExempt    slidegate.Reason = "exempt"    // a plan or an override lifts every rule that matched
 	ReasonAmbiguous slidegate.Reason = "ambiguous" // it was denied: servers may read its path in several ways
-	ReasonPreflight slidegate.Reason = "preflight" // a CORS preflight, which nothing limits
+	ReasonPreflight slidegate.Reason = "preflight" // a CORS preflight, which no rule counts
 )
 
 // Actions after failures that only a gate has.

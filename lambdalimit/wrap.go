@@ -35,7 +35,8 @@ type Handler[E Event, R Response] func(context.Context, E) (R, error)
 //
 // Answers carry the fields of the limits. A denied event gets status 429 with
 // Retry-After and problem details, or what the rules say; a script of any origin
-// may read it. Without a decision the status is 503. CORS preflights pass freely.
+// may read it. Without a decision the status is 503. CORS preflights pass
+// freely, unless a ban refuses them or a rule names OPTIONS.
 //
 // Where a rule settles, the handler reports the true cost of a request in the
 // field Slidegate-Cost of its answer, such as "chat.tokens=512". Clients do not

@@ -64,7 +64,8 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 // Slidegate-Cost, such as "chat.tokens=512", in the head or the trailer of their
 // answer. Clients do not see it.
 //
-// A banned request (Deny, or deny in a file) gets status 403 without Retry-After.
+// A banned request (Deny, or deny in a file) gets status 403 without Retry-After,
+// also if it is a CORS preflight. Rules that name OPTIONS count preflights.
 // Rules of a file or a table may choose other fields for answers, and another
 // status and body for denials: headers, retry_jitter and denied in docs/rules.md.
 func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http.Handler {

@@ -141,7 +141,7 @@ func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Req
 	if err != nil {
 		return nil, err
 	}
-	if d.Allowed && req.Rejected && d.Reason != engine.Preflight {
+	if d.Allowed && req.Rejected && !req.IsPreflight() {
 		return nil, ErrUnauthorized
 	}
 	return d, nil

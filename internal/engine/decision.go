@@ -19,7 +19,7 @@ const (
 	Unmatched               // no enforced rule covers it: the rules file's unmatched decides
 	Exempt                  // a plan or an override lifts every rule that covers it
 	Ambiguous               // the request is denied: servers may read its path in several ways
-	Preflight               // a CORS preflight, which no rule limits and no ban denies
+	Preflight               // a CORS preflight, which no rule counts and no ban denies
 )
 
 var reasonNames = [...]string{"limited", "skipped", "banned", "unmatched", "exempt", "ambiguous", "preflight"}
@@ -66,6 +66,7 @@ type Verdict struct {
 	Degraded  bool // the store did not answer, and on_error decided
 
 	decided bool // before its turn: with a group, or by on_error
+	free    bool // the rule does not count the request
 	charged charged
 }
 
@@ -93,8 +94,8 @@ func (d *Decision) deny(v *Verdict) {
 }
 
 // splitShadows leaves in Verdicts those of enforced rules, and moves the others
-// to Shadows. A lifted rule has no verdict, unless its override could not be read
-// and on_error has decided.
+// to Shadows. A rule that does not count the request has no verdict, and neither
+// has a lifted rule, unless its override could not be read and on_error has decided.
 func (d *Decision) splitShadows() {
 	n := 0 // verdicts of enforced rules so far
 	for i := range d.Verdicts {
@@ -102,7 +103,7 @@ func (d *Decision) splitShadows() {
 		enforced := v.Rule.Enforced()
 		d.Degraded = d.Degraded || enforced && v.Degraded
 		switch {
-		case v.Terms.Unlimited && !v.decided:
+		case v.free, v.Terms.Unlimited && !v.decided:
 		case !enforced:
 			d.Shadows = append(d.Shadows, *v)
 		default:

@@ -119,8 +119,6 @@ func (e *Engine) bound(ctx context.Context) (context.Context, context.CancelFunc
 func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
-	case req.IsPreflight():
-		return &Decision{Reason: Preflight, Allowed: true, set: set}, nil
 	case set.Ambiguous(req):
 		return &Decision{Reason: Ambiguous, set: set}, nil
 	case set.Banned(req):
@@ -139,10 +137,15 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	}
 	var few [16]*rules.Rule
 	matched := set.Match(few[:0], req)
+	if req.IsPreflight() {
+		matched = slices.DeleteFunc(matched, func(r *rules.Rule) bool { return !r.Counts(req) && !r.BansPreflights() })
+	}
 	d := &Decision{Verdicts: make([]Verdict, len(matched)), Degraded: degraded, Plan: plan.Name, set: set}
 	switch {
 	case e.precheck(ctx, now, &resolver, matched, req, d):
 		return d, nil
+	case len(d.Verdicts) == 0 && req.IsPreflight():
+		d.Reason, d.Allowed = Preflight, true
 	case !slices.ContainsFunc(matched, (*rules.Rule).Enforced): // a shadow rule must not let through what unmatched denies
 		d.Reason, d.Allowed = Unmatched, set.Unmatched == rules.Allow
 	case len(d.Verdicts) == 0:
@@ -170,7 +173,8 @@ func (e *Engine) resolvePlan(ctx context.Context, now time.Time, r *Resolver, re
 // precheck resolves the matched rules, and reports whether one of them denies
 // the request already: by an override, by on_error because the override cannot
 // be read, or by the store's snapshot. Rules with overrides to look up come
-// last, so that a flood that other rules deny costs no lookups.
+// last, so that a flood that other rules deny costs no lookups. A rule that does
+// not count the request, a preflight, can deny it only by its override.
 func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, matched []*rules.Rule, req *request.Request, d *Decision) (denied bool) {
 	for _, lookup := range []bool{false, true} {
 		for i, rule := range matched {
@@ -181,13 +185,14 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 			v.Resolution = r.Resolve(ctx, rule, req, d.Plan)
 			v.Resize(len(v.Terms.Limits))
 			bypass := e.applyBypass(ctx, now, v)
+			v.free = !rule.Counts(req)
 			switch {
 			case !rule.Enforced():
 			case bypass == Refused:
 				d.Reason = Banned
 				d.deny(v)
 				return true
-			case bypass == ErrorDenies, len(matched) > 1 && bypass == NoBypass && e.denies(ctx, now, v):
+			case bypass == ErrorDenies, len(matched) > 1 && !v.free && bypass == NoBypass && e.denies(ctx, now, v):
 				d.deny(v)
 				return true
 			}

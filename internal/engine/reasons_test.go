@@ -39,7 +39,9 @@ func TestEveryReason(t *testing.T) {
 		{request.Request{Method: "GET", Path: "/other"}, "unmatched", false},
 		{request.Request{Method: "GET", Path: "/api", Claims: map[string]any{"sub": "7", "plan": "all"}}, "exempt", true},
 		{request.Request{Method: "GET", Path: "/x/../api"}, "ambiguous", false},
-		{request.Request{Method: "OPTIONS", Path: "/banned", Headers: preflight}, "preflight", true},
+		{request.Request{Method: "OPTIONS", Path: "/api", Headers: preflight}, "preflight", true},
+		{request.Request{Method: "OPTIONS", Path: "/banned", Headers: preflight}, "banned", false},
+		{request.Request{Method: "OPTIONS", Path: "/x/../api", Headers: preflight}, "ambiguous", false},
 	} {
 		set, log := parse(t, everyReason), &recorder{}
 		set.Version = 7

@@ -123,7 +123,7 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 	}
 	var why string
 	var decided bool
-	for _, reason := range []func(*request.Request) (string, bool){whyPreflight, x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
+	for _, reason := range []func(*request.Request) (string, bool){x.Set.WhyAmbiguous, x.Set.WhyBanned, x.Set.WhySkipped} {
 		if why, decided = reason(req); decided {
 			break
 		}
@@ -155,11 +155,6 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 		report.conclude(d, x.Set, plan.Denied, why)
 	}
 	return report, err
-}
-
-// whyPreflight explains engine.Preflight.
-func whyPreflight(r *request.Request) (string, bool) {
-	return "it is a CORS preflight, which no rule limits and no ban denies", r.IsPreflight()
 }
 
 // request describes the request, with the client's address as the rules define
@@ -199,6 +194,10 @@ func (x *explainer) rule(ctx context.Context, r *rules.Rule, req *request.Reques
 		return report, nil
 	}
 	res := x.Resolve(ctx, r, req, plan)
+	if !r.Counts(req) && !(r.BansPreflights() && (res.Terms.Denied || res.Terms.Err != nil)) {
+		report.Why, report.Covers = "its when does not name the method of a CORS preflight", false
+		return report, nil
+	}
 	if report.Error, err = unreadable(res.Terms.Err); err != nil {
 		return report, err
 	}
@@ -252,6 +251,8 @@ func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies 
 	case why != "":
 	case d.Reason == engine.Banned:
 		o.Why = r.refusal(planDenies)
+	case d.Reason == engine.Preflight:
+		o.Why = "it is a CORS preflight, which no rule counts and no ban denies"
 	case d.Reason == engine.Unmatched:
 		o.Why = fmt.Sprintf("no rule covers it, and unmatched is %s", set.Unmatched)
 	case d.Reason == engine.Exempt:

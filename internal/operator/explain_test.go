@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,8 +26,11 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	without := strings.Replace(string(document), "  - {methods: [OPTIONS]}\n", "", 1) // so that other things decide preflights
+	counting := strings.Replace(without, "{caller: anonymous}", "{methods: [OPTIONS, GET]}", 1)
+	banning := strings.Replace(without, "{caller: anonymous}", "{route: /v1/**}", 1) + "  anonymous: {\"ip:192.0.2.1\": {deny: true}}\n"
 	rapid.Check(t, func(t *rapid.T) {
-		set, err := rulefile.Parse("business.yaml", document)
+		set, err := rulefile.Parse("business.yaml", []byte(rapid.SampledFrom([]string{string(document), counting, banning}).Draw(t, "rules")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +118,9 @@ func drawRequest(t *rapid.T) request.Request {
 	}
 	if forwarded := pick("forwarded", "", "192.0.2.1", "198.51.100.7, 192.0.2.1", "192.0.2.1, 203.0.113.9"); forwarded != "" {
 		r.Headers["X-Forwarded-For"] = []string{forwarded}
+	}
+	if pick("preflight", "", "yes") != "" {
+		r.Headers["Origin"], r.Headers["Access-Control-Request-Method"] = []string{"https://a.example"}, []string{"PUT"}
 	}
 	if sub := pick("sub", "", "7", "777", "778", "auth0|666", "241531"); sub != "" {
 		r.Claims = map[string]any{"sub": sub, "plan": pick("plan", "", "pro", "enterprise"), "tenant": pick("tenant", "acme", "probe", "slow", "t")}

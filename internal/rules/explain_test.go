@@ -48,6 +48,7 @@ func TestWhy(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 	plan := match.Condition{Part: sourceOf("jwt.plan"), Words: []string{"pro", "team"}}
 	free, listed := claimsOf(t, `{"plan": "free"}`), claimsOf(t, `{"plan": ["free", 7]}`)
+	preflight := request.Request{Method: "OPTIONS", Headers: map[string][]string{"origin": {"https://a.example"}, "access-control-request-method": {"PUT"}}}
 	for _, test := range []struct {
 		name string
 		rule Rule
@@ -71,6 +72,8 @@ func TestWhy(t *testing.T) {
 		{"no address", Rule{when: match.Selector{CIDRs: networks}}, request.Request{}, "the address is not known"},
 		{"caller", Rule{when: match.Selector{Callers: []string{request.Known}}}, request.Request{}, "caller is anonymous, not known"},
 		{"callers", Rule{when: match.Selector{Callers: []string{request.Anonymous, request.Known}}}, request.Request{Rejected: true, APIKey: "k"}, "caller is rejected, not anonymous or known"},
+		{"caller of a preflight", Rule{when: match.Selector{Callers: []string{request.Anonymous}}}, preflight, "caller is anonymous only because a CORS preflight has no credentials"},
+		{"caller of a preflight by its method", Rule{when: match.Selector{Methods: []string{"OPTIONS"}, Callers: []string{request.Anonymous}}}, preflight, "+"},
 		{"claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: free}, "jwt.plan is free, not among pro, team"},
 		{"claim that is a list", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{Claims: listed}, `jwt.plan is ["free",7], not among pro, team`},
 		{"no claim", Rule{when: match.Selector{Match: []match.Condition{plan}}}, request.Request{}, "jwt.plan is missing, not among pro, team"},

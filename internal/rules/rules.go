@@ -198,6 +198,19 @@ func (r *Rule) Matches(req *request.Request) bool {
 	return r.Mode != Off && r.when.Covers(req) && (r.unless == nil || !r.unless.CoversExactly(req))
 }
 
+// Counts reports whether a request that the rule matches is charged. CORS
+// preflights are free, unless the rule names their method.
+func (r *Rule) Counts(req *request.Request) bool {
+	return len(r.when.Methods) > 0 || !req.IsPreflight()
+}
+
+// BansPreflights reports whether overrides of the rule can deny preflights that
+// it does not count. They cannot if clients can make up their keys: a flood of
+// free requests would look up each key.
+func (r *Rule) BansPreflights() bool {
+	return r.overridable != nil && len(r.overridable.Evadable()) == 0
+}
+
 // When returns the selector of the requests that the rule covers. The caller must
 // not change it.
 func (r *Rule) When() *match.Selector { return &r.when }

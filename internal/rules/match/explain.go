@@ -43,8 +43,11 @@ func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, cov
 		add(s.compareAddr(r.Addr()))
 	}
 	if len(s.Callers) > 0 {
-		is := "caller is " + r.Caller()
-		add(slices.Contains(s.Callers, r.Caller()), is, is+", not "+strings.Join(s.Callers, " or "))
+		is, not := "caller is "+r.Caller(), ", not "+strings.Join(s.Callers, " or ")
+		if slices.Contains(s.Callers, r.Caller()) {
+			not = " only because a CORS preflight has no credentials"
+		}
+		add(s.hasCaller(r), is, is+not)
 	}
 	for i := range s.Match {
 		c := &s.Match[i]

@@ -40,7 +40,7 @@ func (s *Selector) covers(r *request.Request, exactly bool) bool {
 	return !(exactly && !f.Exact && s.byPath()) && s.hasMethod(r.Method, !exactly) &&
 		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
 		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
-		s.hasAddr(r) && (len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller())) &&
+		s.hasAddr(r) && s.hasCaller(r) &&
 		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
 }
 
@@ -95,6 +95,13 @@ func (s *Selector) hasAddr(r *request.Request) bool {
 		return s.networks.Contains(addr)
 	}
 	return slices.ContainsFunc(s.CIDRs, func(c netip.Prefix) bool { return c.Contains(addr) })
+}
+
+// hasCaller reports whether the request's caller is among those of the selector.
+// A preflight has no credentials, whoever calls afterwards, so a selector by
+// callers covers it only if it names its method.
+func (s *Selector) hasCaller(r *request.Request) bool {
+	return len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller()) && (len(s.Methods) > 0 || !r.IsPreflight())
 }
 
 // Route returns the value of {route} in a key: the gateway's template, else the
