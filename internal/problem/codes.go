@@ -93,6 +93,8 @@ const (
 	BareSource      // key, source
 	ConstantKey     // what to write if it is meant
 	UnusualMethod   // method, what to write
+	SharedClaim     // claim in braces, what is shared, what to write
+	PlanOfIssuers   //
 	Unverified      // credentials that are not, the effect
 	DeployedAnswer  //
 

@@ -103,7 +103,10 @@ var inFiles = [codes]string{
 	ConstantKey: "no source is in it, so all requests share one counter: " +
 		`write one such as "ip:{ip}", or %s if that is meant`,
 	UnusualMethod: "HTTP has no method %s: %s",
-	Unverified:    "%s: %s",
+	SharedClaim:   "%s may be the same for callers of several issuers, who then share %s: write %q",
+	PlanOfIssuers: "each issuer in authentication.jwt can state any plan: " +
+		`list one issuer, or write overrides with a key such as "user:{jwt.iss}|{jwt.sub}" in place of from`,
+	Unverified: "%s: %s",
 	DeployedAnswer: "a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
 		"only slidegate serve and the Go library use this",
 }

@@ -27,6 +27,7 @@ func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	for i := range d.Skip {
 		c.checkSelector(problem.Root("skip").At(i), &d.Skip[i])
 	}
+	c.checkIssuers()
 	for i, r := range s.Rules {
 		if r.Mode == rules.Off {
 			continue
