@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -67,7 +66,7 @@ type Verifier struct {
 	read    Reader
 	report  func(error)
 	keys    *swr.Cache[name, *entry]
-	unknown budget
+	unknown swr.Budget
 }
 
 // name is the public part of a key. Errors do not quote it.
@@ -84,7 +83,7 @@ type entry struct {
 // NewVerifier returns a verifier. report receives the reads that failed while
 // requests went on with an earlier one, and the items that cannot be read.
 func NewVerifier(read Reader, report func(error)) *Verifier {
-	v := &Verifier{read: read, report: report, unknown: budget{tokens: unknownBurst}}
+	v := &Verifier{read: read, report: report, unknown: swr.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond}}
 	v.keys = swr.New(swr.Options[name, *entry]{
 		Load: v.load, FirstTimeout: readTimeout, Timeout: readTimeout, MaxAge: Stale, MaxEntries: maxEntries,
 		Report: func(_ name, _ *entry, err error) {
@@ -126,7 +125,7 @@ func (v *Verifier) Verify(ctx context.Context, now time.Time, sent string) (*Cal
 
 // load reads a key.
 func (v *Verifier) load(ctx context.Context, now time.Time, n name, last *entry) (*entry, error) {
-	if last == nil && !v.unknown.take(now) {
+	if last == nil && !v.unknown.Take(now) {
 		return nil, errTooMany
 	}
 	stored, err := v.read(ctx, string(n))
@@ -139,7 +138,7 @@ func (v *Verifier) load(ctx context.Context, now time.Time, n name, last *entry)
 		return nil, err
 	case stored != nil:
 		if last == nil {
-			v.unknown.refund()
+			v.unknown.Refund()
 		}
 		return &entry{stored, claimsOf(stored)}, nil
 	case last != nil:
@@ -186,32 +185,4 @@ func (v *Verifier) Authenticate(ctx context.Context, now time.Time, header strin
 	}
 	r.APIKey, r.Claims = caller.ID, caller.Claims
 	return nil
-}
-
-// budget is a token bucket for the reads of unknown keys.
-type budget struct {
-	mu     sync.Mutex
-	tokens float64
-	filled time.Time
-}
-
-func (b *budget) take(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if passed := now.Sub(b.filled); passed < -Fresh {
-		b.filled = now // the clock was set back
-	} else if passed > 0 {
-		b.tokens, b.filled = min(unknownBurst, b.tokens+passed.Seconds()*unknownPerSecond), now
-	}
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
-}
-
-func (b *budget) refund() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens = min(unknownBurst, b.tokens+1)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/swr"
 )
 
 // RuleSource returns the rules in force at a moment.
@@ -178,6 +179,7 @@ type issuer struct {
 	leeway   time.Duration
 	location location
 	keys     *issuedKeys
+	unknown  swr.Budget // for fetches
 }
 
 // verifiers returns the verifiers of the rules in force, and makes them after the
@@ -202,7 +204,10 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 		}
 		for _, t := range d.JWT {
 			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it
-			v.byIssuer[t.Issuer] = &issuer{t, leeway, location{t.Issuer, t.JWKS}, a.issued}
+			v.byIssuer[t.Issuer] = &issuer{
+				TokenIssuer: t, leeway: leeway, location: location{t.Issuer, t.JWKS}, keys: a.issued,
+				unknown: swr.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond},
+			}
 		}
 	}
 	a.latest.Store(v)

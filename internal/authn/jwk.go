@@ -55,11 +55,14 @@ func readKey(data []byte) (k key, ok bool) {
 	return k, k.public != nil && len(k.algorithms) > 0
 }
 
-// rsa returns a key of 2048 to 8192 bits, or nil. RFC 7518 asks for 2048 bits,
-// and longer keys take long to verify.
+// RFC 7518 asks for RSA keys of 2048 bits or more, and long ones take long to
+// verify.
+const minRSA, maxRSA = 2048, 8192
+
+// rsa returns a key, or nil.
 func (j *jwk) rsa() any {
 	n, e := new(big.Int).SetBytes(decode(j.N)), new(big.Int).SetBytes(decode(j.E))
-	if n.BitLen() < 2048 || n.BitLen() > 8192 || e.BitLen() > 31 || e.Int64() < 3 || e.Bit(0) == 0 {
+	if n.BitLen() < minRSA || n.BitLen() > maxRSA || e.BitLen() > 31 || e.Int64() < 3 || e.Bit(0) == 0 {
 		return nil
 	}
 	return &rsa.PublicKey{N: n, E: int(e.Int64())}

@@ -12,10 +12,12 @@ const (
 	// refreshEvery is how old keys may be before a request fetches them again.
 	// An issuer's removal of a key takes effect by then.
 	refreshEvery = 10 * time.Minute
-	// gap is the time between two fetches at least, so that a flood of made-up
-	// key ids costs the issuer one fetch a minute from each process. While there
-	// are no keys, it is swr.Every.
-	gap = time.Minute
+	// A made-up key id looks like one of a new key. unknownBurst and
+	// unknownPerSecond bound the fetches for such ids, from each process and
+	// issuer. Each fetch brings all keys, so a good token by a new key waits for
+	// the next one: ten seconds at most during a flood.
+	unknownBurst     = 3
+	unknownPerSecond = 0.1
 	// maxWait bounds how long a request waits for a key that is not known yet, in
 	// real time.
 	maxWait = time.Second
@@ -49,21 +51,23 @@ func newIssuedKeys(fetch fetcher, log *slog.Logger) *issuedKeys {
 			return keys, err
 		},
 		FirstTimeout: fetchTime, Timeout: fetchTime, FirstWait: maxWait,
-		Fresh: refreshEvery, Retry: gap,
+		Fresh:  refreshEvery,
 		Answer: func(error) bool { return true }, // no fetch for ten seconds
 	})}
 }
 
-// find returns the keys with an id. A token without one can only be of an
-// issuer with a single key.
-func (k *issuedKeys) find(ctx context.Context, now time.Time, l location, id string) ([]key, error) {
-	keys, err := k.cache.Get(ctx, now, l)
+// find returns the issuer's keys with an id. A token without one can only be of
+// an issuer with a single key.
+func (i *issuer) find(ctx context.Context, now time.Time, id string) ([]key, error) {
+	keys, err := i.keys.cache.Get(ctx, now, i.location)
 	if err != nil {
-		return nil, noKeysError(l.issuer)
+		return nil, noKeysError(i.Issuer)
 	}
 	found := withID(keys, id)
 	if len(found) == 0 && id != "" {
-		keys, _ = k.cache.Renew(ctx, now, l)
+		keys, _ = i.keys.cache.Renew(ctx, now, i.location, func(newest []key) bool {
+			return len(withID(newest, id)) > 0 || !i.unknown.Take(now)
+		})
 		found = withID(keys, id)
 	}
 	if len(found) == 0 {

@@ -46,9 +46,10 @@ func reason(err error) string {
 	return "token is invalid"
 }
 
-// verify returns the claims of a valid token. Only the issuer, the algorithm
-// and the key's id are read of a token before its signature. Keys, and places
-// of keys, that the token itself names are ignored.
+// verify returns the claims of a valid token. It rejects a token by its form and
+// its claims first, which needs no keys. So noKeysError means that only the
+// signature is in doubt. Keys, and places of keys, that the token itself names
+// are ignored.
 func (v *verifiers) verify(ctx context.Context, now time.Time, token string) (map[string]any, error) {
 	if token == "" || len(token) > maxToken {
 		return nil, errLength
@@ -59,20 +60,23 @@ func (v *verifiers) verify(ctx context.Context, now time.Time, token string) (ma
 	if err := checkNames(token); err != nil {
 		return nil, err
 	}
-	var from *issuer
 	claims := jwt.MapClaims{}
 	parser := jwt.NewParser(jwt.WithValidMethods(ruledoc.TokenAlgorithms), jwt.WithJSONNumber(), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
 	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		name, _ := claims["iss"].(string)
-		if from = v.byIssuer[name]; from == nil {
+		from := v.byIssuer[name]
+		if from == nil {
 			return nil, errIssuer
+		}
+		if err := from.validate(now, claims); err != nil {
+			return nil, err
 		}
 		return from.keysOf(ctx, now, t)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return claims, from.validate(now, claims)
+	return claims, nil
 }
 
 // keysOf returns the keys that may have signed a token.
@@ -83,11 +87,14 @@ func (i *issuer) keysOf(ctx context.Context, now time.Time, t *jwt.Token) (any, 
 	if _, ok := t.Header["crit"]; ok {
 		return nil, errCritical // a verifier must reject extensions that it does not know
 	}
+	if !fits(t.Method.Alg(), len(t.Signature)) {
+		return nil, jwt.ErrTokenSignatureInvalid
+	}
 	id, ok := t.Header["kid"].(string)
 	if _, stated := t.Header["kid"]; stated && !ok {
 		return nil, errKeyID
 	}
-	keys, err := i.keys.find(ctx, now, i.location, id)
+	keys, err := i.find(ctx, now, id)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +108,20 @@ func (i *issuer) keysOf(ctx context.Context, now time.Time, t *jwt.Token) (any, 
 		return nil, errAlgorithm
 	}
 	return fitting, nil
+}
+
+// fits reports whether signatures by an algorithm have this length in bytes. Those
+// by RSA are as long as the key.
+func fits(algorithm string, length int) bool {
+	switch algorithm {
+	case "ES256", "EdDSA":
+		return length == 64
+	case "ES384":
+		return length == 96
+	case "ES512":
+		return length == 132
+	}
+	return minRSA <= length*8 && length*8 <= maxRSA
 }
 
 // lastDate is the end of the year 9999, in seconds since 1970. Package jwt lets
@@ -120,7 +141,7 @@ func checkDates(claims jwt.MapClaims) error {
 	return nil
 }
 
-// validate checks the claims of a token with a valid signature.
+// validate checks the claims of a token.
 func (i *issuer) validate(now time.Time, claims jwt.MapClaims) error {
 	if err := checkDates(claims); err != nil {
 		return err

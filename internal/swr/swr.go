@@ -53,9 +53,9 @@ type Options[K Key, V any] struct {
 	// in real time. The load goes on. 0 means until the load ends.
 	FirstWait time.Duration
 
-	// Fresh is how old a value may be before a request reloads it, and Retry how
-	// long after a reload that failed the next one begins; 0 for Every.
-	Fresh, Retry time.Duration
+	// Fresh is how old a value may be before a request reloads it; 0 for Every.
+	// After a reload that failed, the next one begins after Every.
+	Fresh time.Duration
 	// MaxAge is how old a value may be that stands in for a reload which fails; 0
 	// for no bound.
 	MaxAge time.Duration
@@ -91,15 +91,10 @@ type entry[V any] struct {
 	fresh  time.Duration // since tried
 }
 
-// within reports whether less than d lies between the last load and now.
-// Concurrent requests pass slightly different times, so an entry from shortly
-// after now counts too. An entry from much later does not: a clock that was set
-// back would keep it for ever.
-func (e *entry[V]) within(d time.Duration, now time.Time) bool {
-	return e != nil && now.Sub(e.tried).Abs() < d
-}
-
-func (e *entry[V]) isFresh(now time.Time) bool { return e != nil && e.within(e.fresh, now) }
+// isFresh reports whether the last load is recent. Concurrent requests pass
+// slightly different times, so an entry from shortly after now counts too. An
+// entry from much later does not: a clock that was set back would keep it for ever.
+func (e *entry[V]) isFresh(now time.Time) bool { return e != nil && now.Sub(e.tried).Abs() < e.fresh }
 
 // flight is a load under way. Its outcome is set when done is closed.
 type flight[V any] struct {
@@ -110,7 +105,7 @@ type flight[V any] struct {
 
 // New returns an empty cache.
 func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
-	o.Fresh, o.Retry = cmp.Or(o.Fresh, Every), cmp.Or(o.Retry, Every)
+	o.Fresh = cmp.Or(o.Fresh, Every)
 	return &Cache[K, V]{
 		opts:    o,
 		entries: cache.New[K, *entry[V]](o.MaxEntries),
@@ -146,9 +141,10 @@ func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) 
 }
 
 // Renew is Get for a request that the cached value does not serve. It waits for
-// a load that began within Retry, or starts one.
-func (c *Cache[K, V]) Renew(ctx context.Context, now time.Time, key K) (V, error) {
-	load, _ := c.join(ctx, now, key, func(e *entry[V]) bool { return e.within(c.opts.Retry, now) })
+// the load in flight. Without one, it starts a load, unless enough accepts the
+// value that is cached by then.
+func (c *Cache[K, V]) Renew(ctx context.Context, now time.Time, key K, enough func(V) bool) (V, error) {
+	load, _ := c.join(ctx, now, key, func(e *entry[V]) bool { return e != nil && enough(e.value) })
 	return c.first(ctx, key, load)
 }
 
@@ -232,7 +228,7 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 		if c.opts.Report != nil {
 			c.opts.Report(key, known, err)
 		}
-		next.value, next.loaded, next.fresh = known, last.loaded, c.opts.Retry
+		next.value, next.loaded, next.fresh = known, last.loaded, Every
 	case c.opts.Answer != nil && c.opts.Answer(err):
 		var none V
 		next.value, next.err, next.fresh = none, err, Every

@@ -239,40 +239,41 @@ func TestHitAllocatesNothing(t *testing.T) {
 }
 
 // TestAges is a trace of a cache whose values are fresh for a minute, are loaded
-// again 20 s after a failure, and end after two minutes.
+// again ten seconds after a failure, and end after two minutes.
 func TestAges(t *testing.T) {
 	o := &origin{values: map[name]int{}, loads: map[name]int{}}
 	cache := swr.New(swr.Options[name, int]{
 		Load: o.load, FirstTimeout: time.Second, Timeout: time.Second,
-		Fresh: time.Minute, Retry: 20 * time.Second, MaxAge: 2 * time.Minute,
+		Fresh: time.Minute, MaxAge: 2 * time.Minute,
 	})
 	for i, step := range []struct {
 		at    int // seconds
-		renew bool
+		need  int // of a request that renews lower values; 0 for none
 		value int // of the origin; -1 for a failure
 		want  int // -1 for an error
 		loads int
 	}{
-		{0, false, 5, 5, 1},
-		{59, false, 6, 5, 0},
-		{60, false, 7, 7, 1},
-		{79, true, 8, 7, 0}, // a load began less than 20 s ago
-		{80, true, 8, 8, 1},
-		{100, true, -1, 8, 1},
-		{119, false, 9, 8, 0},
-		{120, false, -1, 8, 1},
-		{141, false, -1, 8, 1},
-		{199, false, -1, 8, 1},
-		{218, false, -1, 8, 0},
-		{219, false, -1, -1, 1}, // the value is of second 80
-		{220, true, 9, 9, 1},
+		{0, 0, 5, 5, 1},
+		{59, 0, 6, 5, 0},
+		{60, 0, 7, 7, 1},
+		{61, 7, 8, 7, 0}, // the cached value is enough
+		{80, 8, 8, 8, 1},
+		{80, 9, 8, 8, 1},
+		{110, 9, -1, 8, 1},
+		{119, 0, 9, 8, 0},
+		{120, 0, -1, 8, 1},
+		{129, 0, -1, 8, 0},
+		{191, 0, -1, 8, 1},
+		{199, 0, -1, 8, 0},
+		{201, 0, -1, -1, 1}, // the value is of second 80
+		{202, 9, 9, 9, 1},
 	} {
 		o.put("k", step.value)
-		get := cache.Get
-		if step.renew {
-			get = cache.Renew
+		now := epoch.Add(time.Duration(step.at) * time.Second)
+		got, err := cache.Get(t.Context(), now, "k")
+		if step.need > 0 {
+			got, err = cache.Renew(t.Context(), now, "k", func(value int) bool { return value >= step.need })
 		}
-		got, err := get(t.Context(), epoch.Add(time.Duration(step.at)*time.Second), "k")
 		if err != nil {
 			got = -1
 		}
