@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
 // Ambiguity says why servers may read a path in several ways. The zero value
@@ -23,9 +24,10 @@ func (a Ambiguity) Ambiguous() bool { return a.Kind != "" }
 //
 // Proxies and servers agree on few steps: one removes dot segments or merges
 // slashes, another does so before it decodes, others drop ";" parameters, take
-// "\" for a slash, decode twice, stop at a NUL, or drop dots and blanks at the
-// end of a name, as Windows does. A client can combine these steps so that the
-// server answers another path than the limiter sees. Paths that offer such a
+// "\" for a slash, decode twice, stop at a NUL, read overlong UTF-8 as ASCII, or
+// drop dots, blanks and names of streams at the end of a name, as Windows does.
+// A client can combine these steps so that the server answers another path than
+// the limiter sees. Paths that offer such a
 // step are ambiguous; the others have one meaning, once decoded.
 //
 // A single slash at the end is not ambiguous. Servers disagree about it, but
@@ -75,17 +77,27 @@ func ambiguousByte(c byte, escaped bool) string {
 	return ""
 }
 
-// ambiguousEnd looks at the end of a segment, whose last decoded byte is given.
+// streamMark is part of the suffixes, such as "::$DATA" and
+// ":$I30:$INDEX_ALLOCATION", with which Windows finds a file or a folder by
+// another name.
+const streamMark = ":$"
+
+// ambiguousEnd looks at a whole segment, whose last decoded byte is given.
 func ambiguousEnd(segment string, last byte) string {
+	name := Decode(segment)
 	switch {
 	case segment == "":
 		return ""
+	case strings.ContainsRune(name, utf8.RuneError): // a gateway's event has U+FFFD for such bytes
+		return "bytes that are not UTF-8"
+	case strings.Contains(name, streamMark):
+		return "a stream of Windows"
 	case last == ' ':
 		return "a segment that ends in a blank"
 	case last != '.':
 		return ""
 	}
-	if name := Decode(segment); name == "." || name == ".." {
+	if name == "." || name == ".." {
 		return "a dot segment"
 	}
 	return "a segment that ends in a dot"

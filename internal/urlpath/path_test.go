@@ -91,6 +91,8 @@ const (
 	dots         = "a dot segment"
 	endsInDot    = "a segment that ends in a dot"
 	endsInBlank  = "a segment that ends in a blank"
+	stream       = "a stream of Windows"
+	noUTF8       = "bytes that are not UTF-8"
 )
 
 func TestExamine(t *testing.T) {
@@ -109,6 +111,17 @@ func TestExamine(t *testing.T) {
 		{"/caf%C3%A9/é", "", ""},
 		{"/a?b%23c", "", ""},
 		{"/users/auth0%7C666", "", ""},
+		{"/hosts/fe80::1", "", ""},
+		{"/v1/items:undelete/$metadata", "", ""},
+		{"/admin::$DATA/x", stream, "admin::$DATA"},
+		{"/admin%3a:%24data", stream, "admin%3a:%24data"},
+		{"/admin:$i30:$INDEX_ALLOCATION/x", stream, "admin:$i30:$INDEX_ALLOCATION"},
+		{"/%c1%a1dmin/x", noUTF8, "%c1%a1dmin"}, // an overlong a
+		{"/admin%c0%afx", noUTF8, "admin%c0%afx"},
+		{"/admin/%e0%80%af", noUTF8, "%e0%80%af"},
+		{"/caf\xe9/x", noUTF8, "caf\xe9"},
+		{"/%ed%a0%80", noUTF8, "%ed%a0%80"}, // half of a surrogate pair
+		{"/%EF%BF%BDdmin", noUTF8, "%EF%BF%BDdmin"},
 		{"/a/%", percent, "%"},
 		{"/a%zz/b", percent, "a%zz"},
 		{"/a%252Fb/c", percent, "a%252Fb"},
@@ -176,6 +189,7 @@ func FuzzExamine(f *testing.F) {
 	for _, seed := range []string{
 		"/a/b", "/a%2F..//%2e/b", "//", "/%2f%2F", "/a/%2e%2e/", "%", "", "/.//..", "/%252f%2%46", "/a;x/..;/b", "/..%3Bx%2f;/a;y",
 		"/;%2F../a/", `/a\..%5cb`, "/a//../b", "/a/%2e%2e/../b//..", "/a%2Fb//../c%2F..", "//a/b/../c", `/\a//..\b%2e`, "///a", "/a b/%63/",
+		"/a::$DATA", "/a%3A%3a$dAta/b", "/%c1%a1", "/\xc0%af",
 	} {
 		f.Add(seed)
 	}
@@ -187,7 +201,7 @@ func FuzzExamine(f *testing.F) {
 
 // TestOneVariant draws paths from the parts that servers handle differently.
 func TestOneVariant(t *testing.T) {
-	parts := rapid.SampledFrom([]string{"/", "/", "/", "a", "b", ".", "..", "%2e%2e", "%2F", "/%2F..", ";x", "%3By", `\`, "%5C", "%61", "%20", "é"})
+	parts := rapid.SampledFrom([]string{"/", "/", "/", "a", "b", ".", "..", "%2e%2e", "%2F", "/%2F..", ";x", "%3By", `\`, "%5C", "%61", "%20", "é", "::$DATA", "%c1%a1"})
 	ambiguous, clear := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		raw := strings.Join(rapid.SliceOfN(parts, 0, 8).Draw(t, "path"), "")
@@ -231,6 +245,7 @@ func variantsOf(sent string) (all []string) {
 		}
 	}
 	for _, p := range ways {
+		all = append(all, pathtest.DropStreams(Decode(p)), pathtest.ReadOverlong(Decode(p)))
 		decoded := append(decodedBothWays(p), decodedBothWays(pathtest.DropParameters(p))...)
 		for _, d := range decoded {
 			decoded = append(decoded, pathtest.DropParameters(d))
@@ -297,7 +312,7 @@ func TestUsual(t *testing.T) {
 	}
 	for _, raw := range []string{
 		"", "a", "a/b", "//", "/a/", "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/a.", "/a./b", "/a ", "/a /b", "/ ", "/A", "/aZ/b",
-		"/%61", "/a%", "/a;b", `/a\b`, "/a#b", "/a\x00", "/a\x1f", "/a\x7f", "/caf\u00e9", "/\xff", "/\x80",
+		"/%61", "/a%", "/a;b", `/a\b`, "/a#b", "/a::$DATA", "/a\x00", "/a\x1f", "/a\x7f", "/caf\u00e9", "/\xff", "/\x80",
 	} {
 		if _, ok := Usual(raw); ok {
 			t.Errorf("Usual(%q) = true", raw)

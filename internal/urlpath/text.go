@@ -44,7 +44,7 @@ func Usual(raw string) (t Text, ok bool) {
 				return t, false
 			}
 			t.segments++
-		case i == 0 || unusual[c]:
+		case i == 0 || unusual[c] || c == streamMark[1] && last == streamMark[0]:
 			return t, false
 		}
 		last = raw[i]
