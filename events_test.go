@@ -101,7 +101,7 @@ func TestFailureLog(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		const line = `level=ERROR msg="store failed" action="on_error: local" rule=api key=user:7 error="connection refused"`
+		const line = `level=ERROR msg="store failed" action="on_error: local" rule=api key=user:7 error="connection refused" local="5 per 1h in this process"`
 		if want := line + "\n" + line + " suppressed=9\n" + line + " suppressed=9\n"; text.String() != want {
 			t.Errorf("the log is\n%s\nwant\n%s", text.String(), want)
 		}

@@ -172,6 +172,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
 	}
 	rows.add("  counter", r.Counter)
+	rows.add("  local", r.Local)
 	rows.add("  verdict", r.Verdict)
 	rows.add("  warning", r.Warnings...)
 	p.Table("ll", rows)

@@ -98,5 +98,9 @@ func serveWith(t *testing.T, store, shown string, environment ...string) string 
 	if _, err := fmt.Sscanf(line, "slidegate: listening on %s", &address); err != nil || !strings.HasSuffix(line, ", counters in "+shown+"\n") {
 		t.Fatalf("%q, %v", line, err)
 	}
+	const shares = "slidegate: on_error: local counts in this process, as one of 1: hourly: 3 per 1h; "
+	if line := readLine(t, stderr); !strings.HasPrefix(line, shares) {
+		t.Errorf("%q, want %s", line, shares)
+	}
 	return strings.TrimSuffix(address, ",")
 }

@@ -81,11 +81,17 @@ func printRules(p *term.Printer, r *operator.FileReport) {
 	set := r.Rules
 	p.Line("%s is valid: %s, unmatched requests: %s", r.File, text.Plural(len(set.Rules), "rule"), set.Unmatched)
 	var limits, plans, more [][]string
+	local := false
 	for _, rule := range set.Rules {
+		shares := operator.LocalShares(set, rule)
 		for i := range rule.Limits {
+			onError := rule.OnError.String()
+			if rule.OnError == rules.OnErrorLocal {
+				onError, local = onError+": "+shares[i], true
+			}
 			l := operator.FormOf(&rule.Limits[i])
 			limits = append(limits, []string{
-				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, rule.OnError.String(),
+				engine.PolicyName(rule.Name, l.Name), text.Thousands(l.Capacity), l.WindowText(), l.Detail(), l.Algorithm, onError,
 				rule.Key,
 			})
 		}
@@ -99,6 +105,10 @@ func printRules(p *term.Printer, r *operator.FileReport) {
 	p.Section("lrrrlll", []string{"limit", "capacity", "window", "detail", "algorithm", "on error", "key"}, limits)
 	p.Section("lll", []string{"plan", "limit", "capacity"}, plans)
 	p.Section("ll", []string{"rule", "also"}, more)
+	if local {
+		p.Line("")
+		p.Line("local: while the store is away, %s", operator.Processes(set))
+	}
 	source := ""
 	if plan := set.Document().Plan; plan != nil {
 		source = plan.From

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -117,6 +118,9 @@ func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
 		c.Warn("%s: %s", address, exposure)
 	}
 	c.Note("listening on http://%s, %s, counters in %s", address, text.Plural(len(s.Rules.Rules), "rule"), s.StoreName())
+	if shares := operator.ListShares(s); len(shares) > 0 {
+		c.Note("on_error: local counts in this process, as one of %d: %s", s.Rules.Instances, strings.Join(shares, "; "))
+	}
 }
 
 // announce is the same for a log as JSON.
@@ -127,7 +131,11 @@ func announce(log *slog.Logger, s *session.Session, address net.Addr, decides bo
 	if decides && exposed(address) {
 		log.Warn(exposure, "address", address.String())
 	}
-	log.Info("listening", "url", "http://"+address.String(), "rules", len(s.Rules.Rules), "store", s.StoreName())
+	attrs := []any{"url", "http://" + address.String(), "rules", len(s.Rules.Rules), "store", s.StoreName()}
+	if shares := operator.ListShares(s); len(shares) > 0 {
+		attrs = append(attrs, "instances", s.Rules.Instances, "local", shares)
+	}
+	log.Info("listening", attrs...)
 }
 
 const exposure = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it"

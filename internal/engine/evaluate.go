@@ -182,7 +182,12 @@ func (c *charging) degrade(ctx context.Context, v *Verdict, cause error) (denier
 	if err := ctx.Err(); errors.Is(err, context.Canceled) { // the decision's own deadline is another error
 		return nil, err
 	}
-	c.opts.Observer.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, cause)
+	failure, local := cause, v.Rule.OnError == rules.OnErrorLocal && !v.Charge.ZeroCost() && !errors.Is(cause, limit.ErrUndecided)
+	if local {
+		v.Charge.Limits = LocalShares(v.Charge.Limits, v.Charge.Costs, c.set.Instances)
+		failure = &LocalError{cause, v.Charge.Limits, v.Charge.Costs}
+	}
+	c.opts.Observer.StoreFailed(ctx, "on_error: "+v.Rule.OnError.String(), v.Rule.Name, v.Key, failure)
 	v.Degraded = true
 	v.Verdict = limit.Verdict{Limits: v.Limits}
 	v.Resize(len(v.Charge.Limits))
@@ -190,7 +195,7 @@ func (c *charging) degrade(ctx context.Context, v *Verdict, cause error) (denier
 	switch {
 	case v.Rule.OnError == rules.OnErrorAllow, v.Charge.ZeroCost():
 		v.Uncounted, v.Allowed = true, true
-	case v.Rule.OnError == rules.OnErrorLocal && !errors.Is(cause, limit.ErrUndecided) && c.chargeLocally(ctx, v):
+	case local && c.chargeLocally(ctx, v):
 		// The local store has decided.
 	default:
 		v.Uncounted, v.Allowed, v.RetryAfter = true, false, retryAfter(cause)

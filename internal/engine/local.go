@@ -7,11 +7,21 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
+// LocalError is the failure of a store while this process counts its own shares
+// of a rule's limits instead, for a request of these costs.
+type LocalError struct {
+	error
+	Shares []limit.Limit
+	Costs  []int64
+}
+
+// Unwrap returns the store's error.
+func (e *LocalError) Unwrap() error { return e.error }
+
 // chargeLocally charges this process's share of the rule's limits. It returns
 // false if the local store has no room for the key.
 func (c *charging) chargeLocally(ctx context.Context, v *Verdict) (ok bool) {
 	v.Charge.Checked = false
-	v.Charge.Limits = localShare(v.Charge.Limits, v.Charge.Costs, c.set.Instances)
 	if err := c.opts.Local.Charge(ctx, c.now, &v.Charge, &v.Verdict); err != nil {
 		return false
 	}
@@ -21,11 +31,11 @@ func (c *charging) chargeLocally(ctx context.Context, v *Verdict) (ok bool) {
 	return true
 }
 
-// localShare returns the limits of one process if the given number of instances
+// LocalShares returns the limits of one process if the given number of instances
 // share them. Each allows at least one unit in a window, and at least one
 // request. A bucket gets the room for that request from its burst, and refills
 // at no more than its share.
-func localShare(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
+func LocalShares(limits []limit.Limit, costs []int64, instances int) []limit.Limit {
 	shares := slices.Clone(limits)
 	for i := range shares {
 		l := &shares[i]

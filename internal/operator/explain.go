@@ -67,6 +67,7 @@ type RuleVerdict struct {
 	Override    *OverrideReport `json:"override,omitempty"`
 	Error       string          `json:"error,omitempty"`    // the override in the table cannot be read, and OnError decides
 	OnError     string          `json:"on_error,omitempty"` // only with Error
+	Local       string          `json:"local,omitempty"`    // what one process counts by on_error: local while the store is away
 	Plan        string          `json:"plan,omitempty"`     // whose capacities or limits these are, overrides aside
 	Stale       bool            `json:"stale,omitempty"`    // part of the override was left out
 	Verdict     string          `json:"verdict,omitempty"`  // allowed, denied, unlimited, or refused by an override
@@ -237,6 +238,9 @@ func (x *explainer) peek(ctx context.Context, res *engine.Resolution, report *Ru
 		report.Verdict = "allowed"
 	}
 	report.Limits = reportUsages(res, &v)
+	if res.Rule.OnError == rules.OnErrorLocal && !res.Charge.ZeroCost() {
+		report.Local = localText(x.Set, res.Charge.Limits, res.Charge.Costs) + " " + Processes(x.Set)
+	}
 	for i := range report.Limits {
 		report.Limits[i].CandidateCapacity, _ = res.Terms.Candidate(i)
 	}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
@@ -18,12 +19,13 @@ import (
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // OpenGateway opens a session for Serve. Rules in a file follow the file until
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
-	prepare := warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log)
+	prepare := countAlone(warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log))
 	file := rulefile.NewFollower(where.RulesFile, log) // before the rules are read, to miss no change
 	s, err := session.OpenToServe(ctx, where, prepare, log)
 	if err != nil || where.RulesFile == "" {
@@ -39,6 +41,34 @@ func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os
 	s.Source = file
 	go file.Watch(ctx, time.NewTicker(rulefile.LookEvery).C, signals)
 	return s, nil
+}
+
+// countAlone makes rules that do not state how many processes share the load
+// count for this one.
+func countAlone(prepare app.Prepare) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		if !set.Stated {
+			set.Instances = 1
+		}
+		return prepare(name, set)
+	}
+}
+
+// maxShares is the number of rules whose shares are listed as serve starts.
+const maxShares = 10
+
+// ListShares lists what rules with on_error: local count in this process while the
+// store of the session is away.
+func ListShares(s *session.Session) (lines []string) {
+	for _, r := range s.Rules.Rules {
+		if r.OnError == rules.OnErrorLocal && r.Mode != rules.Off && !s.InMemory() {
+			lines = append(lines, r.Name+": "+strings.Join(LocalShares(s.Rules, r), ", "))
+		}
+	}
+	if more := len(lines) - maxShares; more > 0 {
+		lines = append(lines[:maxShares], text.Plural(more, "more rule"))
+	}
+	return lines
 }
 
 // warnOfKeys warns, for each document, of API keys that the local gateway cannot

@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -111,6 +112,30 @@ func (f *LimitForm) Detail() string {
 
 // Seconds returns the duration of so many seconds, to the nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
+
+// LocalShares says of each limit of a rule what one process counts by on_error:
+// local, in requests of the highest cost: "5 per 1m".
+func LocalShares(set *rules.Set, r *rules.Rule) (shares []string) {
+	for i := range r.Limits {
+		shares = append(shares, localText(set, r.Limits[i:i+1], []int64{r.Costs[i].Max}))
+	}
+	return shares
+}
+
+func localText(set *rules.Set, limits []limit.Limit, costs []int64) string {
+	return oplog.LocalText(engine.LocalShares(limits, costs, set.Instances), costs)
+}
+
+// Processes says which processes share the load.
+func Processes(set *rules.Set) string {
+	switch n := set.Instances; {
+	case !set.Stated:
+		return fmt.Sprintf("in each of %d processes; `serve` counts as one unless defaults.instances is stated", n)
+	case n > 1:
+		return fmt.Sprintf("in each of %d processes", n)
+	}
+	return "in the one process"
+}
 
 // ValidateReport describes rules files.
 type ValidateReport struct {

@@ -56,7 +56,11 @@ func (o *Observer) StoreFailed(ctx context.Context, action, rule, key string, er
 	if _, refused := errors.AsType[limit.Throttled](err); refused {
 		message = "store throttles"
 	}
-	o.throttled.ErrorContext(ctx, message, "action", action, "rule", rule, "key", key, "error", err)
+	attrs := []any{"action", action, "rule", rule, "key", key, "error", err}
+	if counted, ok := errors.AsType[*engine.LocalError](err); ok {
+		attrs = append(attrs, "local", LocalText(counted.Shares, counted.Costs)+" in this process")
+	}
+	o.throttled.ErrorContext(ctx, message, attrs...)
 }
 
 // StaleOverride logs that an override is stale: it no longer fits its rule.

@@ -30,14 +30,13 @@ const (
 )
 
 // WithDefaults returns a copy of a document that states the defaults of all values
-// except costs and capacities. Lists keep their order and length, so that a path
+// except costs, capacities and instances. Lists keep their order and length, so that a path
 // into one document is a path into the other.
 func WithDefaults(d *Document) *Document {
 	d = copyOf(d)
 	if d.Defaults == nil {
 		d.Defaults = &Defaults{}
 	}
-	d.Defaults.Instances = cmp.Or(d.Defaults.Instances, DefaultInstances)
 	d.Defaults.OnError = cmp.Or(d.Defaults.OnError, DefaultOnError)
 	d.Unmatched = cmp.Or(d.Unmatched, DefaultUnmatched)
 	d.Authentication.setDefaults(d.Defaults.OnError)

@@ -95,6 +95,9 @@ func forDiff(d *Document) *Document {
 	if d.HashSecret != nil {
 		by = " hashed by " + d.HashSecret.Check
 	}
+	if d.Defaults == nil {
+		d.Defaults = &Defaults{}
+	}
 	if d.Plan == nil {
 		d.Plan = &PlanSource{}
 	}

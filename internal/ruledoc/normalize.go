@@ -18,7 +18,9 @@ import (
 // document; rules.Compile says what is wrong with the original.
 func Normalize(d *Document) *Document {
 	d = WithDefaults(d)
-	d.Defaults = &Defaults{Instances: d.Defaults.Instances} // rules state their own on_error
+	if d.Defaults.OnError = ""; d.Defaults.Instances == 0 { // rules state their own on_error
+		d.Defaults = nil
+	}
 	if c := d.ClientIP; c != nil && c.TrustedHops != nil && *c.TrustedHops == 0 && c.Header == "" && c.Secret == nil {
 		d.ClientIP = nil
 	}

@@ -9,21 +9,22 @@ import (
 
 // Each row is a piece of a document, and its canonical form.
 func TestNormalize(t *testing.T) {
-	const document = `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[]}`
+	const document = `{"unmatched":"allow","ambiguous_paths":"clean","rules":[]}`
 	rule := func(fields string) string {
-		return `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r",` + fields + `,"mode":"enforce","on_error":"local"}]}`
+		return `{"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r",` + fields + `,"mode":"enforce","on_error":"local"}]}`
 	}
 	const limits = `"limits":[{"algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":1}]`
 	limit := func(fields string) string { return rule(`"key":"k","limits":[{` + fields + `,"cost":1}]`) }
 	byPath := func(document string) string { return strings.Replace(document, "clean", "deny", 1) }
 	for _, tt := range []struct{ name, document, want string }{
 		{"defaults", `{"rules":[]}`, document},
+		{"instances", `{"defaults":{"instances":20,"on_error":"deny"},"rules":[]}`, strings.Replace(document, "{", `{"defaults":{"instances":20},`, 1)},
 		{"unmatched", `{"unmatched":"deny","rules":[]}`, strings.Replace(document, "allow", "deny", 1)},
 		{"paths of a rule that is off", `{"rules":[{"name":"r","key":"k","unless":{"path":"/x"},"limits":[{"capacity":10,"window":"60s"}],"mode":"off"}]}`,
 			strings.Replace(rule(`"unless":{"path":"/x"},"key":"k",`+limits), "enforce", "off", 1)},
 		{"no proxies", `{"client_ip":{"trusted_hops":0},"rules":[]}`, document},
 		{"entries", `{"deny":[{"methods":"get","cidrs":["10.0.0.0/8"]},{"path":"/x"},{"cidrs":["2001:DB8::/32","10.0.0.0/8"],"methods":"GET"}],"rules":[]}`,
-			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"deny","deny":[{"methods":"GET","cidrs":["10.0.0.0/8","2001:db8::/32"]},{"path":"/x"}],"rules":[]}`},
+			`{"unmatched":"allow","ambiguous_paths":"deny","deny":[{"methods":"GET","cidrs":["10.0.0.0/8","2001:db8::/32"]},{"path":"/x"}],"rules":[]}`},
 		{"on_error of all", `{"defaults":{"on_error":"deny"},"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"60s"}]}]}`,
 			strings.Replace(rule(`"key":"k",`+limits), "local", "deny", 1)},
 		{"own counter", `{"rules":[{"name":"r","key":"k","counter":"r","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
@@ -61,11 +62,11 @@ func TestNormalize(t *testing.T) {
 			limit(`"algorithm":"fixed_window","capacity":10,"window":"1mo","timezone":"UTC","anchor":{"from":"jwt.day","default":1}`)},
 
 		{"capacities of a plan", `{"plan":{"from":"jwt.plan"},"rules":[{"name":"r","key":"k","limits":[{"name":"a","capacity":10,"window":"60s"}]}],"plans":{"pro":{"r":60},"free":{}}}`,
-			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[{"name":"r","key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,` +
+			`{"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[{"name":"r","key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,` +
 				`"window":"1m","granularity":"1s","cost":1}],"mode":"enforce","on_error":"local"}],"plans":{"free":{},"pro":{"r":{"a":60}}}}`},
-		{"no plans", `{"plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`, `{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`},
+		{"no plans", `{"plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`, `{"unmatched":"allow","ambiguous_paths":"clean","plan":{"from":"jwt.plan"},"rules":[],"plans":{}}`},
 		{"overrides without leave", `{"rules":[{"name":"r","key":"k","limits":[{"capacity":10,"window":"60s"}]}],"overrides":{"r":{"k":{"deny":true,"until":"2026-12-31T01:00:00+01:00"}},"s":{}}}`,
-			`{"defaults":{"instances":20},"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r","key":"k","cost":1,` + limits + `,"mode":"enforce","on_error":"local"}],` +
+			`{"unmatched":"allow","ambiguous_paths":"clean","rules":[{"name":"r","key":"k","cost":1,` + limits + `,"mode":"enforce","on_error":"local"}],` +
 				`"overrides":{"r":{"k":{"deny":true,"until":"2026-12-31T00:00:00Z"}}}}`},
 	} {
 		d, err := Unmarshal([]byte(tt.document))

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -119,7 +120,8 @@ func (c *compiler) check(path problem.Path, wrong problem.Fault) (ok bool) {
 func (c *compiler) compile() {
 	d, s := c.doc, c.set
 	s.Unmatched = Policy(indexOf(policies, d.Unmatched))
-	s.Instances = int(d.Defaults.Instances)
+	s.Stated = d.Defaults.Instances != 0
+	s.Instances = int(cmp.Or(d.Defaults.Instances, ruledoc.DefaultInstances))
 	s.denyAmbiguous = d.AmbiguousPaths == ruledoc.DenyAmbiguous
 	s.Answers = c.answers(d)
 	s.address = c.clientAddress(d.ClientIP)

@@ -19,7 +19,7 @@ func TestDiffOfTheSameMeaning(t *testing.T) {
 	current := parse(t, business)
 	for _, pieces := range [][]string{
 		nil,
-		{"defaults: {on_error: local, instances: 20}\n", "# a comment\n"},
+		{"defaults: {on_error: local, instances: 20}\n", "# a comment\ndefaults: {instances: 20}\n"},
 		{"unmatched: allow\n", ""},
 		{"{cidrs: [198.51.100.0/24, 203.0.113.0/24]}", "{cidrs: [203.0.113.0/24]}\n  - {cidrs: [198.51.100.0/24]}"},
 		{"  - {methods: [OPTIONS]}\n  - {methods: [GET], route: /health}", "  - {methods: GET, route: [/health]}\n  - {methods: options}"},

@@ -65,6 +65,7 @@ type Set struct {
 	Rules     []*Rule  // in file order, which is the order of charging
 	Unmatched Policy   // for requests that no rule matches
 	Instances int      // how many processes share the load; what OnErrorLocal divides by
+	Stated    bool     // the document has Instances; else they are a default
 	Answers   Answers  // what clients learn of decisions
 	Warnings  []string // of the file that the set was loaded from
 	Caveats   []string // what limiters do not do yet with the rules of that file
