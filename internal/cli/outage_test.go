@@ -67,7 +67,7 @@ func wantRefusal(t *testing.T, part string, commands ...string) {
 
 func TestMissingTable(t *testing.T) {
 	dynamotest.Connect(t)
-	wantRefusal(t, "table slidegate-test-missing: table does not exist; `slidegate tables create` makes it", needsDynamoDB...)
+	wantRefusal(t, "table slidegate-test-missing: table does not exist in region us-east-1 at ", needsDynamoDB...)
 }
 
 // signedOut sets an environment without credentials, region and address of AWS.

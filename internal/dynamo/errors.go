@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,11 +21,13 @@ import (
 // The errors of DynamoDB. Each says what to do, and is wrapped together with the
 // SDK's own error and the name of the table.
 var (
-	ErrNoTable                  = errors.New("table does not exist; `slidegate tables create` makes it, or for counters Store.CreateTable of package dynamostore")
+	ErrNoTable                  = errors.New("table does not exist")
 	ErrOtherKeys                = errors.New("its keys are not those of this kind of table; are the tables of rules and of counters mixed up?")
 	ErrThrottled          error = limit.Throttled("DynamoDB throttles the table; raise its capacity or maximum, or the account's quota")
 	ErrHotKey             error = limit.Throttled("DynamoDB throttles the part of the table that has this key; one key takes 1,000 writes a second")
 	ErrNotPermitted             = errors.New("AWS does not permit the call; check the role's policy and the credentials")
+	ErrExpired                  = errors.New("the AWS credentials have expired; sign in again (aws sso login), or renew AWS_SESSION_TOKEN and its key")
+	ErrClock                    = errors.New("AWS refuses the call because this machine's clock is wrong")
 	ErrNoCredentials            = errors.New("no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	ErrCredentialsTimeout       = errors.New("AWS credentials did not come in time; sign in first (aws sso login), or check credential_process")
 	ErrNoRegion                 = errors.New("no AWS region; set AWS_REGION")
@@ -47,7 +51,9 @@ var codes = map[string]error{
 	"IncompleteSignatureException":           ErrNotPermitted,
 	"InvalidSignatureException":              ErrNotPermitted,
 	"MissingAuthenticationTokenException":    ErrNotPermitted,
-	"ExpiredTokenException":                  ErrNotPermitted,
+	"ExpiredTokenException":                  ErrExpired,
+	"RequestTimeTooSkewed":                   ErrNotPermitted,
+	"RequestExpired":                         ErrNotPermitted,
 }
 
 // Translate returns this package's error for an error of the SDK, with the
@@ -57,10 +63,62 @@ func Translate(err error, table string) error {
 	if err == nil {
 		return nil
 	}
-	if known := classify(err); known != nil {
-		return fmt.Errorf("table %s: %w (%w)", table, known, err)
+	known, advice := classify(err), ""
+	switch known {
+	case nil:
+		return fmt.Errorf("table %s: %w", table, err)
+	case ErrNoTable:
+		advice = whereOf(err) + "; check AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL first: only if the table belongs there, make it by " +
+			"`slidegate tables create`, or for counters by Store.CreateTable of package dynamostore"
+	case ErrNotPermitted:
+		if skew := skewOf(err); skew.Abs() >= leastSkew {
+			known, advice = ErrClock, fmt.Sprintf(": it is %.0f minutes ahead; set it", skew.Minutes())
+			if skew < 0 {
+				advice = fmt.Sprintf(": it is %.0f minutes behind; set it", -skew.Minutes())
+			}
+		}
 	}
-	return fmt.Errorf("table %s: %w", table, err)
+	return fmt.Errorf("table %s: %w%s (%w)", table, known, advice, err)
+}
+
+// leastSkew is the least error of a clock for which AWS may refuse a signature.
+const leastSkew = 4 * time.Minute
+
+// exchange returns the response behind an error, and its request; nil for none.
+func exchange(err error) (*http.Request, *http.Response) {
+	failed, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || failed.Response == nil || failed.Response.Response == nil || failed.Response.Request == nil {
+		return nil, nil
+	}
+	return failed.Response.Request, failed.Response.Response
+}
+
+// whereOf says which region and endpoint have answered; "" if that is unknown.
+func whereOf(err error) string {
+	request, _ := exchange(err)
+	if request == nil {
+		return ""
+	}
+	where := " at " + request.URL.Host
+	if scope := strings.Split(request.Header.Get("Authorization"), "/"); len(scope) == 5 { // key, day, region, service, the rest
+		where = " in region " + scope[2] + where
+	}
+	return where
+}
+
+// skewOf returns how far the clock that signed a refused call is ahead of AWS's; 0
+// if that is unknown.
+func skewOf(err error) time.Duration {
+	request, response := exchange(err)
+	if request == nil {
+		return 0
+	}
+	date, wrong := http.ParseTime(response.Header.Get("Date"))
+	signed, alsoWrong := time.Parse("20060102T150405Z", request.Header.Get("X-Amz-Date"))
+	if wrong != nil || alsoWrong != nil {
+		return 0
+	}
+	return signed.Sub(date)
 }
 
 // classify returns this package's error for an error of the SDK, nil for none.
@@ -117,6 +175,8 @@ func unprepared(err error) error {
 	switch credentials := strings.HasPrefix(text, "get identity: "); {
 	case credentials && errors.Is(err, context.DeadlineExceeded):
 		return ErrCredentialsTimeout
+	case credentials && (strings.Contains(text, "expired") || strings.Contains(text, "SSO token")):
+		return ErrExpired
 	case credentials:
 		return ErrNoCredentials
 	case strings.HasSuffix(text, "Invalid Configuration: Missing Region"):

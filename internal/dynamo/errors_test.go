@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestTranslate(t *testing.T) {
 		"ProvisionedThroughputExceededException": dynamo.ErrThrottled,
 		"ThrottlingException":                    dynamo.ErrThrottled,
 		"AccessDeniedException":                  dynamo.ErrNotPermitted,
-		"ExpiredTokenException":                  dynamo.ErrNotPermitted,
+		"ExpiredTokenException":                  dynamo.ErrExpired,
 	} {
 		cause := &smithy.GenericAPIError{Code: code, Message: "AWS's own message"}
 		got := dynamo.Translate(cause, "counters")
@@ -40,7 +41,8 @@ func TestTranslate(t *testing.T) {
 	}
 	for text, want := range map[string]error{
 		"get identity: get credentials: none": dynamo.ErrNoCredentials,
-		"failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region": dynamo.ErrNoRegion,
+		"get identity: get credentials: failed to refresh cached credentials, the SSO session has expired or is invalid": dynamo.ErrExpired,
+		"failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region":                 dynamo.ErrNoRegion,
 		"something else": nil,
 	} {
 		unsent := &smithy.OperationError{Err: errors.New(text)}
@@ -79,6 +81,32 @@ func TestNoTable(t *testing.T) {
 	} {
 		if !errors.Is(err, dynamo.ErrNoTable) {
 			t.Errorf("%s: %v, want ErrNoTable", name, err)
+		}
+	}
+}
+
+// TestAdvice: an answer's region, endpoint and clock say what to do.
+func TestAdvice(t *testing.T) {
+	for _, test := range []struct {
+		code string
+		date time.Duration // of the answer, before the machine's time
+		want error
+		text string
+	}{
+		{"ResourceNotFoundException", 0, dynamo.ErrNoTable, "table counters: table does not exist in region eu-north-1 at 127.0.0.1:"},
+		{"ResourceNotFoundException", 0, dynamo.ErrNoTable, "; check AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL first: only if the table belongs there, make it by `slidegate tables create`"},
+		{"InvalidSignatureException", 12 * time.Minute, dynamo.ErrClock, "clock is wrong: it is 12 minutes ahead; set it"},
+		{"InvalidSignatureException", -90 * time.Minute, dynamo.ErrClock, "clock is wrong: it is 90 minutes behind; set it"},
+		{"InvalidSignatureException", time.Minute, dynamo.ErrNotPermitted, "check the role's policy and the credentials"},
+		{"ExpiredTokenException", 12 * time.Minute, dynamo.ErrExpired, "table counters: the AWS credentials have expired; "},
+	} {
+		endpoint := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-test.date).UTC().Format(http.TimeFormat))
+			dynamotest.Fail(400, dynamotest.Error(test.code, ""))(w, r)
+		})
+		err := dynamo.New(endpoint.Client(), "counters", dynamo.Options{Wall: time.Now}).Reset(t.Context(), "k")
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: %v, want %q", test.code, err, test.text)
 		}
 	}
 }

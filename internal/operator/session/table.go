@@ -108,7 +108,8 @@ func checkTables(ctx context.Context, client *dynamo.Client, tables []newTable) 
 		err := t.probe(ctx, client, t.Name)
 		switch {
 		case err == nil, errors.Is(err, dynamo.ErrNoTable):
-		case errors.Is(err, dynamo.ErrUnreachable), errors.Is(err, dynamo.ErrTimeout), errors.Is(err, dynamo.ErrNotPermitted):
+		case errors.Is(err, dynamo.ErrUnreachable), errors.Is(err, dynamo.ErrTimeout), errors.Is(err, dynamo.ErrNotPermitted),
+			errors.Is(err, dynamo.ErrExpired), errors.Is(err, dynamo.ErrClock):
 			return err
 		default:
 			return fmt.Errorf("this seems to be no table of %s: %w", t.role, err)
