@@ -35,8 +35,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(term.Escaper{Writer: stdout})
+	root.SetErr(term.Escaper{Writer: stderr})
 	cmd, err := root.ExecuteContextC(ctx)
 	return c.exitCode(cmd, err)
 }
@@ -140,9 +140,9 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	return c.failure
 }
 
-// Note prints a message to standard error.
+// Note prints a message to standard error. It escapes what does not print.
 func (c *cli) Note(format string, args ...any) {
-	fmt.Fprintf(c.stderr, "slidegate: "+format+"\n", args...)
+	fmt.Fprintf(term.Escaper{Writer: c.stderr}, "slidegate: "+format+"\n", args...)
 }
 
 // Warn prints a warning to standard error.
@@ -188,9 +188,9 @@ func showLine[R any](w io.Writer, asJSON bool, report R, print func(*term.Printe
 	return show(w, false, report, print)
 }
 
-// newEncoder returns an encoder of reports.
+// newEncoder returns an encoder of reports. It escapes what does not print.
 func newEncoder(w io.Writer, indent string) *json.Encoder {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(term.Escaper{Writer: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	return e

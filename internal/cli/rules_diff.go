@@ -89,13 +89,14 @@ func (f *trafficFlags) traffic(c *cli) (*operator.Traffic, error) {
 
 // printChanges prints what new rules change.
 func printChanges(p *term.Printer, r *operator.ChangeReport) {
+	name, baseline := text.Printable(r.Name), text.Printable(r.Baseline)
 	switch {
 	case r.Invalid != nil:
-		p.Line("%s is not valid here, so what %s changes is not known: %v", r.Baseline, r.Name, r.Invalid)
+		p.Line("%s is not valid here, so what %s changes is not known: %s", baseline, name, text.Escape(r.Invalid.Error()))
 	case len(r.Changes) == 0:
-		p.Line("%s means the same as %s", r.Name, r.Baseline)
+		p.Line("%s means the same as %s", name, baseline)
 	default:
-		p.Line("%s changes %s:", r.Name, r.Baseline)
+		p.Line("%s changes %s:", name, baseline)
 	}
 	for _, change := range r.Changes {
 		line := change.String()

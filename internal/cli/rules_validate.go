@@ -79,7 +79,7 @@ func (c *cli) printValidation(p *term.Printer, r *operator.ValidateReport) {
 // printRules prints the rules and their limits.
 func printRules(p *term.Printer, r *operator.FileReport) {
 	set := r.Rules
-	p.Line("%s is valid: %s, unmatched requests: %s", r.File, text.Plural(len(set.Rules), "rule"), set.Unmatched)
+	p.Line("%s is valid: %s, unmatched requests: %s", text.Printable(r.File), text.Plural(len(set.Rules), "rule"), set.Unmatched)
 	var limits, plans, more [][]string
 	local := false
 	for _, rule := range set.Rules {

@@ -1,9 +1,43 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"unicode"
 )
+
+// TestControlCharacters: names of files, flags and values reach a terminal
+// escaped, in errors, reports and JSON.
+func TestControlCharacters(t *testing.T) {
+	signedOut(t)
+	const odd = "a\x1b[2Jb\u202ec\u009bd\x7f"
+	rules, err := os.ReadFile("testdata/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() + "/"
+	for name, text := range map[string]string{odd: string(rules), odd + "bad": "rules: [{nam: x}]"} {
+		if err := os.WriteFile(dir+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := "'" + dir + odd + "'"
+	for _, command := range []string{
+		"'" + odd + "'", "rules '--" + odd + "'", "rules list '-" + odd + "'", "help '" + odd + "'", "__complete rules '" + odd + "'",
+		"rules validate " + file, "rules validate --json " + file, "rules validate '" + dir + odd + "bad'", "rules validate --json '" + dir + odd + "bad'",
+		"rules validate '" + odd + "'", "rules diff testdata/next.yaml --rules " + file, "rules diff --json testdata/next.yaml --rules " + file,
+		"rules diff testdata/next.yaml --rules '" + dir + odd + "bad'", "replay '" + odd + "' --rules " + file, "serve --listen '" + odd + "' --rules " + file,
+		"explain GET '/" + odd + "' --rules " + file, "explain --json GET '/" + odd + "' --rules " + file, "explain GET / --ip '" + odd + "' --rules " + file,
+		"explain GET / -H 'X: " + odd + "' --claim 'x=" + odd + "' --apikey '" + odd + "' --rules " + file, "explain GET / --claims '" + odd + "' --rules " + file,
+		"inspect '" + odd + "' --store memory --rules " + file, "rules import --format envoy '" + odd + "'",
+	} {
+		r := slidegate(t.Context(), "", command)
+		if i := strings.IndexFunc(r.stdout+r.stderr, func(c rune) bool { return c != '\n' && c != '\t' && !unicode.IsPrint(c) }); i >= 0 {
+			t.Errorf("%q prints %q", command, r.stdout+r.stderr)
+		}
+	}
+}
 
 // A command line that makes no sense exits with 2 and says what to type.
 func TestUsage(t *testing.T) {

@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,19 @@ func TestCORSOfAnswersForABackend(t *testing.T) {
 		if response.StatusCode != want || response.Header.Get("Access-Control-Allow-Origin") != "*" || response.Header.Get("Access-Control-Expose-Headers") != headers.Exposed {
 			t.Errorf("status %d, fields %v; want status %d and the fields of CORS", response.StatusCode, response.Header, want)
 		}
+	}
+}
+
+// TestOwnFields: a client's fields with names of Slidegate do not reach the
+// backend, where they could pass for the limiter's.
+func TestOwnFields(t *testing.T) {
+	f := serveBefore(t, `rules: [{name: all, key: all, limits: [{capacity: 9, window: 60s}]}]`, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, slices.Sorted(maps.Keys(r.Header)))
+	})
+	answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nConnection: close, Slidegate-Cost\n"+
+		"Slidegate-Receipt: x\nslidegate-cost: a=0\nSLIDEGATE_STATUS: 200\nX-Slidegate: x\nSlidegates: x\n\n")
+	if want := "[Slidegates X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Slidegate]"; !strings.HasSuffix(answer, "\r\n\r\n"+want) {
+		t.Errorf("the backend gets the fields\n%s\nwant %s", answer, want)
 	}
 }
 

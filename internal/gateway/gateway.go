@@ -87,7 +87,7 @@ func directly() http.RoundTripper {
 	return t
 }
 
-// ServeHTTP calls the authorizer, also for preflights: it allows them.
+// ServeHTTP calls the authorizer, also for preflights: bans apply to them.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, d, err := g.authorizer.Decide(r.Context(), event(r))
 	if err != nil && r.Context().Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	stdlog "log"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
@@ -66,12 +67,17 @@ func failure(err error) (status int, message string) {
 
 // keepFields returns the request without the names of fields in Connection.
 // ReverseProxy removes the fields that it names, but rules have read them: the
-// backend gets what the rules saw.
+// backend gets what the rules saw. It does not get the fields of Slidegate's own,
+// such as a receipt, which clients can only make up. Backends of CGI take an
+// underscore for a hyphen.
 func keepFields(r *http.Request) *http.Request {
 	named := strings.Split(strings.Join(r.Header["Connection"], ","), ",")
 	kept := r.WithContext(r.Context())
 	kept.Header = r.Header.Clone()
 	kept.Header.Del("Connection")
+	maps.DeleteFunc(kept.Header, func(name string, _ []string) bool {
+		return strings.HasPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "slidegate-")
+	})
 	for _, name := range named {
 		if strings.EqualFold(textproto.TrimString(name), "upgrade") {
 			kept.Header.Set("Connection", "Upgrade")

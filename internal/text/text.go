@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -44,6 +45,33 @@ func Printable(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// Escape returns text fit for several lines of a terminal. Characters that do not
+// print become escapes of JSON, such as \u202e, and bytes that are not UTF-8
+// become \xff. Line ends, tabs and the texts to keep stay as they are.
+func Escape(s string, keep ...string) string {
+	var b strings.Builder
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		for _, kept := range keep {
+			if strings.HasPrefix(s, kept) {
+				size, r = len(kept), ' '
+			}
+		}
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case r == '\n', r == '\t', unicode.IsPrint(r):
+			b.WriteString(s[:size])
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+		s = s[size:]
+	}
+	return b.String()
 }
 
 // BarWidth is the width of a full bar, in characters.

@@ -73,6 +73,20 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+func TestEscape(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "größer 日本 \"x\"\n\ty": "größer 日本 \"x\"\n\ty", "\x1b[2J": `\u001b[2J`, "a\u202eb": `a\u202eb`, "\x7f\u0085\r": `\u007f\u0085\u000d`,
+		"\xff\xc0\xaf": `\xff\xc0\xaf`, "\ufffd\U000e0041": "\ufffd" + `\udb40\udc41`, "\x1b[0m": "\x1b[0m",
+	} {
+		if got := text.Escape(s, "\x1b[0m"); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+	if got := text.Escape("\x1b[0m"); got != `\u001b[0m` {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPer(t *testing.T) {
 	if got := text.Per(1, 0) + " " + text.Per(1, 3); got != "0 0.333" {
 		t.Errorf("%q", got)

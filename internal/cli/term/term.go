@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // IsTerminal reports whether what is written appears on a terminal.
@@ -28,16 +30,29 @@ func ColoursFor(w io.Writer) Colours {
 }
 
 // Green paints text green.
-func (on Colours) Green(s string) string { return on.paint("32", s) }
+func (on Colours) Green(s string) string { return on.paint(green, s) }
 
 // Red paints text red.
-func (on Colours) Red(s string) string { return on.paint("31", s) }
+func (on Colours) Red(s string) string { return on.paint(red, s) }
 
 func (on Colours) paint(code, s string) string {
 	if !bool(on) || s == "" {
 		return s
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return code + s + plain
+}
+
+// The control sequences that this package prints on lines.
+const red, green, plain = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
+// Escaper escapes what is written by text.Escape. Each Write has whole
+// characters.
+type Escaper struct{ io.Writer }
+
+// Write writes the escaped text.
+func (e Escaper) Write(b []byte) (int, error) {
+	_, err := io.WriteString(e.Writer, text.Escape(string(b)))
+	return len(b), err
 }
 
 // Printer prints lines and aligned tables. It keeps the first error in Err and
@@ -51,10 +66,14 @@ type Printer struct {
 // NewPrinter returns a printer with the colours that suit w.
 func NewPrinter(w io.Writer) *Printer { return &Printer{Colours: ColoursFor(w), w: w} }
 
-// Line prints one line.
+// Line prints one line. It escapes what does not print, its colours aside.
 func (p *Printer) Line(format string, args ...any) {
+	var keep []string
+	if p.Colours {
+		keep = []string{red, green, plain}
+	}
 	if p.Err == nil {
-		_, p.Err = fmt.Fprintf(p.w, format+"\n", args...)
+		_, p.Err = io.WriteString(p.w, text.Escape(fmt.Sprintf(format+"\n", args...), keep...))
 	}
 }
 

@@ -13,10 +13,24 @@ import (
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	p := NewPrinter(&b)
+	p.Colours = true
 	p.Table("lrl", [][]string{{"é", "1", "\x1b[31m█\x1b[0m"}, {"long", "1,000", ""}, {"", "", "x"}})
 	p.Section("l", []string{"header"}, nil)
 	if want := "é         1  \x1b[31m█\x1b[0m\nlong  1,000\n             x\n"; b.String() != want || p.Err != nil {
 		t.Errorf("%q, %v; want %q", b.String(), p.Err, want)
+	}
+}
+
+// TestForeignText: what does not print reaches no terminal, unless it is a colour.
+func TestForeignText(t *testing.T) {
+	for _, colours := range []Colours{false, true} {
+		var b strings.Builder
+		p := NewPrinter(&b)
+		p.Colours = colours
+		p.Line("%s %s", "a\u202eb\x1b]0;x\a", p.Red("\x1b[2J"))
+		if want := `a\u202eb\u001b]0;x\u0007 ` + colours.Red(`\u001b[2J`) + "\n"; b.String() != want {
+			t.Errorf("%q, want %q", b.String(), want)
+		}
 	}
 }
 
