@@ -62,6 +62,32 @@ func TestNginxOpen(t *testing.T) {
 	}
 }
 
+// Proxies send the token by the lines of docs/http-api.md, also if a client has sent
+// another one.
+func TestToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
+	lines := strings.NewReplacer(
+		"proxy_set_header X-Forwarded-Method", "proxy_set_header Slidegate-Token "+token+"; proxy_set_header X-Forwarded-Method",
+		"header_up X-Forwarded-Method", "header_up Slidegate-Token "+token+"\n\t\t\theader_up X-Forwarded-Method",
+		`X-Forwarded-Uri: ""}`, `X-Forwarded-Uri: "", Slidegate-Token: `+token+`}
+    forgotten: {headers: {customRequestHeaders: {Slidegate-Token: ""}}}`,
+		"[nothing-claimed, slidegate]", "[nothing-claimed, slidegate, forgotten]",
+		"path_prefix:", "authorization_request: {headers_to_add: [{key: slidegate-token, value: "+token+"}]}\n                        path_prefix:",
+	)
+	for name, p := range proxies {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, p, lines.Replace)
+			for i, want := range []int{200, 200, 200, 429} {
+				answer := s.send(t, "127.0.0.5", "GET", "/", http.Header{"Slidegate-Token": {"of the client"}})
+				if answer.StatusCode != want || answer.backend.Header.Get("Slidegate-Token") == token {
+					t.Errorf("request %d: status %d, want %d; the backend got %v", i, answer.StatusCode, want, answer.backend.Header)
+				}
+			}
+		})
+	}
+}
+
 // With a proxy before nginx, client_ip counts back to the client of that one. Here
 // the test stands for it: the last entry that it sends is its client's address.
 func TestNginxBehindAProxy(t *testing.T) {

@@ -54,7 +54,8 @@ its URL, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.
 Environment variables:
   SLIDEGATE_RULES           the rules, if --rules is not given
   SLIDEGATE_STORE           the store of counters, if --store is not given; replay needs the flag
-  SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it`
+  SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it
+  SLIDEGATE_DECIDE_TOKEN    the token that programs and proxies have to send to serve --decide`
 	root.Version = readBuild().Version
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.started = true }

@@ -68,3 +68,14 @@ func TestBackendWithPassword(t *testing.T) {
 		}
 	}
 }
+
+// A token of decisions is long, and fits into a header. Its text is not quoted.
+func TestDecideToken(t *testing.T) {
+	for _, token := range []string{"secret", "secret-secret-1", "secret secret secret", "secret-secret-secret\n", "secret-secret-s\u00e9cret"} {
+		t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
+		r := slidegate(t.Context(), "", "serve --decide --rules testdata/rules.yaml --listen 127.0.0.1:0")
+		if r.code != 2 || !strings.Contains(r.stderr, "SLIDEGATE_DECIDE_TOKEN: want 16 characters or more") || strings.Contains(r.stderr, "secret") {
+			t.Errorf("%q: exit %d, %q", token, r.code, r.stderr)
+		}
+	}
+}

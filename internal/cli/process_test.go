@@ -150,8 +150,11 @@ func TestServeReloads(t *testing.T) {
 	interrupt(t, cmd, stderr)
 }
 
-// With --decide, serve answers programs that ask for decisions.
+// With --decide, serve answers programs that ask for decisions, if they send the
+// token of the environment.
 func TestServeDecide(t *testing.T) {
+	const token = "0123456789abcdef"
+	t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
 	cmd := program(t, "serve", "--decide", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0", "--json")
 	_, _, stderr := pipes(t, cmd)
 	if err := cmd.Start(); err != nil {
@@ -161,13 +164,24 @@ func TestServeDecide(t *testing.T) {
 	if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []bool{true, true, false} {
-		response, err := http.Post(line.URL+"/v1/decisions", "application/json", strings.NewReader(`{"method": "GET", "path": "/", "ip": "203.0.113.9"}`))
+	ask := func(authorization string) *http.Response {
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", line.URL+"/v1/decisions", strings.NewReader(`{"method": "GET", "path": "/", "ip": "203.0.113.9"}`))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {authorization}}
+		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return response
+	}
+	refused := ask("Bearer another-token-of-them")
+	refused.Body.Close()
+	if logged := readLine(t, stderr); refused.StatusCode != 401 || !strings.Contains(logged, "token of this server is missing or wrong") || strings.Contains(logged, token) {
+		t.Errorf("with another token: status %d, logged %s", refused.StatusCode, logged)
+	}
+	for i, want := range []bool{true, true, false} {
+		response := ask("Bearer " + token)
 		var decision struct{ Allowed bool }
-		err = json.NewDecoder(response.Body).Decode(&decision)
+		err := json.NewDecoder(response.Body).Decode(&decision)
 		response.Body.Close()
 		if err != nil || response.StatusCode != 200 || decision.Allowed != want {
 			t.Errorf("request %d: status %d, %+v, %v", i, response.StatusCode, decision, err)

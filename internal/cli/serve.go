@@ -40,7 +40,10 @@ changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says 
 With --decide it is no gateway: other programs and proxies ask it about each of their requests. POST
 /v1/decisions takes a request as JSON and answers with the decision. Proxies ask /v1/forward-auth (Traefik,
 Caddy), /v1/auth-request (nginx) or /v1/ext-authz (Envoy). /openapi.json describes all of it. Serve trusts
-what a request states, the client's address too: let only your programs and proxies reach the address.
+what a request states, the client's address too: let only your programs and proxies reach the address. With
+SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authorization: Bearer TOKEN", and
+proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
+other than localhost in Host.
 
 With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
@@ -74,6 +77,12 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
 	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
+	flags.Check(cmd, func() error {
+		if o.Token = os.Getenv(tokenVariable); o.Decide && o.Token != "" && !isToken(o.Token) {
+			return errors.New(tokenVariable + ": want 16 characters or more, ASCII without spaces and line breaks")
+		}
+		return nil
+	})
 	flags.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
 		"--decide passes no requests on: leave out --backend and --backend-timeout")
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
@@ -86,6 +95,15 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
 		"how long the backend may take to read more of a request, or to begin its answer")
 	return cmd
+}
+
+// tokenVariable is the environment variable with the token that those who ask for
+// decisions have to send.
+const tokenVariable = "SLIDEGATE_DECIDE_TOKEN"
+
+// isToken reports whether a header can carry a text, and guessing it takes long.
+func isToken(text string) bool {
+	return len(text) >= 16 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 func (c *cli) serve(ctx context.Context, where session.Locations, listen string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
@@ -103,18 +121,19 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
+	open := o.Decide && o.Token == "" && exposed(listener.Addr())
 	if asJSON {
-		announce(log, s, listener.Addr(), o.Decide)
+		announce(log, s, listener.Addr(), open)
 	} else {
-		c.announce(s, listener.Addr(), o.Decide)
+		c.announce(s, listener.Addr(), open)
 	}
 	return operator.Serve(ctx, s, listener, o, log)
 }
 
-// announce says where serve listens.
-func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
+// announce says where serve listens, and warns if all who reach it get decisions.
+func (c *cli) announce(s *session.Session, address net.Addr, open bool) {
 	operator.WarnAll(c, s.Warnings())
-	if decides && exposed(address) {
+	if open {
 		c.Warn("%s: %s", address, exposure)
 	}
 	c.Note("listening on http://%s, %s, counters in %s", address, text.Plural(len(s.Rules.Rules), "rule"), s.StoreName())
@@ -124,11 +143,11 @@ func (c *cli) announce(s *session.Session, address net.Addr, decides bool) {
 }
 
 // announce is the same for a log as JSON.
-func announce(log *slog.Logger, s *session.Session, address net.Addr, decides bool) {
+func announce(log *slog.Logger, s *session.Session, address net.Addr, open bool) {
 	for _, w := range s.Warnings() {
 		log.Warn("rules", "warning", w)
 	}
-	if decides && exposed(address) {
+	if open {
 		log.Warn(exposure, "address", address.String())
 	}
 	attrs := []any{"url", "http://" + address.String(), "rules", len(s.Rules.Rules), "store", s.StoreName()}
@@ -138,7 +157,7 @@ func announce(log *slog.Logger, s *session.Session, address net.Addr, decides bo
 	log.Info("listening", attrs...)
 }
 
-const exposure = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it"
+const exposure = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it, or set " + tokenVariable
 
 // exposed reports whether other machines may reach an address.
 func exposed(address net.Addr) bool {

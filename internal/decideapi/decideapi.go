@@ -1,7 +1,7 @@
 // Package decideapi serves decisions over HTTP, for programs in other languages
 // and for proxies: POST /v1/decisions takes a request as JSON, and the endpoints
 // for proxies take it as fields. Both trust what these say of the client, so only
-// trusted programs may reach them.
+// trusted programs may reach them, or know the token. Web pages may not ask.
 package decideapi
 
 import (
@@ -48,14 +48,16 @@ type Decider interface {
 
 type server struct {
 	decider  Decider
+	token    string
 	maxDelay time.Duration
 	log      *slog.Logger
 	warned   sync.Map // names of rules that settle or refund
 }
 
-// New returns the handler. It throttles repeated lines of the log.
-func New(d Decider, log *slog.Logger) http.Handler {
-	return &server{decider: d, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
+// New returns the handler. Callers must send the token, unless it is empty. The
+// handler throttles repeated lines of the log.
+func New(d Decider, token string, log *slog.Logger) http.Handler {
+	return &server{decider: d, token: token, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
 }
 
 // ServeHTTP finds the endpoint by the path as it was sent. http.ServeMux would

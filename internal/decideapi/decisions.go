@@ -34,6 +34,9 @@ type decision struct {
 
 // decideJSON answers POST /v1/decisions.
 func (s *server) decideJSON(w http.ResponseWriter, r *http.Request) {
+	if !s.admits(w, r, false) {
+		return
+	}
 	body, p := readBody(w, r)
 	if p != nil {
 		p.write(w)

@@ -198,8 +198,8 @@ rules:
 // corrects here.
 func TestUnsettled(t *testing.T) {
 	var log strings.Builder
-	h := newLoggingAPI(t, "rules: [{name: retries, key: all, refund_on: 5xx, limit: 9/minute}, {name: plain, key: all, limit: 9/minute}]",
-		slog.New(slog.NewTextHandler(&log, nil)))
+	h := newAPIWith(t, "rules: [{name: retries, key: all, refund_on: 5xx, limit: 9/minute}, {name: plain, key: all, limit: 9/minute}]",
+		"", slog.New(slog.NewTextHandler(&log, nil)))
 	for range 2 {
 		decide(t, h, `{"method": "GET", "path": "/"}`)
 	}
@@ -216,7 +216,7 @@ func (f failing) DecideRequest(context.Context, *request.Request) (*engine.Decis
 }
 
 func TestNoDecision(t *testing.T) {
-	h := decideapi.New(failing{errors.New("secret detail")}, quiet)
+	h := decideapi.New(failing{errors.New("secret detail")}, "", quiet)
 	for _, got := range []answer{
 		decide(t, h, `{"method": "GET", "path": "/", "ip": "::1"}`),
 		send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),

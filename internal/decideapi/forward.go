@@ -24,6 +24,9 @@ func (s *server) forwardFields(w http.ResponseWriter, r *http.Request, deny func
 // 200 or the denial. A request that a leaky bucket admits is answered when its
 // turn has come.
 func (s *server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, deny func(http.ResponseWriter, headers.Denial)) {
+	if !s.admits(w, r, true) {
+		return
+	}
 	req, err := f.request()
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "the proxy does not describe its client's request", "error", err)
@@ -142,5 +145,6 @@ func (f *forwarded) request() (*request.Request, error) {
 		path = "/" + path // of "OPTIONS *"
 	}
 	f.fields["Host"] = []string{f.host}
+	f.fields.Del(tokenField)
 	return &request.Request{Method: f.method, Path: path, Query: query, IP: ip.WithZone(""), Headers: f.fields}, nil
 }

@@ -38,17 +38,17 @@ func exampleRules(t testing.TB) string {
 // newAPI returns the handler with rules as YAML, at a time that stands still.
 func newAPI(t testing.TB, rules string) http.Handler {
 	t.Helper()
-	return newLoggingAPI(t, rules, quiet)
+	return newAPIWith(t, rules, "", quiet)
 }
 
-func newLoggingAPI(t testing.TB, rules string, log *slog.Logger) http.Handler {
+func newAPIWith(t testing.TB, rules, token string, log *slog.Logger) http.Handler {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(rules))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
-	return decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return start }), log)
+	return decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return start }), token, log)
 }
 
 // answer is an answer with its body read.

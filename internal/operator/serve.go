@@ -97,6 +97,7 @@ var DefaultTimeouts = gateway.DefaultTimeouts
 // ServeOptions set up the local gateway.
 type ServeOptions struct {
 	Decide   bool     // answer with decisions in place of the gateway
+	Token    string   // that those who ask for decisions must send; empty for none
 	Backend  *url.URL // nil echoes the requests
 	Timeouts gateway.Timeouts
 }
@@ -122,7 +123,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
 	if o.Decide {
-		return gateway.Serve(ctx, listener, decideapi.New(authorizer, log), o.Timeouts, decideapi.HeaderSize)
+		return gateway.Serve(ctx, listener, decideapi.New(authorizer, o.Token, log), o.Timeouts, decideapi.HeaderSize)
 	}
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
 	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
