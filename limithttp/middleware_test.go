@@ -104,7 +104,7 @@ func TestAnswers(t *testing.T) {
 			limithttp.Middleware(several),
 			"Ratelimit: \"default.burst\";r=1;t=11, \"default.per-day\";r=999;t=6360\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
 				"X-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 1\n",
-			"Ratelimit: \"default.burst\";r=0;t=11, \"default.per-day\";r=998;t=11\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
+			"Ratelimit: \"default.burst\";r=0;t=11, \"default.per-day\";r=998;t=6360\nRatelimit-Policy: \"default.burst\";q=2;w=10, \"default.per-day\";q=1000;w=86400\n" +
 				"Retry-After: 11\nX-Ratelimit-Limit: 2\nX-Ratelimit-Remaining: 0\nX-Ratelimit-Retry-After: 11\n",
 			"default.burst",
 		},

@@ -22,11 +22,11 @@ for tool in "$@"; do
 		command -v "${CC:-cc}" >/dev/null ||
 			missing 'a C compiler is missing, which go test -race and Dynoxide need: install gcc or clang (apt install gcc, xcode-select --install)'
 		;;
-	node)
+	node) # 20 works, but is out of support, and the CDK prints a banner about it
 		if ! command -v node >/dev/null; then
-			missing 'node is missing, which the AWS CDK runs on: install Node.js 20 or later from https://nodejs.org'
+			missing 'node is missing, which the AWS CDK runs on: install Node.js 22 or later from https://nodejs.org'
 		elif ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
-			missing "node $(node --version) is too old for the AWS CDK: install Node.js 20 or later from https://nodejs.org"
+			missing "node $(node --version) is too old for the AWS CDK: install Node.js 22 or later from https://nodejs.org"
 		fi
 		;;
 	npm)

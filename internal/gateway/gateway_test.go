@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,13 +65,17 @@ func start(t *testing.T, backend *url.URL) string {
 	return server.URL
 }
 
-func get(t *testing.T, method, address string) (*http.Response, string) {
+// get sends a request with a field, if one is given.
+func get(t *testing.T, method, address string, field ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("X-User", "alice")
+	if len(field) == 2 {
+		req.Header.Set(field[0], field[1])
+	}
 	response, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +94,20 @@ func expectFields(t *testing.T, got http.Header, want map[string]string) {
 		if got.Get(name) != value {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), value)
 		}
+	}
+}
+
+// TestDenialForBrowsers: a browser gets a page, and a program problem details.
+func TestDenialForBrowsers(t *testing.T) {
+	base := start(t, nil)
+	for i, want := range []string{"", "", "<p>Please come back in "} {
+		response, body := get(t, "GET", base+"/v1/items/7", "Accept", "text/html,*/*;q=0.8")
+		if page := response.Header.Get("Content-Type") == headers.PageType; page != (i == 2) || !strings.Contains(body, want) {
+			t.Errorf("request %d: %d %s", i, response.StatusCode, body)
+		}
+	}
+	if response, body := get(t, "GET", base+"/v1/items/7"); !strings.Contains(body, "quota-exceeded") {
+		t.Errorf("%d %s", response.StatusCode, body)
 	}
 }
 

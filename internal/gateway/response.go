@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/headers"
 )
 
 // contextPrefix precedes names of the authorizer's context in expressions.
@@ -37,6 +38,9 @@ func (g *gateway) respond(w http.ResponseWriter, req *http.Request, kind string,
 	if own, ok := c.OwnDenial(); ok { // unlike a REST API
 		w.Header().Set("Content-Type", own.ContentType)
 		status, body = own.Status, own.Body
+	} else if kind == "ACCESS_DENIED" && headers.WantsPage(req.Header) { // likewise
+		w.Header().Set("Content-Type", headers.PageType)
+		body = headers.Page(status, headers.Problem{Type: c.ProblemType, Title: c.ProblemTitle}, c.RetryAfter)
 	}
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body) // the client may have hung up

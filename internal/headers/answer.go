@@ -82,7 +82,13 @@ func (a Answer) TooLong() Answer {
 	d := *a.decision
 	d.Allowed, d.Delay, d.Verdicts = false, 0, slices.Clone(d.Verdicts)
 	for i := range d.Verdicts {
-		d.Verdicts[i].RetryAfter = a.Delay
+		v := &d.Verdicts[i]
+		v.RetryAfter, v.Limits = a.Delay, slices.Clone(v.Limits)
+		for j := range v.Limits {
+			if r := &v.Limits[j]; r.Delay > 0 {
+				r.Allowed, r.RetryAfter = false, r.Delay
+			}
+		}
 	}
 	denial := Describe(&d)
 	denial.Problem = QuotaExceeded
@@ -145,14 +151,14 @@ func (a *Answer) describeTightest(d *engine.Decision, jitter time.Duration) {
 	}
 }
 
-// asAnswered returns the result of limit i as clients learn it.
+// asAnswered returns the result of limit i as clients learn it. Beside a limit
+// that denies, the others keep their own reset.
 func asAnswered(d *engine.Decision, v *engine.Verdict, i int, jitter time.Duration) limit.Result {
 	result := v.Limits[i]
-	if result.Allowed, result.RetryAfter = d.Allowed, v.RetryAfter; d.Allowed || v.RetryAfter == limit.Never {
-		return result
+	if !d.Allowed && v.RetryAfter != limit.Never {
+		result.Reset += jitter
+		result.RetryAfter += jitter
 	}
-	result.Reset += jitter
-	result.RetryAfter += jitter
 	return result
 }
 

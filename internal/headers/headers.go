@@ -20,8 +20,8 @@ const InvalidToken = `Bearer error="invalid_token"`
 
 // AppendRateLimit appends one item of the RateLimit field, such as
 // `"per-user";r=50;t=30`: the units left, and the seconds until the limit is
-// unused. For a denial, t is at most the retry-after, so that no client waits
-// longer than it has to.
+// unused. For a limit that denies, t is at most the retry-after, so that no client
+// waits longer than it has to.
 func AppendRateLimit(dst []byte, rule, name string, r *limit.Result) []byte {
 	return appendItem(dst, rule, name, ";r=", r.Remaining, ";t=", untilReset(r))
 }

@@ -60,7 +60,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Denied(w, r, d)
 	case !d.Allowed:
 		allowOrigins(w.Header())
-		write(w, answer.Denial())
+		write(w, answer.DenialFor(r.Header))
 	default:
 		h.pass(w, r, d)
 	}

@@ -32,7 +32,7 @@ type Resource struct {
 // Main is a package's TestMain. It ends the process.
 func Main(m *testing.M) {
 	if _, err := exec.LookPath("node"); err != nil {
-		fail("node is missing, which the CDK runs on: install Node.js 20 or later and put node on PATH")
+		fail("node is missing, which the CDK runs on: install Node.js 22 or later and put node on PATH")
 	}
 	// Closing jsii would remove the files that it unpacks. But jsii then waits
 	// for its child in two goroutines, which the race detector reports. The
