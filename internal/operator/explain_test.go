@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,9 @@ func wantVerdicts(t *rapid.T, report *ExplainReport, d *engine.Decision) {
 				t.Errorf("rule %s has %d left; explained as %d", v.Rule.Name, v.Limits[i].Remaining, l.Remaining)
 			}
 		}
+	}
+	if d.Reason == engine.Preflight && slices.ContainsFunc(report.Rules, func(r RuleVerdict) bool { return r.Covers }) {
+		t.Errorf("no rule counts the preflight; explained as %+v", report.Rules)
 	}
 	if !d.Allowed && d.Reason == engine.Limited && report.Outcome.By == "" {
 		t.Errorf("denied, but the report names no limit: %+v", report.Outcome)
