@@ -98,7 +98,7 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 		Deadline:  s.deadline,
 	}), client.Clock.Now).WithAuthenticator(callers)
 	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials
-	authorizer.Receipts = receipt.NewIssuer(s.keys, log)
+	authorizer.Receipts, authorizer.Log = receipt.NewIssuer(s.keys, log), oplog.Throttle(log, "claim")
 	return authorizer, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -12,6 +13,10 @@ import (
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/request"
 )
+
+// errUnverified is the error about a request that needs a known caller, while
+// nothing can verify its credentials. A 401 would have clients drop valid ones.
+var errUnverified = errors.New("authentication.required covers the request, and its credentials cannot be verified now")
 
 // ErrUnauthorized is the error by which an authorizer has API Gateway answer
 // 401. API Gateway compares its text.
@@ -46,6 +51,9 @@ type Authorizer struct {
 	// Receipts adds to the context what a backend settles an allowed request by;
 	// nil adds nothing.
 	Receipts *receipt.Issuer
+	// Log names the claims that are not passed on to backends. It should be
+	// throttled by the attribute claim; nil logs nothing.
+	Log *slog.Logger
 
 	engine  *engine.Engine
 	callers Authenticator // nil leaves all callers anonymous
@@ -70,8 +78,9 @@ func (a *Authorizer) WithAuthenticator(callers Authenticator) *Authorizer {
 // finds the kind from the event. It fails if the event has another form than AWS
 // documents, if a rule reads what the event lacks, or if there are no rules. The
 // Lambda runtime logs the error. The gateway then answers 500, AppSync 401.
-// ErrUnauthorized is the answer to invalid credentials that no rule denies, except
-// for HTTP APIs, which get a denial: AWS documents no such error for them.
+// ErrUnauthorized is the answer to invalid or missing credentials that no rule
+// denies, except for HTTP APIs, which get a denial: AWS documents no such error
+// for them.
 func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, error) {
 	c, err := a.read(event)
 	if err != nil {
@@ -85,13 +94,25 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	case err != nil:
 		return nil, err
 	case !d.Allowed:
-		return c.answer(a.deny(&c, contextFor(d))), nil
+		r := a.deny(&c, contextFor(d))
+		r.principal = d.Rules().Principal(c.request)
+		return c.answer(r), nil
 	}
-	about := contextFor(d)
+	return c.answer(a.allow(ctx, now, d, c.request)), nil
+}
+
+// allow returns the reply to an allowed request.
+func (a *Authorizer) allow(ctx context.Context, now time.Time, d *engine.Decision, req *request.Request) reply {
+	about, of := contextFor(d), d.Rules()
 	if a.Receipts != nil {
 		about.Receipt = a.Receipts.Issue(now, d)
 	}
-	return c.answer(reply{passes: true, context: about, usageKey: d.UsageIdentifierKey(c.request)}), nil
+	about.pass(of.PassClaims, req, func(name, why string) {
+		if a.Log != nil {
+			a.Log.WarnContext(ctx, "a claim is not passed on to the backend", "claim", name, "reason", why)
+		}
+	})
+	return reply{passes: true, context: about, usageKey: of.UsageIdentifierKey(req), principal: of.Principal(req)}
 }
 
 // deny returns the reply to a denied request. On HTTP APIs it may pass, and the
@@ -117,16 +138,20 @@ func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *en
 	if err != nil {
 		return Response{}, nil, err
 	}
-	d, err := a.DecideRequest(ctx, req)
+	now := a.now()
+	d, err := a.decide(ctx, now, req)
 	if err != nil {
 		return Response{}, nil, err
 	}
-	return policy(d.Allowed, resource, contextFor(d)), d, nil
+	if !d.Allowed {
+		return policy(resource, reply{context: contextFor(d)}), d, nil
+	}
+	return policy(resource, a.allow(ctx, now, d, req)), d, nil
 }
 
-// DecideRequest verifies the caller of a request, and decides it. Invalid
-// credentials are charged, so that guessing is limited. ErrUnauthorized says that
-// no rule denies them.
+// DecideRequest verifies the caller of a request, and decides it. Invalid and
+// missing credentials are charged, so that guessing is limited. ErrUnauthorized says
+// that no rule denies them.
 func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*engine.Decision, error) {
 	return a.decide(ctx, a.now(), req)
 }
@@ -141,26 +166,38 @@ func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Req
 	if err != nil {
 		return nil, err
 	}
-	if d.Allowed && req.Rejected && !req.IsPreflight() {
+	missing := d.Rules().LacksCaller(req)
+	switch {
+	case !d.Allowed || req.IsPreflight():
+	case missing && req.Unverified:
+		return nil, errUnverified
+	case missing || req.Rejected:
 		return nil, ErrUnauthorized
 	}
 	return d, nil
 }
 
+// maxPrincipal is the longest subject in bytes that OpenID Connect allows.
+const maxPrincipal = 255
+
 // policy returns an IAM policy that lets a request pass to a resource, or not.
-func policy(passes bool, resource string, about *Context) Response {
+func policy(resource string, r reply) Response {
 	all := &struct {
 		statement        [1]events.IAMPolicyStatement
 		action, resource [1]string
 	}{action: [1]string{"execute-api:Invoke"}, resource: [1]string{resource}}
 	all.statement[0] = events.IAMPolicyStatement{Effect: "Deny", Action: all.action[:], Resource: all.resource[:]}
-	if passes {
+	if r.passes {
 		all.statement[0].Effect = "Allow"
 	}
+	if r.principal == "" || len(r.principal) > maxPrincipal {
+		r.principal = "slidegate" // of all callers without a subject
+	}
 	return Response{
-		PrincipalID:    "slidegate", // for every caller: the context names the rule
-		PolicyDocument: events.APIGatewayCustomAuthorizerPolicy{Version: "2012-10-17", Statement: all.statement[:]},
-		Context:        about,
+		PrincipalID:        r.principal,
+		PolicyDocument:     events.APIGatewayCustomAuthorizerPolicy{Version: "2012-10-17", Statement: all.statement[:]},
+		Context:            r.context,
+		UsageIdentifierKey: r.usageKey,
 	}
 }
 

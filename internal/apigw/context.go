@@ -1,6 +1,8 @@
 package apigw
 
 import (
+	"encoding/json"
+	"iter"
 	"maps"
 	"net/http"
 	"reflect"
@@ -13,8 +15,8 @@ import (
 )
 
 // Context is the context of an authorizer's answer, which templates and backends
-// read. All values are strings of plain ASCII. An empty field does not apply, and
-// is left out. The tag json is the value's name, and the tag http the HTTP field
+// read. All values but claims are strings of plain ASCII. An empty field does not
+// apply, and is left out. The tag json is the value's name, and the tag http the HTTP field
 // that has it. A map would take an allocation for each text, and most of the time
 // to answer.
 type Context struct {
@@ -48,6 +50,19 @@ type Context struct {
 	LegacyRemaining  string `json:"xRateLimitRemaining,omitempty" http:"X-RateLimit-Remaining"`
 	LegacyReset      string `json:"xRateLimitReset,omitempty" http:"X-RateLimit-Reset"`
 	LegacyRetryAfter string `json:"xRateLimitRetryAfter,omitempty" http:"X-RateLimit-Retry-After"`
+
+	// Claims are those that the backend of an allowed request gets, by the names of
+	// their values: claimPrefix and the claim's. No template reads them.
+	Claims map[string]string `json:"-"`
+}
+
+// MarshalJSON writes claims beside the other values.
+func (c *Context) MarshalJSON() ([]byte, error) {
+	type plain Context // without this method
+	if len(c.Claims) == 0 {
+		return json.Marshal((*plain)(c))
+	}
+	return json.Marshal(c.Map())
 }
 
 // nameOf returns the name of a field of a Context.
@@ -59,19 +74,33 @@ func nameOf(field reflect.StructField) string {
 // Map returns the context as a backend gets it.
 func (c *Context) Map() map[string]any {
 	all := map[string]any{}
-	for field, value := range reflect.ValueOf(c).Elem().Fields() {
+	for name, value := range c.texts() {
 		if set := value.String(); set != "" {
-			all[nameOf(field)] = set
+			all[name] = set
 		}
+	}
+	for name, value := range c.Claims {
+		all[name] = value
 	}
 	return all
 }
 
-// ContextOf returns the authorizer's context that a backend got.
+// texts returns the fields that are texts, by the names of their values.
+func (c *Context) texts() iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for field, value := range reflect.ValueOf(c).Elem().Fields() {
+			if value.Kind() == reflect.String && !yield(nameOf(field), value) {
+				return
+			}
+		}
+	}
+}
+
+// ContextOf returns the authorizer's context that a backend got, without claims.
 func ContextOf(authorizer map[string]any) *Context {
 	c := &Context{}
-	for field, value := range reflect.ValueOf(c).Elem().Fields() {
-		set, _ := authorizer[nameOf(field)].(string)
+	for name, value := range c.texts() {
+		set, _ := authorizer[name].(string)
 		value.SetString(set)
 	}
 	return c

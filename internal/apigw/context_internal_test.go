@@ -15,11 +15,14 @@ func TestContextMap(t *testing.T) {
 	var c Context
 	var names []string
 	for field, value := range reflect.ValueOf(&c).Elem().Fields() {
-		value.SetString(field.Name)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		value.SetString(field.Name)
 		names = append(names, name)
 	}
-	encoded, err := json.Marshal(c)
+	encoded, err := json.Marshal(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +35,10 @@ func TestContextMap(t *testing.T) {
 	}
 	if !slices.IsSorted(names) {
 		t.Errorf("not sorted: %v", names)
+	}
+	c.Claims, want["claim_sub"] = map[string]string{"claim_sub": "7"}, "7"
+	if got := c.Map(); !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	if got := (&Context{}).Map(); len(got) != 0 {
 		t.Errorf("an empty context has %v", got)

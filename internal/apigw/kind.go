@@ -20,9 +20,10 @@ type call struct {
 
 // reply is what an answer of any form says.
 type reply struct {
-	passes   bool // the request goes on to the backend
-	context  *Context
-	usageKey string // by which the usage plans of a REST API count the request; "" for none
+	passes    bool // the request goes on to the backend
+	context   *Context
+	usageKey  string // by which the usage plans of a REST API count the request; "" for none
+	principal string // the caller's subject; "" for none
 }
 
 // withKey adds the id of the API key that API Gateway has found for a request.
@@ -144,5 +145,5 @@ func byPolicy(req *request.Request, methodARN string) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	return call{request: req, answer: func(r reply) any { return policy(r.passes, resource, r.context) }}, nil
+	return call{request: req, answer: func(r reply) any { return policy(resource, r) }}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -136,9 +135,9 @@ func (d *Decision) Answers() rules.Answers {
 	return d.set.Answers
 }
 
-// UsageIdentifierKey returns what the document names for the request as API
-// Gateway's usageIdentifierKey, "" for none.
-func (d *Decision) UsageIdentifierKey(r *request.Request) string { return d.set.UsageIdentifierKey(r) }
+// Rules returns the rules that made the decision; nil for a limiter without a
+// document.
+func (d *Decision) Rules() *rules.Set { return d.set }
 
 // RulesVersion returns the number of the rules in their table; 0 for others.
 func (d *Decision) RulesVersion() int64 {

@@ -32,7 +32,7 @@ type ExplainReport struct {
 	At       time.Time     `json:"at"`
 	Counters string        `json:"counters"` // the store; empty if they were taken to be empty
 	Outcome  OutcomeReport `json:"outcome"`
-	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request
+	Remark   string        `json:"remark,omitempty"` // an entry of skip that nearly covers the request, or a caller without credentials
 	Rules    []RuleVerdict `json:"rules"`            // none if the request is banned or skipped before
 }
 
@@ -154,6 +154,9 @@ func (x *explainer) explain(ctx context.Context, req *request.Request) (report *
 	}).Decide(ctx, x.Now, &original)
 	if err == nil {
 		report.conclude(d, x.Set, plan.Denied, why)
+		if d.Allowed && x.Set.LacksCaller(req) {
+			report.Remark = "its answer is 401 nevertheless: authentication.required covers it, and its caller is anonymous"
+		}
 	}
 	return report, err
 }

@@ -122,6 +122,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
+	authorizer.Log = oplog.Throttle(log, "claim")
 	if o.Decide {
 		return gateway.Serve(ctx, listener, decideapi.New(authorizer, o.Token, log), o.Timeouts, decideapi.HeaderSize)
 	}

@@ -10,8 +10,10 @@ import (
 
 // Authentication says which credentials limiters verify, and how.
 type Authentication struct {
-	JWT    []TokenIssuer `json:"jwt,omitempty" items:"1 16"`
-	APIKey *KeySource    `json:"api_key,omitempty"`
+	JWT        []TokenIssuer `json:"jwt,omitempty" items:"1 16"`
+	APIKey     *KeySource    `json:"api_key,omitempty"`
+	Required   *Required     `json:"required,omitempty"`
+	PassClaims Texts         `json:"pass_claims,omitempty" pattern:"^[!#-\\[\\]-~]{1,128}$"`
 	// UsageIdentifierKey is a source such as jwt.usage_key.
 	UsageIdentifierKey string `json:"usage_identifier_key,omitempty"`
 	OnError            string `json:"on_error,omitempty" enum:"allow deny"`
@@ -69,6 +71,10 @@ func (a *Authentication) normalize() {
 		t := &a.JWT[i]
 		t.Leeway = canonicalDuration(t.Leeway)
 		t.Audience, t.Algorithms = sortedSet(t.Audience), sortedSet(t.Algorithms)
+	}
+	a.PassClaims = distinct(a.PassClaims) // in order: the first ones fit
+	if a.Required != nil {
+		a.Required.Some = mergeEntries(a.Required.Some)
 	}
 	slices.SortStableFunc(a.JWT, func(a, b TokenIssuer) int { return strings.Compare(a.Issuer, b.Issuer) })
 }

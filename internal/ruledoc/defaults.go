@@ -67,6 +67,11 @@ func WithDefaults(d *Document) *Document {
 	for i := range d.Skip {
 		complete(&d.Skip[i], true)
 	}
+	if a := d.Authentication; a != nil && a.Required != nil {
+		for i := range a.Required.Some {
+			complete(&a.Required.Some[i], true)
+		}
+	}
 	for i := range d.Rules {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)

@@ -39,6 +39,30 @@ func (o OverrideKeys) Forms() any {
 	}{o.Template, o.OwnKey}
 }
 
+// Required says which requests need a known caller: all of them, or those that
+// one of the selectors covers.
+type Required struct {
+	All  bool
+	Some []Selector
+}
+
+// MarshalJSON writes true or the selectors.
+func (r Required) MarshalJSON() ([]byte, error) { return marshalForm(r) }
+
+// UnmarshalJSON reads true or selectors.
+func (r *Required) UnmarshalJSON(data []byte) error {
+	*r = Required{}
+	return unmarshalForm(data, '[', &r.Some, &r.All)
+}
+
+// Forms returns the forms of Required.
+func (r Required) Forms() any {
+	return struct {
+		All  bool       `only:"true"`
+		Some []Selector `items:"1 0" example:"[{path: /v1/**}]"`
+	}{r.All, r.Some}
+}
+
 // Cost is what a request takes from a limit: Units, or what the request states
 // in From, between Min and Max.
 type Cost struct {

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/match"
 )
 
 // maxLeeway is more than clocks are off that anything sets.
@@ -33,10 +35,56 @@ func (c *compiler) authentication(a *ruledoc.Authentication) {
 		c.set.usageKey, wrong = key.ParseStated(a.UsageIdentifierKey)
 		c.check(path.To("usage_identifier_key"), wrong)
 	}
+	c.required(path.To("required"), a.Required)
+	c.passClaims(path.To("pass_claims"), a.PassClaims)
 	taken := map[string]problem.Path{}
 	for i := range a.JWT {
 		c.tokenIssuer(path.To("jwt").At(i), &a.JWT[i], taken)
 	}
+}
+
+// required compiles which requests need a known caller.
+func (c *compiler) required(path problem.Path, r *ruledoc.Required) {
+	switch {
+	case r == nil:
+		return
+	case r.All:
+		c.set.required = []match.Selector{{}}
+		return
+	}
+	for i, d := range r.Some {
+		at := path.At(i)
+		if d.Caller != nil {
+			c.failKey(at.To("caller"), problem.Remove, "only anonymous callers are refused here", "it")
+		}
+		for _, source := range sortedKeys(d.Match) {
+			if p, _ := key.ParseSource(source); p.OfCredentials() {
+				c.failKey(at.To("match").To(source), problem.Remove, "a caller without credentials has none", "it")
+			}
+		}
+	}
+	c.set.required = c.selectors(path, r.Some)
+}
+
+// maxPassedClaims bounds the names of claims that backends get.
+const maxPassedClaims = 16
+
+var claimName = ruledoc.Pattern(ruledoc.Authentication{}, "pass_claims")
+
+// passClaims checks the names of claims that backends get.
+func (c *compiler) passClaims(path problem.Path, names []string) {
+	if len(names) > maxPassedClaims {
+		c.fail(path, problem.Count, len(names), "claims", 1, maxPassedClaims)
+	}
+	for i, name := range names {
+		switch claim, ofJWT := strings.CutPrefix(key.WithoutBraces.Replace(name), "jwt."); {
+		case ofJWT && claim != "":
+			c.fail(path.At(i), problem.Instead, strconv.Quote(name)+" is a source, and a claim is meant", claim)
+		case !claimName().MatchString(name):
+			c.fail(path.At(i), problem.Malformed, strconv.Quote(name), "name of a claim", "up to 128 printable characters of ASCII without quotes, backslashes and spaces")
+		}
+	}
+	c.set.PassClaims = slices.Clone(names)
 }
 
 // keySource checks the header with the API key, which has this path. A header of

@@ -69,6 +69,8 @@ type Set struct {
 	Answers   Answers  // what clients learn of decisions
 	Warnings  []string // of the file that the set was loaded from
 	Caveats   []string // what limiters do not do yet with the rules of that file
+	// PassClaims names the claims that backends get, those that matter most first.
+	PassClaims []string
 	// Unpublished says that the set stands for rules that were never published:
 	// it allows every request, and marks every decision as degraded.
 	Unpublished bool
@@ -77,9 +79,10 @@ type Set struct {
 
 	document        *ruledoc.Document // normalized; no request looks at it
 	deny, skip      []match.Selector
-	banned, skipped *match.Lookup // deny and skip, ready to be looked up
-	index           *match.Index  // of when of the rules
-	denyAmbiguous   bool          // paths that servers may read in several ways
+	banned, skipped *match.Lookup    // deny and skip, ready to be looked up
+	required        []match.Selector // of requests that need a known caller
+	index           *match.Index     // of when of the rules
+	denyAmbiguous   bool             // paths that servers may read in several ways
 	address         request.ClientAddress
 	plan            planSource
 	usageKey        key.Part                                        // of UsageIdentifierKey; the zero Part for none
@@ -109,6 +112,26 @@ func (s *Set) Ambiguous(r *request.Request) bool {
 // Banned reports whether an entry of deny matches the request. Nothing overrides
 // deny.
 func (s *Set) Banned(r *request.Request) bool { return s.banned.Covers(r) }
+
+// LacksCaller reports whether the request needs verified credentials and has none.
+// Neither skip nor an override lifts that. It is false for invalid credentials,
+// which no request may have, and for preflights, which cannot have any.
+func (s *Set) LacksCaller(r *request.Request) bool {
+	if len(s.required) == 0 || r.Caller() != request.Anonymous || r.IsPreflight() {
+		return false
+	}
+	return slices.ContainsFunc(s.required, func(m match.Selector) bool { return m.Covers(r) })
+}
+
+// Principal returns the subject of the caller's token or API key, hashed if keys of
+// counters are; "" for none.
+func (s *Set) Principal(r *request.Request) string {
+	subject, _ := r.Claim("sub").(string)
+	if subject == "" || s.hash == nil {
+		return subject
+	}
+	return s.hash.Of(string(key.AppendValue(nil, subject)))
+}
 
 // Skipped reports whether an entry of skip exempts the request from every
 // limit. Because an entry removes limits, it matches only the exact path,

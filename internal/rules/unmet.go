@@ -47,7 +47,7 @@ func (u *unmet) ofSet(s *Set) (what string) {
 	for _, list := range []struct {
 		name    string
 		entries []match.Selector
-	}{{"deny", s.deny}, {"skip", s.skip}} {
+	}{{"authentication.required", s.required}, {"deny", s.deny}, {"skip", s.skip}} {
 		for i := range list.entries {
 			if what := u.ofSelector(&list.entries[i]); what != "" {
 				return fmt.Sprintf("%s[%d] reads %s", list.name, i, what)

@@ -30,6 +30,9 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 			c.warn(problem.Root("skip").At(i), problem.Unverified, v.what(), "this skips no live request")
 		}
 	}
+	if a := d.Authentication; a != nil && len(a.PassClaims) > 0 && !v.claims {
+		c.warn(problem.Root("authentication").To("pass_claims"), problem.Unverified, v.what(), "no claim is passed on")
+	}
 	if d.Plan != nil {
 		c.checkPlan(d.Plan, v)
 	}

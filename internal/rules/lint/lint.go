@@ -27,6 +27,11 @@ func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	for i := range d.Skip {
 		c.checkSelector(problem.Root("skip").At(i), &d.Skip[i])
 	}
+	if a := d.Authentication; a != nil && a.Required != nil {
+		for i := range a.Required.Some {
+			c.checkSelector(problem.Root("authentication").To("required").At(i), &a.Required.Some[i])
+		}
+	}
 	c.checkIssuers()
 	for i, r := range s.Rules {
 		if r.Mode == rules.Off {
