@@ -115,6 +115,7 @@ func TestUnmet(t *testing.T) {
 		"a network":            {"token", rule(`key: all, when: {cidrs: [10.0.0.0/8]}`), "rule r reads cidrs"},
 		"an exemption":         {"token", rule(`key: all, unless: {cidrs: [10.0.0.0/8]}`), "rule r reads cidrs"},
 		"a cost":               {"token", `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s, cost: {from: header.x-n, min: 1, max: 5}}]}]`, "rule r reads header.x-n"},
+		"a required caller":    {"token", "authentication: {api_key: {from: api_gateway}, required: [{cidrs: [10.0.0.0/8]}]}\nrules: []", "authentication.required[0] reads cidrs"},
 		"a ban":                {"token", "deny: [{path: /a}, {cidrs: [10.0.0.0/8]}]\nrules: []", "deny[1] reads cidrs"},
 		"a skip":               {"token", "skip: [{cidrs: [10.0.0.0/8]}]\nrules: []", "skip[0] reads cidrs"},
 		"a shadow rule":        {"token", rule(`key: "{ip}", mode: shadow`), "rule r reads {ip}"},

@@ -21,18 +21,10 @@ const (
 )
 
 // pass adds the claims with these names that the caller has, while there is room.
-// It calls leftOut with the others, and why. If the fields of limits alone leave no
-// room, they are left out too.
+// It calls leftOut with the others, and why. Fields of limits for which there is no
+// room then are left out.
 func (c *Context) pass(names []string, r *request.Request, leftOut func(name, why string)) {
-	room := maxContext - othersLen - len(c.Receipt)
-	for _, list := range []*string{&c.RateLimit, &c.RateLimitPolicy} {
-		n := len(*list) + strings.Count(*list, `"`)
-		if n > room {
-			*list, n = "", 0
-		}
-		room -= n
-	}
-	room = min(room, maxClaims)
+	room := maxClaims
 	for _, name := range names {
 		value, why := claimText(r.Claim(name))
 		size := jsonLen(claimPrefix+name) + jsonLen(value) + len(":,")
@@ -46,6 +38,12 @@ func (c *Context) pass(names []string, r *request.Request, leftOut func(name, wh
 				c.Claims = map[string]string{}
 			}
 			c.Claims[claimPrefix+name], room = value, room-size
+		}
+	}
+	room += maxContext - maxClaims - othersLen - len(c.Receipt)
+	for _, list := range []*string{&c.RateLimit, &c.RateLimitPolicy} {
+		if room -= len(*list) + strings.Count(*list, `"`); room < 0 {
+			*list = ""
 		}
 	}
 }

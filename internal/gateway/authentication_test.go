@@ -41,13 +41,7 @@ rules:
   - {name: guessing, when: {caller: rejected}, key: "ip:{ip}", limit: 2/minute}
   - {name: users, when: {caller: known}, key: "user:{jwt.sub}", limit: 1/minute}
 `
-	authorizer := newAuthorizer(t, document, atNow, quiet).WithAuthenticator(callers{})
-	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer, Log: quiet}))
-	defer server.Close()
-	for i, test := range []struct {
-		method, path, credentials string
-		want                      int
-	}{
+	answered(t, document, []asked{
 		{"GET", "/", "", 200},
 		{"GET", "/health", "bad", 401},
 		{"GET", "/", "bad", 401},
@@ -60,7 +54,44 @@ rules:
 		{"GET", "/", "no keys", 200},
 		{"GET", "/", "no answer", 500},
 		{"OPTIONS", "/", "bad", 204},
-	} {
+	})
+}
+
+// TestRequired: a request without credentials is counted and answered 401 if the
+// rules require them, and skip does not lift that. Preflights need none. While nothing
+// can verify a token, its request gets an error: a 401 would say that it is bad.
+func TestRequired(t *testing.T) {
+	const document = `
+authentication: {api_key: {}, required: [{path: /v1/**}]}
+skip: [{path: /v1/skipped}]
+rules: [{name: anonymous, when: {caller: anonymous, path: /v1/items}, key: "ip:{ip}", limit: 1/minute}]
+`
+	answered(t, document, []asked{
+		{"GET", "/health", "", 200},
+		{"GET", "/v1/items", "", 401},
+		{"GET", "/v1/items", "", 429},
+		{"GET", "/v1/skipped", "", 401},
+		{"GET", "/v1/skipped", "ann", 200},
+		{"GET", "/v1/items", "ann", 200},
+		{"GET", "/v1/other", "no keys", 500},
+		{"GET", "/health", "no keys", 200},
+		{"OPTIONS", "/v1/items", "", 204},
+	})
+}
+
+// asked is a request, and the status of its answer.
+type asked struct {
+	method, path, credentials string
+	want                      int
+}
+
+// answered sends requests to a gateway, and compares the answers.
+func answered(t *testing.T, document string, requests []asked) {
+	t.Helper()
+	authorizer := newAuthorizer(t, document, atNow, quiet).WithAuthenticator(callers{})
+	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer, Log: quiet}))
+	defer server.Close()
+	for i, test := range requests {
 		req, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -97,11 +97,11 @@ var (
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked",
 		Title: "Requests from this client are blocked", status: http.StatusForbidden, // waiting does not end a ban
 	}
-	// Unauthorized is for answers to invalid credentials that no gateway gives by
-	// itself.
+	// Unauthorized is for answers to invalid or missing credentials that no gateway
+	// gives by itself.
 	Unauthorized = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unauthorized",
-		Title: "The credentials of this request are not valid", status: http.StatusUnauthorized,
+		Title: "This request has no valid credentials", status: http.StatusUnauthorized,
 	}
 	Unmatched = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",

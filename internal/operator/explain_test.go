@@ -132,3 +132,18 @@ func drawRequest(t *rapid.T) request.Request {
 	r.Rejected = rapid.IntRange(0, 9).Draw(t, "rejected") == 0
 	return r
 }
+
+// TestExplainRequired: the report says so if the rules allow a request that
+// authentication.required refuses.
+func TestExplainRequired(t *testing.T) {
+	set, err := rulefile.Parse("rules.yaml", []byte("{rules: [], authentication: {api_key: {}, required: [{path: /v1/**}]}, skip: [{path: /v1/b}], deny: [{path: /v1/c}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/v1/a": true, "/v1/b": true, "/v1/c": false, "/a": false} {
+		report, err := newExplainer(newLookup(set, nil, time.Now()), memory.New(0)).explain(t.Context(), &request.Request{Method: "GET", Path: path})
+		if err != nil || strings.Contains(report.Remark, "401") != want {
+			t.Errorf("%s: remark %q, error %v", path, report.Remark, err)
+		}
+	}
+}

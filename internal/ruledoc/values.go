@@ -58,9 +58,9 @@ func (r *Required) UnmarshalJSON(data []byte) error {
 // Forms returns the forms of Required.
 func (r Required) Forms() any {
 	return struct {
+		Some []Selector `items:"1 0" example:"[{path: /v1/**}]"` // first, for messages
 		All  bool       `only:"true"`
-		Some []Selector `items:"1 0" example:"[{path: /v1/**}]"`
-	}{r.All, r.Some}
+	}{r.Some, r.All}
 }
 
 // Cost is what a request takes from a limit: Units, or what the request states

@@ -19,7 +19,7 @@ var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func pages(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, page := range []string{"rules.md", "cookbook.md", "authentication.md", "authorizer.md"} {
+	for _, page := range []string{"rules.md", "cookbook.md", "authentication.md", "authorizer.md", "identity.md"} {
 		text, err := os.ReadFile("../../docs/" + page)
 		if err != nil {
 			t.Fatal(err)

@@ -100,7 +100,7 @@ func (r reader) values(s schema) string {
 	if forms, ok := s["anyOf"].([]any); ok {
 		var words []string
 		for _, form := range forms {
-			if form := form.(schema); form["type"] == "array" {
+			if form := form.(schema); form["type"] == "array" && len(words) > 0 {
 				return strings.Join(words, ", or ") + "; or a list"
 			}
 			words = append(words, r.values(form.(schema)))

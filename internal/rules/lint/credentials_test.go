@@ -38,7 +38,7 @@ func TestWithoutCredentials(t *testing.T) {
 // TestGatewayKeys: keys of API Gateway make callers known, and have no claims.
 func TestGatewayKeys(t *testing.T) {
 	const limits = ", limits: [{capacity: 1, window: 1s}]}"
-	s := load(t, "rules.yaml", "authentication: {api_key: {from: api_gateway}}\nrules:\n"+
+	s := load(t, "rules.yaml", "authentication: {api_key: {from: api_gateway}, pass_claims: sub}\nrules:\n"+
 		"- {name: known, key: 'key:{apikey}', when: {caller: known}"+limits+"\n"+
 		"- {name: partner, key: all, when: {match: {apikey: k1}}"+limits+"\n"+
 		"- {name: pro, key: all, when: {match: {jwt.plan: pro}}"+limits+"\n"+
@@ -47,7 +47,8 @@ func TestGatewayKeys(t *testing.T) {
 	if !slices.Equal(idle, []string{"pro"}) || !slices.Equal(lumped, []string{"user"}) {
 		t.Errorf("idle %q, lumped %q", idle, lumped)
 	}
-	if !strings.Contains(strings.Join(s.Caveats, "\n"), "tokens are not verified") {
+	if got := strings.Join(s.Caveats, "\n"); strings.Count(got, "tokens are not verified") != 3 ||
+		!strings.Contains(got, "1:61: authentication.pass_claims: tokens are not verified without authentication.jwt: no claim is passed on") {
 		t.Errorf("caveats %q", s.Caveats)
 	}
 }
