@@ -79,7 +79,7 @@ func server(row string, h func(*apigw.Authorizer) http.Handler, path string) fro
 // TestStatuses: each front answers each caller as docs/authorizer.md says.
 func TestStatuses(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	decide := func(a *apigw.Authorizer) http.Handler { return decideapi.New(a, quiet) }
+	decide := func(a *apigw.Authorizer) http.Handler { return decideapi.New(a, "", quiet) }
 	fronts := []front{
 		behindGateway("REST API, `REQUEST` authorizer", "get"),
 		behindGateway("REST API, `TOKEN` authorizer", "token"),
