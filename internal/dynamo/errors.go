@@ -64,13 +64,13 @@ func Translate(err error, table string) error {
 		return nil
 	}
 	known, advice := classify(err), ""
-	switch known {
-	case nil:
+	switch {
+	case known == nil:
 		return fmt.Errorf("table %s: %w", table, err)
-	case ErrNoTable:
+	case errors.Is(known, ErrNoTable):
 		advice = whereOf(err) + "; check AWS_REGION, AWS_PROFILE and AWS_ENDPOINT_URL first: only if the table belongs there, make it by " +
 			"`slidegate tables create`, or for counters by Store.CreateTable of package dynamostore"
-	case ErrNotPermitted:
+	case errors.Is(known, ErrNotPermitted):
 		if skew := skewOf(err); skew.Abs() >= leastSkew {
 			known, advice = ErrClock, fmt.Sprintf(": it is %.0f minutes ahead; set it", skew.Minutes())
 			if skew < 0 {
