@@ -184,7 +184,7 @@ func TestErrors(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"no table":      {client(fails("ResourceNotFoundException")), dynamo.ErrNoTable, "table counters: table does not exist; "},
+		"no table":      {client(fails("ResourceNotFoundException")), dynamo.ErrNoTable, "table counters: table does not exist in region eu-central-1 at "},
 		"no permission": {client(fails("AccessDeniedException")), dynamo.ErrNotPermitted, "check the role's policy"},
 		"no server":     {client(closed), dynamo.ErrUnreachable, "check the network"},
 		"no region": {dynamodb.New(dynamodb.Options{Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}),
