@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/operator"
@@ -175,5 +179,48 @@ func TestApplyOverAnInvalidVersion(t *testing.T) {
 	if !strings.HasPrefix(got, "version 1 is not valid here, so what "+file+" changes is not known: ") ||
 		!strings.HasSuffix(got, file+" is version 2 of table "+table.name+" and in force\n") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// A damaged pointer is named by every command that reads it, and mended by apply of
+// the same file and by rollback.
+func TestDamagedPointer(t *testing.T) {
+	table := newTable(t)
+	file := ruleFiles(t, "capacity: 2, window: 60s")[0]
+	table.apply(t, file)
+	last := 1
+	for name, attributes := range map[string]map[string]types.AttributeValue{
+		"a number as text":   {"version": &types.AttributeValueMemberS{Value: "one"}},
+		"no version":         {},
+		"too high a version": {"version": &types.AttributeValueMemberN{Value: "99999999999"}},
+		"json that is none": {
+			"version": &types.AttributeValueMemberN{Value: "1"}, "json": &types.AttributeValueMemberB{Value: []byte("damaged")},
+		},
+	} {
+		damage := func() {
+			t.Helper()
+			damaged := maps.Clone(attributes)
+			damaged["p"], damaged["s"] = &types.AttributeValueMemberS{Value: "set"}, &types.AttributeValueMemberS{Value: "current"}
+			if _, err := table.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table.name, Item: damaged}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		damage()
+		const said = "item (set, current) is damaged; `slidegate rules apply FILE` and `slidegate rules rollback VERSION` write it anew: "
+		wantFailure(t, "rules diff "+file+table.at, said)
+		mustRun(t, "rules list"+table.at)
+		mustRun(t, "rules get 1"+table.at)
+		last++
+		if got := mustRun(t, "rules apply "+file+table.at); !strings.Contains(got, said) ||
+			!strings.HasSuffix(got, fmt.Sprintf("%s is version %d of table %s and in force\n", file, last, table.name)) {
+			t.Errorf("%s: apply printed %q", name, got)
+		}
+		table.wantInForce(t, int64(last), -1)
+		damage()
+		if got := mustRun(t, "rules rollback 1 --why damage --who jo"+table.at); !strings.Contains(got, "version 1 is in force again") {
+			t.Errorf("%s: rollback printed %q", name, got)
+		}
+		table.wantInForce(t, 1, -1)
+		wantFailure(t, "rules rollback 1 --why x --who jo"+table.at, "this version is in force already")
 	}
 }

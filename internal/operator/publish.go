@@ -26,7 +26,8 @@ type ChangeReport struct {
 	Name     string `json:"-"` // the new rules, for people
 	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are
 
-	old *rules.Set // nil if they are not valid
+	old      *rules.Set // nil if they are not valid
+	previous int64      // From, or ruletable.Damaged
 }
 
 // PublishReport is a change of the version in force.
@@ -74,19 +75,27 @@ func (r *ChangeReport) compare(ctx context.Context, table *ruletable.Table, next
 }
 
 // changesOf opens a table, and returns a report without changes yet, of the
-// version in force. A table without a version, or with one that is not valid, is
-// no error: a better version must be able to replace it.
+// version in force. A table without a version, or with one that is not valid, or
+// with a damaged pointer, is no error: a better version must be able to replace it.
 func changesOf(ctx context.Context, name string) (table *ruletable.Table, r ChangeReport, err error) {
 	if table, err = session.OpenTable(ctx, name); err != nil {
 		return nil, r, err
 	}
-	r.old, r.From, err = session.InForce(ctx, table)
+	if r.old, r.From, err = session.InForce(ctx, table); err == nil {
+		err = table.CheckPointer(ctx)
+	}
+	r.previous = r.From
 	r.Baseline = fmt.Sprintf("version %d", r.From)
 	var invalid *ruletable.Problems
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		r.Baseline = "a table without rules"
 		r.old, err = rulefile.Parse("", []byte("rules: []"))
+	case errors.Is(err, ruletable.ErrDamaged):
+		if r.From == 0 {
+			r.previous, r.Baseline = ruletable.Damaged, "what is in force"
+		}
+		r.old, r.Invalid, err = nil, err, nil
 	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
 		r.old, r.Invalid, err = nil, err, nil
 	}
@@ -148,7 +157,7 @@ func PrepareApply(ctx context.Context, file, tableName string, traffic *Traffic)
 	p := &Publication{Report: PublishReport{Table: tableName, ChangeReport: changes}}
 	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
 		version.Note = note
-		return table.Publish(ctx, version, changes.From)
+		return table.Publish(ctx, version, changes.previous)
 	}
 	if err := p.Report.compare(ctx, table, next, traffic); err != nil {
 		return nil, err
@@ -181,7 +190,7 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 	if err != nil {
 		return nil, err
 	}
-	if changes.From == to {
+	if changes.From == to && changes.Invalid == nil {
 		return nil, fmt.Errorf("table %s: version %d: %w", tableName, to, ruletable.ErrInForce)
 	}
 	if err := checkSecret(fmt.Sprintf("%s%s version %d", session.DynamoScheme, tableName, to), next, ""); err != nil {
@@ -189,7 +198,7 @@ func PrepareRollback(ctx context.Context, tableName string, to int64, traffic *T
 	}
 	p := &Publication{Report: PublishReport{ChangeReport: changes}}
 	p.publish = func(ctx context.Context, note ruletable.Note) (int64, error) {
-		return to, table.Rollback(ctx, changes.From, to, note)
+		return to, table.Rollback(ctx, changes.previous, to, note)
 	}
 	return p, p.Report.compare(ctx, table, next, traffic)
 }
@@ -242,7 +251,7 @@ func First[T any](items iter.Seq2[T, error], limit int) ([]T, error) {
 // Document returns a published version; 0 is the one in force.
 func Document(ctx context.Context, t *ruletable.Table, version int64) (*DocumentReport, error) {
 	current, err := t.Current(ctx)
-	if err != nil {
+	if err != nil && (version == 0 || !errors.Is(err, ruletable.ErrDamaged)) {
 		return nil, err
 	}
 	if version == 0 {

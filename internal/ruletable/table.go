@@ -35,6 +35,8 @@ import (
 var (
 	// ErrNone is the error of a table without versions.
 	ErrNone = errors.New("no rules are published; `slidegate rules apply FILE` publishes some")
+	// ErrDamaged is the error of a pointer that this package did not write.
+	ErrDamaged = errors.New("is damaged; `slidegate rules apply FILE` and `slidegate rules rollback VERSION` write it anew")
 	// ErrNoVersion is the error for a number that no version has.
 	ErrNoVersion = errors.New("there is no such version of the rules; `slidegate rules list` shows those there are")
 	// ErrInForce is the error of a rollback to the version in force.

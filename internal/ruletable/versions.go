@@ -1,6 +1,8 @@
 package ruletable
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +44,7 @@ type Version struct {
 
 // Publish puts a version in force and returns its number. One transaction puts
 // the version and moves the pointer, if the pointer is still at the version
-// that the author saw, 0 for none. Otherwise Publish fails with ErrConflict,
+// that the author saw, 0 for none and Damaged for a pointer that names none. Otherwise Publish fails with ErrConflict,
 // and changes nothing. Both forms, gzipped, must fit into one item of 400 KB;
 // otherwise it fails with ErrTooLarge, or with ErrSlowStart if a Lambda could
 // not read the version in time.
@@ -57,8 +59,12 @@ func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number 
 	}
 	number = max(previous, last) + 1
 	maps.Copy(packed, versionAt(number))
-	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: previous, To: number},
-		t.put(packed, absent), t.point(previous, number, packed))
+	pointed, err := t.still(ctx, previous)
+	if err != nil {
+		return 0, err
+	}
+	err = t.transact(ctx, Event{Note: v.Note, Kind: Published, From: max(0, previous), To: number},
+		t.put(packed, absent), t.point(pointed, number, packed))
 	if err != nil {
 		return 0, err
 	}
@@ -66,9 +72,9 @@ func (t *Table) Publish(ctx context.Context, v Version, previous int64) (number 
 }
 
 // Rollback puts another version in force, earlier or later, by moving the
-// pointer, if the pointer is still at version from, 0 for none. Otherwise it
+// pointer, if the pointer is still at version from, as for Publish. Otherwise it
 // fails with ErrConflict, and changes nothing. It also fails with ErrNoVersion,
-// and with ErrInForce if both versions are the same.
+// and with ErrInForce if both versions are the same and the pointer is intact.
 func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	found, err := t.item(ctx, to)
 	if err != nil {
@@ -77,14 +83,18 @@ func (t *Table) Rollback(ctx context.Context, from, to int64, note Note) error {
 	if _, err := t.version(to, found); err != nil {
 		return err
 	}
-	if from == to {
+	if from == to && !errors.Is(t.CheckPointer(ctx), ErrDamaged) {
 		return t.errorf("version %d: %w", to, ErrInForce)
 	}
-	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: from, To: to}, t.point(from, to, found))
+	pointed, err := t.still(ctx, from)
+	if err != nil {
+		return err
+	}
+	return t.transact(ctx, Event{Note: note, Kind: RolledBack, From: max(0, from), To: to}, t.point(pointed, to, found))
 }
 
 // Current returns the number of the version in force. It fails with ErrNone if
-// the table has no versions.
+// the table has no versions, and with ErrDamaged if the pointer names none.
 func (t *Table) Current(ctx context.Context) (int64, error) {
 	p, err := t.pointer(ctx)
 	return p.Version, err
@@ -104,13 +114,35 @@ func (t *Table) pointer(ctx context.Context) (p pointer, err error) {
 	if found == nil {
 		return p, t.errorf("%w", ErrNone)
 	}
-	if err = unmarshal(found, &p); err == nil && p.Version < 1 {
-		err = errors.New("no version above 0")
+	if err = unmarshal(found, &p); err == nil && (p.Version < 1 || p.Version > lastVersion) {
+		err = errors.New("it names no version")
 	}
 	if err != nil {
-		return pointer{}, t.errorf("item (%s, %s): %w", partitionSet, sortCurrent, err)
+		return pointer{}, t.damaged(err)
 	}
 	return p, nil
+}
+
+// damaged returns the error of a pointer that cannot be read.
+func (t *Table) damaged(why error) error {
+	return t.errorf("item (%s, %s) %w: %w", partitionSet, sortCurrent, ErrDamaged, why)
+}
+
+// CheckPointer fails with ErrDamaged if the pointer names no version, or holds
+// other rules than that version. Limiters read the pointer first.
+func (t *Table) CheckPointer(ctx context.Context) error {
+	p, err := t.pointer(ctx)
+	if err != nil || p.JSON == nil {
+		return err
+	}
+	found, err := t.item(ctx, p.Version)
+	if err != nil {
+		return err
+	}
+	if json, ok := found[attrJSON].(*types.AttributeValueMemberB); !ok || !bytes.Equal(json.Value, p.JSON) {
+		return t.damaged(fmt.Errorf("its json is not that of version %d", p.Version))
+	}
+	return nil
 }
 
 // Get returns a version. It fails with ErrNoVersion if there is none with this
@@ -159,7 +191,7 @@ func (t *Table) pointed(ctx context.Context, p pointer) (*rules.Set, error) {
 	}
 	document, err := unpackJSON(p.JSON)
 	if err != nil {
-		return nil, t.errorf("version %d: %w", p.Version, err)
+		return nil, t.errorf("item (%s, %s), version %d: %w", partitionSet, sortCurrent, p.Version, err)
 	}
 	return t.compile(p.Version, document)
 }
@@ -185,7 +217,7 @@ func (t *Table) nameOf(number int64) string {
 func (t *Table) Versions(ctx context.Context) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		inForce, err := t.Current(ctx)
-		if err != nil && !errors.Is(err, ErrNone) {
+		if err != nil && !errors.Is(err, ErrNone) && !errors.Is(err, ErrDamaged) {
 			yield(Version{}, err)
 			return
 		}
@@ -229,15 +261,33 @@ func (t *Table) numberOf(version item) (int64, error) {
 	return n, nil
 }
 
-// point moves the pointer to a version with this item if it is still at version
-// from, 0 for none.
-func (t *Table) point(from, to int64, version item) types.TransactWriteItem {
+// Damaged stands for the version that a damaged pointer names.
+const Damaged = -1
+
+// still is the condition that the pointer is at a version, 0 for none. A damaged
+// one must be as it is now.
+func (t *Table) still(ctx context.Context, at int64) (condition, error) {
+	if at != Damaged {
+		return unchanged(attrVersion, at), nil
+	}
+	if _, err := t.pointer(ctx); !errors.Is(err, ErrDamaged) {
+		return condition{}, cmp.Or(err, t.errorf("%w", ErrConflict))
+	}
+	found, err := t.get(ctx, key(partitionSet, sortCurrent), true)
+	if version := found[attrVersion]; version != nil {
+		return condition{aws.String(attrVersion + " = :previous"), item{":previous": version}}, err
+	}
+	return condition{expression: aws.String("attribute_not_exists(" + attrVersion + ")")}, err
+}
+
+// point moves the pointer to a version with this item, under a condition.
+func (t *Table) point(pointed condition, to int64, version item) types.TransactWriteItem {
 	moved := key(partitionSet, sortCurrent)
 	moved[attrVersion] = numberValue(to)
 	if json, ok := version[attrJSON].(*types.AttributeValueMemberB); ok && len(json.Value) <= maxPointed {
 		moved[attrJSON] = json
 	}
-	return t.put(moved, unchanged(attrVersion, from))
+	return t.put(moved, pointed)
 }
 
 func versionAt(number int64) item { return key(partitionSet, digits(number)) }

@@ -56,12 +56,14 @@ func ReadVersion(ctx context.Context, table *ruletable.Table, version int64) (*r
 }
 
 // probeRules reads the number of the version in force. It fails unless the
-// table is one of rules, and answers. The table may be empty.
+// table is one of rules, and answers. The table may be empty, and its pointer
+// damaged.
 func probeRules(ctx context.Context, client *dynamo.Client, table string) error {
-	if _, err := ruletable.New(client, table).Current(ctx); !errors.Is(err, ruletable.ErrNone) {
-		return err
+	_, err := ruletable.New(client, table).Current(ctx)
+	if errors.Is(err, ruletable.ErrNone) || errors.Is(err, ruletable.ErrDamaged) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // TableReport is what became of one table.
