@@ -23,7 +23,7 @@ import (
 
 func (c *cli) serveCommand() *cobra.Command {
 	var where flags.Locations
-	var listen string
+	var listen, logs string
 	var o operator.ServeOptions
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -45,6 +45,9 @@ SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authoriz
 proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
 other than localhost in Host.
 
+Every ten seconds in which requests are denied, the log has a line for each rule: how many, the ten keys denied
+most, and the number of all others. --log requests adds a line for each decision. Keys may be personal data.
+
 With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
 		Example: `  slidegate serve --rules examples/rules.yaml
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
@@ -63,6 +66,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 			if asJSON {
 				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
 			}
+			o.LogRequests = logs == "requests"
 			return c.serve(cmd.Context(), where.Locations, listen, o, log, asJSON)
 		},
 	}
@@ -76,6 +80,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 		return nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
+	flags.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
 	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
 	flags.Check(cmd, func() error {
 		if o.Token = os.Getenv(tokenVariable); o.Decide && o.Token != "" && !isToken(o.Token) {

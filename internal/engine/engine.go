@@ -103,7 +103,7 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 	if err != nil {
 		return nil, err
 	}
-	e.opts.Observer.Decided(bounded, now, d)
+	e.opts.Observer.Decided(bounded, now, req, d)
 	return d, nil
 }
 

@@ -53,7 +53,7 @@ func (r *recorder) StaleOverride(_ context.Context, _ time.Time, rule, key strin
 	r.failures = append(r.failures, failure{"stale override", rule, key})
 }
 
-func (r *recorder) Decided(_ context.Context, _ time.Time, d *engine.Decision) {
+func (r *recorder) Decided(_ context.Context, _ time.Time, _ *request.Request, d *engine.Decision) {
 	r.decided = append(r.decided, d)
 }
 

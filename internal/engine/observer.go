@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // The names of calls, for Observer.StoreCall.
@@ -22,7 +24,7 @@ const (
 // requests, concurrently. To implement some of them, embed NoObserver.
 type Observer interface {
 	// Decided is called for every decision.
-	Decided(ctx context.Context, now time.Time, d *Decision)
+	Decided(ctx context.Context, now time.Time, req *request.Request, d *Decision)
 	// StoreCall is called as a call of the store begins. It returns a function
 	// that is called with the error of that call, nil for none, as it ends.
 	StoreCall(ctx context.Context, name string) (ended func(error))
@@ -39,7 +41,7 @@ type Observer interface {
 type NoObserver struct{}
 
 // Decided does nothing.
-func (NoObserver) Decided(context.Context, time.Time, *Decision) {}
+func (NoObserver) Decided(context.Context, time.Time, *request.Request, *Decision) {}
 
 // StoreCall does nothing.
 func (NoObserver) StoreCall(context.Context, string) func(error) { return ignoreError }

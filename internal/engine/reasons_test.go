@@ -107,7 +107,7 @@ type watching struct {
 	ctxs []context.Context
 }
 
-func (w *watching) Decided(ctx context.Context, _ time.Time, _ *engine.Decision) {
+func (w *watching) Decided(ctx context.Context, _ time.Time, _ *request.Request, _ *engine.Decision) {
 	w.ctxs = append(w.ctxs, ctx)
 }
 

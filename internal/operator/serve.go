@@ -96,17 +96,20 @@ var DefaultTimeouts = gateway.DefaultTimeouts
 
 // ServeOptions set up the local gateway.
 type ServeOptions struct {
-	Decide   bool     // answer with decisions in place of the gateway
-	Token    string   // that those who ask for decisions must send; empty for none
-	Backend  *url.URL // nil echoes the requests
-	Timeouts gateway.Timeouts
+	// LogRequests has a line of the log for each decision.
+	LogRequests bool
+	Decide      bool     // answer with decisions in place of the gateway
+	Token       string   // that those who ask for decisions must send; empty for none
+	Backend     *url.URL // nil echoes the requests
+	Timeouts    gateway.Timeouts
 }
 
 // Serve runs the local gateway, with the Lambda's own handler, or the API of
 // decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := oplog.NewObserver(log)
+	recorder := oplog.NewDecisions(log, o.LogRequests)
+	go recorder.Run(ctx)
 	defer recorder.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)
 	config := engine.Options{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // reportEvery is how often shadow rules and candidates are reported.
@@ -71,7 +72,7 @@ func (o *Observer) StaleOverride(ctx context.Context, _ time.Time, rule, key str
 }
 
 // Decided counts shadow results, and logs the lines that are due.
-func (o *Observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
+func (o *Observer) Decided(ctx context.Context, now time.Time, _ *request.Request, d *engine.Decision) {
 	o.throttle.Sweep(ctx, now)
 	if !o.concerns(d) {
 		return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Event is a decision or a failure. Package slidegate shows it to programs.
@@ -55,8 +56,8 @@ func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, er
 
 // Decided passes the decision of a gate on: one event for each rule that was
 // charged, or one for the request if none was.
-func (o *observer) Decided(ctx context.Context, now time.Time, d *engine.Decision) {
-	o.Observer.Decided(ctx, now, d)
+func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+	o.Observer.Decided(ctx, now, req, d)
 	if !o.config.Observed() {
 		return
 	}

@@ -55,7 +55,7 @@ var allowed = map[string]string{
 	"internal/authn":        "internal/oplog internal/request internal/ruledoc internal/rules internal/strictjson internal/swr github.com/golang-jwt/jwt",
 	"internal/apigw":        "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":          "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/oplog",
-	"internal/oplog":        "internal/clock internal/engine internal/limit internal/ruledoc",
+	"internal/oplog":        "internal/clock internal/engine internal/limit internal/request internal/ruledoc",
 	"internal/decideapi":    "internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson",
 	"internal/gateway":      "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
