@@ -64,6 +64,7 @@ func (d *deployment) apiKey(t *testing.T, sub string) field {
 type front struct {
 	name         string
 	ask          func(*testing.T, field) int
+	items        string // the address of its items; "" if it has none
 	allowed      int
 	unauthorized []int // the status of AWS, and that of an emulator that differs
 	banned       int
@@ -76,9 +77,9 @@ func (d *deployment) fronts() []front {
 		return func(t *testing.T, c field) int { return sendWith(t, http.MethodGet, url, c).status }
 	}
 	return []front{
-		{name: "REST", ask: get(d.url + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429},
-		{name: "TOKEN", ask: get(d.token + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429, noKeys: true},
-		{name: "HTTP", ask: get(d.http + "/v1/items/1"), allowed: 200, unauthorized: []int{401}, banned: 403, limited: 429},
+		{name: "REST", ask: get(d.url + "/v1/items/1"), items: d.url + "/v1/items/", allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429},
+		{name: "TOKEN", ask: get(d.token + "/v1/items/1"), items: d.token + "/v1/items/", allowed: 200, unauthorized: []int{401}, banned: 429, limited: 429, noKeys: true},
+		{name: "HTTP", ask: get(d.http + "/v1/items/1"), items: d.http + "/v1/items/", allowed: 200, unauthorized: []int{401}, banned: 403, limited: 429},
 		{name: "WebSocket", ask: d.connect, allowed: 101, unauthorized: []int{401, 500}, banned: 403, limited: 403},
 	}
 }
@@ -100,6 +101,29 @@ func (f *front) refuses(t *testing.T, what string, c field) {
 	}
 }
 
+// identifies sends requests that need a known caller. The backend gets the claims of
+// the token.
+func (f *front) identifies(t *testing.T, token field, sub string) {
+	t.Helper()
+	anonymous := field{"Authorization", "anonymous-" + sub}
+	if got := sendWith(t, http.MethodGet, f.items+"private", anonymous); got.status != http.StatusUnauthorized {
+		t.Errorf("without credentials: answered %d, want 401", got.status)
+	}
+	if got := sendWith(t, http.MethodGet, f.items+"open", anonymous); got.status != http.StatusOK {
+		t.Errorf("without credentials, where none are required: answered %d, want 200", got.status)
+	}
+	got := sendWith(t, http.MethodGet, f.items+"private", token)
+	about := got.echo.Authorizer
+	if lambda, ok := about["lambda"].(map[string]any); ok {
+		about = lambda
+	} else if about["principalId"] != sub {
+		t.Errorf("the principal is %v, want %s", about["principalId"], sub)
+	}
+	if got.status != http.StatusOK || about["claim_sub"] != sub || about["claim_plan"] != "pro" {
+		t.Errorf("with a token: answered %d, with the context %v", got.status, about)
+	}
+}
+
 // verified sends real tokens and API keys through each API: each plan has its
 // limit, and nothing gets through that is not valid.
 func (d *deployment) verified(t *testing.T) {
@@ -114,6 +138,9 @@ func (d *deployment) verified(t *testing.T) {
 			f.refuses(t, "an expired token", d.issuer.token(t, "late-"+id, "pro", -time.Hour))
 			f.refuses(t, "a forged token", other.token(t, "forged-"+id, "pro", time.Hour))
 			f.refuses(t, "no token at all", field{"Authorization", "Bearer"})
+			if f.items != "" {
+				f.identifies(t, d.issuer.token(t, "known-"+id, "pro", time.Hour), "known-"+id)
+			}
 			if f.noKeys {
 				return
 			}
