@@ -105,6 +105,8 @@ var useless = []mistake{
 	{"an exception that covers the rule", start + "    when: {methods: GET}\n    unless: {methods: [GET, HEAD]}\n" + tenAMinute},
 	{"requests that cost nothing", start + "    cost: 0\n" + tenAMinute},
 	{"a ban of a method that does not exist", "rules: []\ndeny: [{methods: DELTE}]\n"},
+	{"credentials for a method that does not exist", "rules: []\nauthentication: {api_key: {}, required: [{methods: DELTE}]}\n"},
+	{"claims of keys that have none", "rules: []\nauthentication: {api_key: {from: api_gateway}, pass_claims: sub}\n"},
 	{"a rule for callers that are known", start + "    when: {caller: known}\n" + tenAMinute},
 	{"a rule for a claim", start + "    when: {match: {jwt.plan: pro}}\n" + tenAMinute},
 	{"a key of a claim", rule + "    key: \"user:{jwt.sub}\"\n" + tenAMinute},
