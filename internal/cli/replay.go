@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,10 +49,18 @@ earlier than the line before.
 
 Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
-  jsonl  objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route,
-         apikey (a key's id), jwt (the claims of a token, an object); other fields are ignored
+  jsonl  objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, stage,
+         path_params, apikey (a key's id), jwt (the claims of a token, an object); other fields are ignored,
+         and a hyphen is no value, as in logs of API Gateway
   csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
-Only time is required. Credentials count as verified.
+Only time is required. Credentials count as verified. A path that begins with the stage of its line loses it:
+rules see paths without the stage, and API Gateway logs them with it.
+
+The report says how many requests lacked what a rule reads, and which fields the log has. Without a part of
+the key, requests share a counter; without the cost, they pay the most. If over 1% of the requests of an
+enforced rule lack either, replay fails: such a log does not show what the rule would deny. Add the field to
+the log. If real requests lack it too, --missing group accepts that. A rule that covered no request is marked,
+with what kept the nearest of the requests compared from it: a method, a pattern, or a prefix of the path.
 
 Overrides in the rules apply. So do overrides set by command, as they are now, if the rules are in a table:
 replay looks each key up once. An override applies until it ends by the log's clock, and a grant from when it
@@ -70,6 +79,7 @@ The file appears when the replay has succeeded. With --decisions - the lines go 
 totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay access.log access.log.1 access.log.2.gz --rules rules.yaml --json
+  slidegate replay access.jsonl --rules rules.yaml --missing group
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,
 		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
@@ -79,6 +89,9 @@ totals to standard error.`,
 	f.AddReplayStore(cmd)
 	addLogs(cmd, &f.format, &f.Order)
 	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
+	flags.Choice(cmd, &f.Missing, "missing",
+		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
+		"fail", operator.GroupMissing)
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
 	f.json = flags.JSON(cmd)
 	return cmd
@@ -167,6 +180,10 @@ func printReplay(p *term.Printer, r *replay.Report) {
 		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, k.Key})
 	}
 	p.Section("rll", []string{"denied", "rule", "key"}, keys)
+	if lacking := lackingFields(r); len(lacking) > 0 {
+		p.Section("rrlll", []string{"lacked", "", "field", "rule", "use"}, lacking)
+		p.Line("The log has %s.", strings.Join(r.Fields, ", "))
+	}
 	if r.Writes != nil {
 		p.Line("")
 		p.Line("DynamoDB: %s, %s (%s and %s per request)", text.Plural(*r.Writes, "write"), text.Plural(*r.Reads, "read"),
@@ -214,6 +231,16 @@ func howOrdered(x *replay.Extent) string {
 	return "sorted by time"
 }
 
+func lackingFields(r *replay.Report) (rows [][]string) {
+	for _, rule := range r.Rules {
+		for _, l := range rule.Lacking {
+			share := text.Percent(l.Requests, rule.Allowed+rule.Denied+rule.WouldDeny)
+			rows = append(rows, []string{text.Thousands(l.Requests), share, l.Field, rule.Rule, l.Use})
+		}
+	}
+	return rows
+}
+
 func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]string) {
 	for _, rule := range r.Rules {
 		if rule.Mode != mode {
@@ -221,9 +248,11 @@ func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]s
 		}
 		denied := rule.Denied + rule.WouldDeny // one of them is 0
 		all := rule.Allowed + denied
-		rows = append(rows, []string{
-			rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), on.Red(text.Bar(denied, all)),
-		})
+		last := on.Red(text.Bar(denied, all))
+		if !rule.Covered {
+			last = "covered nothing: " + rule.Why
+		}
+		rows = append(rows, []string{rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), last})
 	}
 	return rows
 }

@@ -19,7 +19,7 @@ func TestResetIsKept(t *testing.T) {
 func TestResetThatTheHistoryLacks(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	counters := dynamotest.Counters(t, table.client)
-	mustRun(t, "replay "+recent(t, `"path": "/v1/search", "method": "GET"`, 3)+" --store dynamodb://"+counters+table.at)
+	mustRun(t, "replay "+recent(t, `"path": "/v1/search", "method": "GET"`, 3)+" --store dynamodb://"+counters+table.at+" --missing group")
 	l := tap(t)
 	l.proxy = refusing{l.proxy, "TransactWriteItems"}
 	table.scrub = scrubMoments

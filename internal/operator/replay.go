@@ -74,7 +74,11 @@ type ReplayOptions struct {
 	Order     replay.Order
 	Speed     float64   // seconds of the log in a second; 0 for as fast as it goes
 	Decisions io.Writer // a line for each decision; nil for none
+	Missing   string    // GroupMissing, or else requests that lack a key or a cost are an error
 }
+
+// GroupMissing accepts that requests without a part of a key share a counter.
+const GroupMissing = "group"
 
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
@@ -91,7 +95,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
 		}),
-		Rules: s.Rules.Rules, Speed: o.Speed, Decisions: o.Decisions,
+		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions,
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
@@ -102,7 +106,26 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	if errors.Is(err, context.Canceled) {
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
-	return result, replayError(result.Requests, result.Degraded, err, failures.First())
+	err = replayError(result.Requests, result.Degraded, err, failures.First())
+	if lacking := whatLacks(result); err == nil && lacking != nil && o.Missing != GroupMissing {
+		err = fmt.Errorf("%w; log the fields, or say --missing group if real requests lack them too", errors.Join(lacking...))
+	}
+	return result, err
+}
+
+// whatLacks says which enforced rules decided more than 1% of their requests
+// without a key or a cost: such a log does not show what they would deny.
+func whatLacks(r *replay.Report) (lacking []error) {
+	for _, rule := range r.Rules {
+		all := rule.Allowed + rule.Denied
+		for _, l := range rule.Lacking {
+			if rule.Mode == rules.Enforce && (l.Use == "key" || l.Use == "cost") && l.Requests*100 > all {
+				lacking = append(lacking, fmt.Errorf("rule %s: %s of %s lack %s of its %s",
+					rule.Rule, text.Thousands(l.Requests), text.Plural(all, "request"), l.Field, l.Use))
+			}
+		}
+	}
+	return lacking
 }
 
 // recorded returns recorded traffic whose warnings and progress go to listener.
@@ -155,7 +178,7 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	result, err := replay.Compare(ctx, recorded(traffic.Logs, traffic.Order, progress, listener), under(current), under(next))
+	result, err := replay.Compare(ctx, recorded(traffic.Logs, traffic.Order, progress, listener), under(current), under(next), next)
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {
@@ -163,6 +186,9 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 	}
 	if first := failures.First(); first != nil {
 		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
+	}
+	for _, lacking := range whatLacks(result.Next) {
+		listener.Warn("--against: %v", lacking)
 	}
 	result.Rules, result.Keys = append([]replay.Change{}, result.Rules...), append([]replay.Change{}, result.Keys...)
 	return result, replayError(result.Requests, 0, err, nil)

@@ -18,7 +18,7 @@ type chunk struct {
 	number int64         // of the first line
 	lines  []waitingLine // that wait
 	fields string        // of all lines, encoded
-	claims []claims
+	rare   []rareFields
 	bytes  int // of all lines in the log
 }
 
@@ -26,7 +26,7 @@ type chunk struct {
 type waitingLine struct {
 	at         int64 // Unix nanoseconds
 	start, end int32 // of its fields in those of the chunk
-	claims     int32 // index in the chunk's claims, from 1; 0 for none
+	rare       int32 // index in the chunk's rare fields, from 1; 0 for none
 	bytes      int32 // of the line in the log
 }
 
@@ -65,6 +65,7 @@ func (r *reading) readChunk(ctx context.Context, l *logReader) (*chunk, error) {
 
 // add adds the record to a chunk.
 func (r *reading) add(c *chunk, bytes int) {
+	r.fields.see(&r.record)
 	at := r.record.time.UnixNano()
 	if at < c.log.last {
 		r.batch.counts.OutOfOrder++
@@ -72,26 +73,26 @@ func (r *reading) add(c *chunk, bytes int) {
 	c.log.last = at
 	start := len(r.encoded)
 	r.encoded = r.record.encode(r.encoded)
-	c.lines = append(c.lines, waitingLine{at, int32(start), int32(len(r.encoded)), c.addClaims(r.record.Claims), int32(bytes)})
+	c.lines = append(c.lines, waitingLine{at, int32(start), int32(len(r.encoded)), c.addRare(r.record.rareFields), int32(bytes)})
 	c.bytes += bytes
 }
 
-func (c *chunk) addClaims(of claims) int32 {
-	if of == nil {
+func (c *chunk) addRare(of rareFields) int32 {
+	if of.Claims == nil && of.Stage == "" && of.PathParams == nil {
 		return 0
 	}
-	c.claims = append(c.claims, of)
-	return int32(len(c.claims))
+	c.rare = append(c.rare, of)
+	return int32(len(c.rare))
 }
 
-func (c *chunk) claimsOf(l *waitingLine) claims {
-	if l.claims == 0 {
-		return nil
+func (c *chunk) rareOf(l *waitingLine) (of rareFields) {
+	if l.rare > 0 {
+		of = c.rare[l.rare-1]
 	}
-	return c.claims[l.claims-1]
+	return of
 }
 
-// encode appends a checked record without its time and claims.
+// encode appends a checked record without its time and its rare fields.
 func (r *record) encode(b []byte) []byte {
 	ip := r.IP
 	if !r.addr.IsValid() {
@@ -114,7 +115,7 @@ func appendField(b []byte, text string) []byte {
 func (c *chunk) decode(l *waitingLine, r *record) {
 	d := decoder(c.fields[l.start:l.end])
 	*r = record{
-		time: time.Unix(0, l.at).UTC(), headers: r.headers[:0], Claims: c.claimsOf(l),
+		time: time.Unix(0, l.at).UTC(), headers: r.headers[:0], rareFields: c.rareOf(l),
 		IP: d.field(), Method: d.field(), Target: d.field(), Route: d.field(), APIKey: d.field(),
 	}
 	if r.IP != "" {

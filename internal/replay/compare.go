@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // ErrDegraded ends a comparison if a store has failed, or an override could not
@@ -23,6 +24,7 @@ type Comparison struct {
 	ToAllowed int64    `json:"to_allowed"` // denied by the current rules and allowed by the next
 	Rules     []Change `json:"rules"`      // the most changed first; equals by name
 	Keys      []Change `json:"keys"`       // the ten most changed; equals by rule and key
+	Next      *Report  `json:"-"`          // of the next rules
 }
 
 // Change counts the requests that a rule decides differently: the next set's
@@ -42,9 +44,9 @@ type Change struct {
 //
 // The comparison is what was done so far, also with an error: the context's own
 // if it ended, ErrUnreadable, ErrDegraded, an engine's, or a failure to read a
-// log.
-func Compare(ctx context.Context, t *Traffic, current, next Decider) (*Comparison, error) {
-	c := comparing{changes: map[ruleKey]*Change{}}
+// log. nextRules are those of the engine next.
+func Compare(ctx context.Context, t *Traffic, current, next Decider, nextRules *rules.Set) (*Comparison, error) {
+	c := comparing{changes: map[ruleKey]*Change{}, next: newTally(nextRules)}
 	err := t.each(ctx, &c.totals.Extent, func(ctx context.Context, e *Entry) error {
 		same := *e.Request // an engine changes its request
 		before, err := decide(ctx, current, e.Time, e.Request)
@@ -54,6 +56,7 @@ func Compare(ctx context.Context, t *Traffic, current, next Decider) (*Compariso
 		after, err := decide(ctx, next, e.Time, &same)
 		if err == nil {
 			c.count(e.Time, before, after)
+			c.next.count(&Entry{Time: e.Time, Request: &same}, after)
 		}
 		return err
 	})
@@ -74,6 +77,7 @@ func decide(ctx context.Context, by Decider, now time.Time, req *request.Request
 // the two engines decided differently.
 type comparing struct {
 	totals  Comparison
+	next    tally
 	changes map[ruleKey]*Change // the key is empty for a denial by no rule
 }
 
@@ -109,6 +113,7 @@ func (c *comparing) change(denial *engine.Decision) *Change {
 
 func (c *comparing) comparison() *Comparison {
 	t := c.totals
+	t.Next = c.next.report()
 	byRule := map[string]Change{}
 	for _, n := range c.changes {
 		sum := byRule[n.Rule]

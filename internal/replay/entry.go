@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -48,7 +49,14 @@ type record struct {
 	IP     string `json:"ip"`     // of the client; empty or "-" if unknown
 	Route  string `json:"route"`  // the gateway's template, such as "/users/{id}"
 	APIKey string `json:"apikey"` // the id of a verified key, never the key itself
-	Claims claims `json:"jwt"`    // of a verified token; nil for none
+	rareFields
+}
+
+// rareFields are those that most logs do not have.
+type rareFields struct {
+	Claims     claims            `json:"jwt"`         // of a verified token; nil for none
+	Stage      string            `json:"stage"`       // of the gateway
+	PathParams map[string]string `json:"path_params"` // by the names of the route, decoded
 }
 
 // header is one value of a header.
@@ -61,17 +69,14 @@ func (r *record) addHeader(name, value string) {
 	}
 }
 
-// check checks what all formats have in common, and completes the record.
+// check checks what all formats have in common.
 func (r *record) check() (err error) {
 	if r.IP != "" && r.IP != absent {
 		if r.addr, err = netip.ParseAddr(r.IP); err != nil {
 			return fmt.Errorf("client %s is no IP address", quote(r.IP))
 		}
 	}
-	if r.Method == "" {
-		r.Method = "GET"
-	}
-	if !isMethod(r.Method) {
+	if r.Method != "" && !isMethod(r.Method) {
 		return fmt.Errorf("%s is no HTTP method", quote(r.Method))
 	}
 	return nil
@@ -93,8 +98,8 @@ func (r *record) fill(e *Entry) {
 	}
 	path, query := request.SplitTarget(r.Target)
 	*e.Request = request.Request{
-		Method: r.Method, Path: path, Route: r.Route, IP: r.addr, Headers: e.setHeaders(r.headers), Query: query, APIKey: r.APIKey,
-		Claims: r.Claims,
+		Method: cmp.Or(r.Method, "GET"), Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: e.setHeaders(r.headers),
+		Query: query, PathParams: r.PathParams, APIKey: r.APIKey, Claims: r.Claims,
 	}
 	e.Request.Derived()
 }

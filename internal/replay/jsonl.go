@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -35,11 +36,41 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 	j.headers = r.headers[:0]
 	for name, values := range j.Headers {
 		for _, value := range values {
-			j.headers = append(j.headers, header{name, value})
+			if value != absent {
+				j.headers = append(j.headers, header{name, value})
+			}
 		}
 	}
 	*r = j.record
+	r.dropAbsent()
+	r.Target = belowStage(r.Target, r.Stage, r.Route)
 	return true, r.check()
+}
+
+// dropAbsent drops the values that API Gateway logs as absent. Without any claim
+// there is no token.
+func (r *record) dropAbsent() {
+	for _, text := range []*string{&r.Route, &r.APIKey, &r.Stage} {
+		if *text == absent {
+			*text = ""
+		}
+	}
+	stated := len(r.Claims)
+	if maps.DeleteFunc(r.Claims, func(_ string, claim any) bool { return claim == absent }); stated > 0 && len(r.Claims) == 0 {
+		r.Claims = nil
+	}
+}
+
+// belowStage removes the stage from the beginning of a target. API Gateway logs
+// paths with it, and rules see paths without it. A path of as many segments as
+// its route does not begin with the stage.
+func belowStage(target, stage, route string) string {
+	path, _, _ := strings.Cut(target, "?")
+	segments := func(path string) int { return strings.Count(strings.TrimSuffix(path, "/"), "/") }
+	if stage == "" || !strings.HasPrefix(path+"/", "/"+stage+"/") || segments(path) == segments(route) {
+		return target
+	}
+	return target[len("/"+stage):] // SplitTarget makes "/" of an empty path
 }
 
 // jsonTime keeps a number's digits: a float would lose nanoseconds.
@@ -94,7 +125,7 @@ func plainError(err error) error {
 		if e.Field == "" {
 			return errors.New("line is no JSON object")
 		}
-		return fmt.Errorf("field %s is of the wrong type: %s", strings.TrimPrefix(e.Field, "record."), e.Value)
+		return fmt.Errorf("field %s is of the wrong type: %s", e.Field[strings.LastIndexByte(e.Field, '.')+1:], e.Value)
 	}
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("line is no JSON: %w", err)

@@ -41,6 +41,16 @@ func TestJSONL(t *testing.T) {
 		{name: "a token without claims", line: `{"time":1431857103,"jwt":{}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{}}},
 		{name: "no token", line: `{"time":1431857103,"jwt":null,"apikey":null}`, want: wanted{at: at, method: "GET", path: "/"}},
 
+		{name: "stage and parameters", line: `{"time":1431857103,"path":"/prod/v1/7?a=b","stage":"prod","path_params":{"id":"7"}}`, want: wanted{
+			at: at, method: "GET", path: "/v1/7", query: map[string][]string{"a": {"b"}}, stage: "prod", pathParams: map[string]string{"id": "7"},
+		}},
+		{
+			name: "absent, as API Gateway says it",
+			line: `{"time":1431857103,"route":"-","stage":"-","apikey":"-","headers":{"a":"-"},"jwt":{"sub":"-","plan":"-"}}`,
+			want: wanted{at: at, method: "GET", path: "/"},
+		},
+		{name: "an absent claim", line: `{"time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{"sub": "7"}}},
+
 		{name: "no JSON", line: `GET /`, err: `line is no JSON: invalid character 'G' looking for beginning of value`},
 		{name: "cut", line: `{"time":14318`, err: `line is no JSON: unexpected end of JSON input`},
 		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is no JSON: invalid character '{' after top-level value`},
@@ -65,6 +75,30 @@ func TestJSONL(t *testing.T) {
 		{name: "the token itself", line: `{"time":1,"jwt":"eyJhbGciOi.J9.x"}`, err: errClaims.Error()},
 		{name: "claims in a list", line: `{"time":1,"jwt":[{"sub":"7"}]}`, err: errClaims.Error()},
 		{name: "key is a number", line: `{"time":1,"apikey":5}`, err: `field apikey is of the wrong type: number`},
+		{name: "stage is a number", line: `{"time":1,"stage":5}`, err: `field stage is of the wrong type: number`},
+		{name: "parameters are a list", line: `{"time":1,"path_params":["7"]}`, err: `field path_params is of the wrong type: array`},
 		{name: "client is a name", line: `{"time":1,"ip":"localhost"}`, err: `client "localhost" is no IP address`},
 	})
+}
+
+func TestBelowStage(t *testing.T) {
+	for _, tc := range []struct{ stage, route, target, want string }{
+		{"prod", "", "/prod/v1/items", "/v1/items"},
+		{"prod", "", "/prod", ""},
+		{"prod", "", "/prod?a=/b", "?a=/b"},
+		{"prod", "/", "/prod/", "/"},
+		{"prod", "", "/production/v1", "/production/v1"},
+		{"prod", "", "/v1/prod/items", "/v1/prod/items"},
+		{"", "", "//v1", "//v1"},
+		{"$default", "$default", "/v1", "/v1"},
+		{"v1", "/v1/items/{id}", "/v1/items/7", "/v1/items/7"}, // behind a domain of its own
+		{"v1", "/v1/items/{id}", "/v1/v1/items/7", "/v1/items/7"},
+		{"v1", "GET /items/{id}", "/v1/items/7?a=/b/c", "/items/7?a=/b/c"},
+		{"v1", "/{proxy+}", "/v1/items/7/", "/items/7/"},
+		{"v1", "/items/{proxy+}", "/v1/items/7/8", "/items/7/8"},
+	} {
+		if got := belowStage(tc.target, tc.stage, tc.route); got != tc.want {
+			t.Errorf("stage %q, route %q: %q is %q below the stage, want %q", tc.stage, tc.route, tc.target, got, tc.want)
+		}
+	}
 }

@@ -52,6 +52,7 @@ type reading struct {
 	queue   queue
 	record  record // of a line
 	encoded []byte // records of a chunk
+	fields  fields
 	batch   *batch // that is being filled
 	yield   func(*batch, error) bool
 }

@@ -26,11 +26,14 @@ type wanted struct {
 	headers, query map[string][]string
 	apiKey         string
 	claims         map[string]any
+	stage          string
+	pathParams     map[string]string
 }
 
 func found(e *Entry) wanted {
 	r := e.Request
-	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query, apiKey: r.APIKey, claims: r.Claims}
+	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query, apiKey: r.APIKey, claims: r.Claims,
+		stage: r.Stage, pathParams: r.PathParams}
 	if r.IP.IsValid() {
 		w.ip = r.IP.String()
 	}
@@ -59,7 +62,7 @@ func (p *lineParser) parse(line string) (*Entry, error) {
 func (p *lineParser) wantSameDecoded(t *testing.T) {
 	t.Helper()
 	c := chunk{fields: string(p.record.encode(nil))}
-	line := waitingLine{at: p.record.time.UnixNano(), end: int32(len(c.fields)), claims: c.addClaims(p.record.Claims)}
+	line := waitingLine{at: p.record.time.UnixNano(), end: int32(len(c.fields)), rare: c.addRare(p.record.rareFields)}
 	var kept record
 	c.decode(&line, &kept)
 	var e Entry

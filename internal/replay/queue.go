@@ -81,7 +81,7 @@ func (q *queue) compact(l *logReader) {
 	for len(own) > 0 {
 		c, line := own.next()
 		moved := *line
-		moved.start, moved.claims = int32(len(fields)), all.addClaims(c.claimsOf(line))
+		moved.start, moved.rare = int32(len(fields)), all.addRare(c.rareOf(line))
 		fields = append(fields, c.fields[line.start:line.end]...)
 		moved.end = int32(len(fields))
 		all.lines = append(all.lines, moved)

@@ -46,7 +46,7 @@ type Decider interface {
 // Options set up a replay. The zero value of each but Engine is usable.
 type Options struct {
 	Engine Decider
-	Rules  []*rules.Rule // to report on, in this order, also those that no request meets
+	Rules  *rules.Set // to report on each of its rules; nil to report only on those that decide
 	// Speed paces the replay: how many seconds of the log's clock pass in one
 	// second. 0 is as fast as possible.
 	Speed     float64
@@ -63,6 +63,7 @@ type Extent struct {
 	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
 	First        time.Time  `json:"-"`            // the earliest request
 	Last         time.Time  `json:"-"`            // the latest
+	Fields       []string   `json:"-"`            // that lines have, as rules name them
 }
 
 // Span is the time from the earliest request to the latest.
@@ -103,6 +104,7 @@ func Run(ctx context.Context, t *Traffic, o Options) (*Report, error) {
 // in extent how the requests were read; decide counts them there.
 func (t *Traffic) each(ctx context.Context, extent *Extent, decide func(context.Context, *Entry) error) error {
 	r := newReading(t, extent)
+	defer func() { extent.Fields = r.fields.sorted() }()
 	for e, err := range r.entries(ctx) {
 		if err == nil {
 			err = ctx.Err()

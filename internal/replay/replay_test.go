@@ -58,6 +58,9 @@ func requests(lines ...string) string {
 	return b.String()
 }
 
+// fieldsOfRequests are the fields of the logs that requests returns.
+var fieldsOfRequests = []string{"ip", "path", "time"}
+
 func text(content string) Log { return Stream("log", strings.NewReader(content), JSONL) }
 
 func gzipped(t testing.TB, content string) string {
@@ -87,7 +90,7 @@ rules:
 // Rules are applied at the times of the log, which go back in the order of the
 // file.
 func TestDecisionsFollowTheLogsClock(t *testing.T) {
-	e, set := newEngine(t, twoRules, memory.New(0), &Failures{})
+	e, set := newEngine(t, twoRules+"  - {name: unused, when: {path: /never}, key: all, limit: 1/minute}\n", memory.New(0), &Failures{})
 	log := requests(
 		"100 /a",
 		"105 /login", // both rules
@@ -98,7 +101,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 		"90 /b", // ten seconds early: charged where the key stands
 	)
 	var out strings.Builder
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: AsLogged}, Options{Engine: e, Decisions: &out, Rules: append(set.Rules, &rules.Rule{Name: "unused"})})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: AsLogged}, Options{Engine: e, Decisions: &out, Rules: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +121,14 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	}
 	report.Elapsed = 0
 	if diff := cmp.Diff(&Report{
-		Extent:  Extent{Order: AsLogged, OutOfOrder: 2, Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8)},
+		Extent:  Extent{Order: AsLogged, OutOfOrder: 2, Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8), Fields: fieldsOfRequests},
+		Fields:  fieldsOfRequests,
 		Allowed: 3, Denied: 4,
-		Rules: RuleTotals{{Rule: "per-ip", Allowed: 3, Denied: 3}, {Rule: "login", Allowed: 1, Denied: 1}, {Rule: "unused"}},
+		Rules: RuleTotals{
+			{Rule: "per-ip", Allowed: 3, Denied: 3, Covered: true, Lacking: []Lack{}},
+			{Rule: "login", Allowed: 1, Denied: 1, Covered: true},
+			{Rule: "unused", Why: "path /a does not match /never"},
+		},
 		TopDenied: []KeyTotal{
 			{"per-ip", "ip:203.0.113.9", 3}, {"login", "everybody", 1},
 		},

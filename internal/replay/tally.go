@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -15,6 +16,7 @@ const topKeys = 10
 // Report is the totals of a replay.
 type Report struct {
 	Extent                     // each of its requests was allowed or denied
+	Fields     []string        `json:"fields"` // of Extent
 	Allowed    int64           `json:"allowed"`
 	Denied     int64           `json:"denied"`
 	Exempt     int64           `json:"exempt"`               // allowed: a preflight, or skip, a plan or an override lifts all limits
@@ -37,7 +39,10 @@ type RuleTotal struct {
 	Rule            string
 	Mode            rules.Mode
 	Allowed, Denied int64
-	WouldDeny       int64 // of a shadow rule, which denies nothing
+	WouldDeny       int64  // of a shadow rule, which denies nothing
+	Lacking         []Lack // at least one request each, in the order of rules.Set.Reads
+	Covered         bool   // whether it covers any request
+	Why             string // it does not cover the nearest request; empty if it covers one
 }
 
 // RuleTotals are the totals of several rules. Their JSON is an object by rule.
@@ -50,10 +55,13 @@ func (all RuleTotals) MarshalJSON() ([]byte, error) {
 		Denied    int64  `json:"denied"`
 		Mode      string `json:"mode,omitempty"` // empty for enforce
 		WouldDeny *int64 `json:"would_deny,omitempty"`
+		Lacking   []Lack `json:"lacking,omitempty"`
+		Uncovered bool   `json:"covered_nothing,omitempty"`
+		Why       string `json:"why,omitempty"`
 	}
 	byRule := map[string]total{}
 	for _, r := range all {
-		t := total{Allowed: r.Allowed, Denied: r.Denied}
+		t := total{Allowed: r.Allowed, Denied: r.Denied, Lacking: r.Lacking, Uncovered: !r.Covered, Why: r.Why}
 		if r.Mode != rules.Enforce {
 			t.Mode = r.Mode.String()
 		}
@@ -94,19 +102,24 @@ type KeyTotal struct {
 
 // tally adds up decisions. It has a number for every key that was ever denied.
 type tally struct {
+	set        *rules.Set
 	totals     Report
-	rules      map[string]*RuleTotal      // of totals.Rules
+	rules      map[string]*coverage       // of totals.Rules
 	candidates map[string]*CandidateTotal // of totals.Candidates
 	denied     map[ruleKey]int64
+	uncovered  int   // rules of totals.Rules that have covered nothing
+	sample     int64 // the number of the next request to compare with these
 }
 
 type ruleKey struct{ rule, key string }
 
 // newTally returns a tally with a row for each rule that is not off, before any
 // request matches it.
-func newTally(all []*rules.Rule) tally {
-	t := tally{rules: map[string]*RuleTotal{}, candidates: map[string]*CandidateTotal{}, denied: map[ruleKey]int64{}}
-	for _, r := range all {
+func newTally(set *rules.Set) tally {
+	t := tally{
+		set: cmp.Or(set, &rules.Set{}), rules: map[string]*coverage{}, candidates: map[string]*CandidateTotal{}, denied: map[ruleKey]int64{},
+	}
+	for _, r := range t.set.Rules {
 		if r.Mode == rules.Off {
 			continue
 		}
@@ -121,14 +134,15 @@ func newTally(all []*rules.Rule) tally {
 	return t
 }
 
-func (t *tally) rule(r *rules.Rule) *RuleTotal {
-	total := t.rules[r.Name]
-	if total == nil {
-		total = &RuleTotal{Rule: r.Name, Mode: r.Mode}
-		t.rules[r.Name] = total
-		t.totals.Rules = append(t.totals.Rules, total)
+func (t *tally) rule(r *rules.Rule) *coverage {
+	c := t.rules[r.Name]
+	if c == nil {
+		c = newCoverage(r, t.set.Reads(r))
+		t.rules[r.Name] = c
+		t.totals.Rules = append(t.totals.Rules, c.RuleTotal)
+		t.uncovered++
 	}
-	return total
+	return c
 }
 
 func (t *tally) candidate(limit string) *CandidateTotal {
@@ -158,15 +172,21 @@ func (t *tally) count(e *Entry, d *engine.Decision) {
 	add(&r.Delayed, d.Delay > 0)
 	add(&r.WouldDeny, slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed }))
 	for i := range d.Verdicts {
-		t.verdict(&d.Verdicts[i])
+		t.verdict(e.Request, &d.Verdicts[i])
 	}
 	for i := range d.Shadows {
-		t.verdict(&d.Shadows[i])
+		t.verdict(e.Request, &d.Shadows[i])
+	}
+	if t.uncovered > 0 {
+		t.explain(e.Request, d)
 	}
 }
 
-func (t *tally) verdict(v *engine.Verdict) {
-	switch total := t.rule(v.Rule); {
+func (t *tally) verdict(req *request.Request, v *engine.Verdict) {
+	total := t.rule(v.Rule)
+	t.cover(total)
+	total.count(req)
+	switch {
 	case v.Allowed:
 		total.Allowed++
 	case v.Rule.Mode == rules.Shadow:
@@ -190,6 +210,10 @@ func (t *tally) verdict(v *engine.Verdict) {
 
 func (t *tally) report() *Report {
 	r := t.totals
+	r.Fields = r.Extent.Fields
+	for _, rule := range r.Rules {
+		rule.Lacking = slices.DeleteFunc(rule.Lacking, func(l Lack) bool { return l.Requests == 0 })
+	}
 	r.TopDenied = make([]KeyTotal, 0, len(t.denied))
 	for k, n := range t.denied {
 		r.TopDenied = append(r.TopDenied, KeyTotal{k.rule, k.key, n})

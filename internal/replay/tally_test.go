@@ -68,17 +68,19 @@ func TestReportOfVariety(t *testing.T) {
 		`{"time":66,"path":"/x/../api"}`,  // ambiguous
 	}, "\n")
 	var out strings.Builder
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: e, Rules: set.Rules, Decisions: &out})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: e, Rules: set, Decisions: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
 	report.Elapsed = 0
+	fields := []string{"apikey", "jwt.plan", "jwt.sub", "path", "time"}
 	want := &Report{
-		Extent:  Extent{Order: ByTime, Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0)},
+		Extent:  Extent{Order: ByTime, Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
+		Fields:  fields,
 		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
 		Rules: RuleTotals{
-			{Rule: "api", Allowed: 5, Denied: 3},
-			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2},
+			{Rule: "api", Allowed: 5, Denied: 3, Covered: true, Lacking: []Lack{{"jwt.plan", "plan", 8}}},
+			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2, Covered: true, Lacking: []Lack{}},
 		},
 		Candidates: CandidateTotals{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
 		TopDenied:  []KeyTotal{{"api", "user:ann", 2}, {"api", "user:gone", 1}},
@@ -115,7 +117,7 @@ rules:
       - {name: c, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 9}
       - {name: d, algorithm: fixed_window, capacity: 100, window: 1h}
 `, memory.New(0), &Failures{})
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /", "4 /"))}}, Options{Engine: e, Rules: set.Rules})
+	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /", "4 /"))}}, Options{Engine: e, Rules: set})
 	if err != nil {
 		t.Fatal(err)
 	}

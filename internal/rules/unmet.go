@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
@@ -110,4 +111,31 @@ func (u *unmet) lacks(p key.Part) bool {
 		return u.PathParams
 	}
 	return false
+}
+
+// Read is a field that a rule reads.
+type Read struct {
+	key.Part
+	Use string // "key", "cost" or "plan"
+}
+
+// Reads returns what a rule reads of the requests that it covers, each field
+// once. A request without a field of the key shares its counter with others. One
+// without a field of the cost pays the most.
+func (s *Set) Reads(r *Rule) (all []Read) {
+	add := func(use string, p key.Part) {
+		if p.Kind != key.Literal && !slices.ContainsFunc(all, func(r Read) bool { return r.Part == p }) {
+			all = append(all, Read{p, use})
+		}
+	}
+	for _, p := range r.template.Parts {
+		add("key", p)
+	}
+	for i := range r.Costs {
+		add("cost", r.Costs[i].from)
+	}
+	if len(r.plans) > 0 {
+		add("plan", s.plan.from)
+	}
+	return all
 }

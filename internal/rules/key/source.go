@@ -239,6 +239,22 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 	return values[0], true
 }
 
+// In reports whether a request has a value of the source for keys and costs.
+func (p *Part) In(r *request.Request) bool {
+	switch p.Kind {
+	case FromIP:
+		return r.IP.IsValid()
+	case FromRoute:
+		return r.Route != ""
+	case FromHeader:
+		return strings.Join(r.Header(p.Text), "") != ""
+	case FromQuery:
+		return strings.Join(r.Query[p.Text], "") != ""
+	}
+	text, _ := p.Value(r)
+	return text != ""
+}
+
 // Each calls yield with every text that a condition on the source compares,
 // case-sensitively: the entries of a claim that is a list, the words of scope,
 // which spaces separate (RFC 8693, section 4.2), else the one value.

@@ -17,7 +17,20 @@ import (
 // Explain returns the first field that does not hold, else all stated fields. It
 // agrees with Covers, or with CoversExactly.
 func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, covers bool) {
-	var held, failed []string
+	held, failed := s.explain(r, exactly)
+	if len(failed) > 0 {
+		return failed[0], false
+	}
+	return strings.Join(held, ", "), true
+}
+
+// Misses returns every field that keeps Covers from covering the request.
+func (s *Selector) Misses(r *request.Request) (reasons []string) {
+	_, reasons = s.explain(r, false)
+	return reasons
+}
+
+func (s *Selector) explain(r *request.Request, exactly bool) (held, failed []string) {
 	add := func(holds bool, yes, no string) {
 		if holds {
 			held = append(held, yes)
@@ -54,10 +67,15 @@ func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, cov
 		is := c.Part.String() + " is " + ShownValue(c.Part, r)
 		add(c.Holds(r), is, is+", not among "+ShortList(c.Words))
 	}
-	if len(failed) > 0 {
-		return failed[0], false
+	return held, failed
+}
+
+// Patterns returns the patterns of paths and routes as the document has them.
+func (s *Selector) Patterns() (texts []string) {
+	for _, p := range slices.Concat(s.Paths, s.Routes) {
+		texts = append(texts, p.Text)
 	}
-	return strings.Join(held, ", "), true
+	return texts
 }
 
 // whyNotExact says why nothing that lifts limits matches the path.
