@@ -23,7 +23,7 @@ const leastReported = 100 * time.Millisecond
 // thaw, until two answers contradict it.
 //
 // Example: a clock is 40 s ahead. The first answer contradicts it and changes
-// nothing; the second sets the offset to between -40 and -39 s.
+// nothing; the second sets the offset to between -40.5 and -39.5 s.
 type Clock struct {
 	machine clock.Source
 	notice  func(clock.Step)

@@ -33,17 +33,17 @@ func TestClock(t *testing.T) {
 		},
 		"900 ms ahead: dates at the right moments show it": {
 			{5950 * ms, 5960 * ms, 5055 * ms, 0, true},         // [-0.96, 0.05]
-			{6800 * ms, 6810 * ms, 5905 * ms, -800 * ms, true}, // [-0.96, -0.8]
-			{7890 * ms, 7900 * ms, 6995 * ms, -890 * ms, true}, // [-0.96, -0.89]: -0.8 is outside
+			{6800 * ms, 6810 * ms, 5905 * ms, -880 * ms, true}, // [-0.96, -0.8]: its middle
+			{7890 * ms, 7900 * ms, 6995 * ms, -890 * ms, true}, // [-0.96, -0.89]: -0.88 is outside
 		},
 		"ten seconds ahead: two answers running mend it": {
 			{10 * second, 10*second + 20*ms, 500 * ms, 0, false},
-			{11 * second, 11*second + 20*ms, 1500 * ms, -9 * second, true},
-			{12 * second, 12*second + 20*ms, 2500 * ms, -9 * second, true},
+			{11 * second, 11*second + 20*ms, 1500 * ms, -9510 * ms, true},
+			{12 * second, 12*second + 20*ms, 2500 * ms, -9510 * ms, true},
 		},
 		"ten seconds behind": {
 			{0, 20 * ms, 10500 * ms, 0, false},
-			{second, 1020 * ms, 11500 * ms, 9980 * ms, true},
+			{second, 1020 * ms, 11500 * ms, 10490 * ms, true},
 		},
 		"one odd answer alone changes nothing": {
 			{0, 20 * ms, 10 * ms, 0, true},
@@ -58,8 +58,8 @@ func TestClock(t *testing.T) {
 		},
 		"mended, it takes two contradictions again": {
 			{10 * second, 10 * second, 500 * ms, 0, false},
-			{11 * second, 11 * second, 1500 * ms, -9 * second, true},
-			{12 * second, 12 * second, 50 * second, -9 * second, false},
+			{11 * second, 11 * second, 1500 * ms, -9500 * ms, true},
+			{12 * second, 12 * second, 50 * second, -9500 * ms, false},
 			{13 * second, 13 * second, 51 * second, 38 * second, true},
 		},
 		"two odd answers that contradict each other change nothing": {
@@ -113,7 +113,7 @@ func TestSteps(t *testing.T) {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
 			{second + hour, second, second, false, second + hour, nil},
 			{1500*ms + hour, 1500 * ms, 1500 * ms, true, 1500*ms + hour, nil},
-			{2500*ms + hour, 2500 * ms, 2500 * ms, true, 3 * second, []clock.Step{{By: 500*ms - hour, Corrected: true}}},
+			{2500*ms + hour, 2500 * ms, 2500 * ms, true, 2500 * ms, []clock.Step{{By: -hour, Corrected: true}}},
 		},
 		"set forward and back without an answer: the time goes on, until answers correct it": {
 			{second + hour, second, second, false, second + hour, nil},
@@ -130,7 +130,7 @@ func TestSteps(t *testing.T) {
 		"thawed with a wrong clock": {
 			{500 * ms, 500 * ms, 500 * ms, true, 500 * ms, nil},
 			{40*second + 500*ms, second, hour + 500*ms, true, 40*second + 500*ms, nil},
-			{41*second + 500*ms, 2 * second, hour + second + 500*ms, true, hour + second, []clock.Step{{By: hour - 40*second - 500*ms, Corrected: true}}},
+			{41*second + 500*ms, 2 * second, hour + second + 500*ms, true, hour + 1500*ms, []clock.Step{{By: hour - 40*second, Corrected: true}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

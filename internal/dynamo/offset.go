@@ -51,6 +51,10 @@ func (i *interval) shift(by time.Duration) {
 	i.high += by
 }
 
+// clearlyWrong is an error of a machine's clock that differences between
+// DynamoDB's servers do not explain.
+const clearlyWrong = time.Second / 2
+
 // offset estimates the offset of a wall clock from the dates of answers, as NTP
 // selects among servers: it intersects the intervals that the answers allow.
 //
@@ -60,6 +64,11 @@ func (i *interval) shift(by time.Duration) {
 // Any other moves to the nearest end of the interval, and no further: the clocks
 // of DynamoDB's servers differ a little, so that their answers contradict each
 // other at times, and the middle of a new interval may be half a second away.
+//
+// Only the first correction of a clock that is clearly wrong goes to the middle.
+// The answers to a burst come in one part of DynamoDB's second, and leave an
+// interval of a second. Its nearest end differs by a second between a clock that
+// is ahead and one that is behind; its middle is the same time for both.
 //
 // An answer that contradicts the interval may be odd, or one of the clocks has
 // stepped. It starts a rival interval. A second answer that contradicts the
@@ -82,7 +91,11 @@ func (o *offset) observe(sent, received, date time.Time) {
 	o.at = received
 	agreed := o.add(intervalOf(sent, received, date))
 	if o.interval.answers >= 2 {
-		o.estimate = min(max(o.estimate, o.interval.low), o.interval.high)
+		nearest := min(max(o.estimate, o.interval.low), o.interval.high)
+		if o.estimate == 0 && nearest.Abs() > clearlyWrong {
+			nearest = o.interval.low + (o.interval.high-o.interval.low)/2
+		}
+		o.estimate = nearest
 	}
 	o.confirmed = agreed && o.interval.contains(o.estimate)
 }

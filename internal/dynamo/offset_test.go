@@ -94,6 +94,24 @@ func TestError(t *testing.T) {
 	}
 }
 
+// TestBurst: a burst has answers of one part of DynamoDB's second only. Two clocks
+// that are clearly wrong agree after it all the same.
+func TestBurst(t *testing.T) {
+	for _, test := range []struct{ wrong, apart time.Duration }{{second, second/2 + 30*ms}, {1500 * ms, 30 * ms}, {5 * second, 30 * ms}, {time.Hour, 30 * ms}} {
+		for part := time.Duration(0); part < 950*ms; part += 50 * ms {
+			var ahead, behind offset
+			for i := range 100 {
+				now := start.Add(part + time.Duration(i)*ms/2)
+				ahead.observe(now.Add(test.wrong), now.Add(test.wrong+2*ms), now.Truncate(second))
+				behind.observe(now.Add(-test.wrong), now.Add(-test.wrong+2*ms), now.Truncate(second))
+			}
+			if apart := ahead.estimate + test.wrong - (behind.estimate - test.wrong); apart.Abs() > test.apart {
+				t.Errorf("wrong by %v, after a burst %v into a second: %v apart, want %v", test.wrong, part, apart, test.apart)
+			}
+		}
+	}
+}
+
 // TestServersDiffer: answers come from two servers whose clocks differ. The
 // estimate is never further from the one in their middle than they are.
 func TestServersDiffer(t *testing.T) {

@@ -158,7 +158,7 @@ func TestSkewedClocks(t *testing.T) {
 	for _, test := range []struct {
 		warmup time.Duration
 		most   float64
-	}{{0, 2}, {time.Minute, 1.3}, {2 * time.Minute, 1.01}} {
+	}{{0, 1.5}, {time.Minute, 1.3}, {2 * time.Minute, 1.01}} {
 		var peak float64
 		for seed := range uint64(max(2, 4/raceCost)) {
 			r := run(t, skewed(seed, test.warmup), 60_000, nil)
