@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +34,35 @@ func TestReplayWithoutDecisions(t *testing.T) {
 	}
 	if r := slidegate(t.Context(), "", failing+" --json"); r.code != 1 || r.stdout == "" {
 		t.Errorf("exit %d, stdout %q", r.code, r.stdout)
+	}
+}
+
+// A log shows nothing of an enforced rule if over 1% of the rule's requests lack
+// its key.
+func TestReplayOfALogThatLacksKeys(t *testing.T) {
+	log := func(lacking int) string {
+		return file(t, "log.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"7"}}`+"\n", 100-lacking)+strings.Repeat(`{"time":1}`+"\n", lacking))
+	}
+	rule := func(mode string) string {
+		return file(t, "rules.yaml", "rules: [{name: api, key: 'user:{jwt.sub}', limit: 100/minute, mode: "+mode+"}]\n")
+	}
+	const says = "rule api: 2 of 100 requests lack jwt.sub of its key; log the fields, or say --missing group if real requests lack them too"
+	for _, tc := range []struct {
+		lacking int
+		mode    string
+		more    string
+		says    string
+	}{
+		{1, "enforce", "", ""},
+		{2, "enforce", "", says},
+		{2, "enforce", " --missing fail", says},
+		{2, "enforce", " --missing group", ""},
+		{2, "enforce", " --missing=group --json", ""},
+		{2, "shadow", "", ""},
+	} {
+		r := slidegate(t.Context(), "", "replay "+log(tc.lacking)+" --rules "+rule(tc.mode)+tc.more)
+		if failed := r.code == 1; failed != (tc.says != "") || !strings.Contains(r.stderr, tc.says) || !strings.Contains(r.stdout, "jwt.sub") {
+			t.Errorf("%+v: exit %d\n%s%s", tc, r.code, r.stdout, r.stderr)
+		}
 	}
 }
