@@ -3,7 +3,6 @@ package imports
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -25,7 +24,7 @@ func (n Names) Take(words ...string) string {
 	for _, w := range words {
 		start = append(start, w[:min(len(w), 4*longestName)])
 	}
-	base := slug(strings.Join(start, "-"))
+	base := cmp.Or(ruledoc.Slug(strings.Join(start, "-"), longestName), "rule")
 	for {
 		n[base]++
 		name := base
@@ -37,13 +36,6 @@ func (n Names) Take(words ...string) string {
 			return name
 		}
 	}
-}
-
-var others = regexp.MustCompile(`[^a-z0-9]+`)
-
-func slug(text string) string {
-	name := strings.Trim(others.ReplaceAllString(strings.ToLower(text), "-"), "-")
-	return cmp.Or(strings.Trim(name[:min(len(name), longestName)], "-"), "rule")
 }
 
 // longestQuote is how many bytes of a source's text a message repeats.

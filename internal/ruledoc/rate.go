@@ -67,12 +67,8 @@ func noRate(text string) error {
 		return fmt.Errorf("%q is no rate: its units are 1 to 999999999; those of a map, such as {capacity: 2000000000, window: 60s}, "+
 			"are up to 4294967295", text)
 	}
-	i := strings.LastIndexAny(text, "/ ") + 1
-	for _, w := range rateWords {
-		meant := text[i:] != "" && strings.HasPrefix(w.word, text[i:]) || Closest(text[i:], []string{w.word}) != ""
-		if rate := text[:i] + w.word; meant && ratePattern().MatchString(rate) {
-			return fmt.Errorf("%q is no rate: did you mean %s?", text, rate)
-		}
+	if rate := meantRate(text); rate != "" {
+		return fmt.Errorf("%q is no rate: write %s", text, rate)
 	}
 	return fmt.Errorf("%q is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s", text)
 }

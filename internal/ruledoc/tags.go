@@ -23,6 +23,7 @@ type Tags struct {
 	Names   []string // the patterns of the names of a map, and of the maps inside it
 	Enum    []string // the only values
 	Not     string   // "word: why it cannot stand here"; "a list" for any list
+	Meant   string   // what to write in place of usual mistakes: see instead
 
 	Range [2]int64 // of an integer
 	Items [2]int64 // the least and the most entries of a list or map; 0 for no bound

@@ -3,8 +3,13 @@
 package rulefile
 
 import (
+	"errors"
 	"io"
 	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
 
 	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -55,6 +60,9 @@ func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile
 func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
+	if err != nil && !rulesLike().Match(text) {
+		return nil, nil, nil, notRules(name, text, err)
+	}
 	if positions == nil {
 		return nil, nil, nil, err
 	}
@@ -66,6 +74,52 @@ func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnin
 		return nil, nil, nil, errs
 	}
 	return set, locate(positions, lint.Check(document, set)), locate(positions, lint.Caveats(document, set)), nil
+}
+
+// rulesLike matches texts with a field of rules files, and empty ones.
+var rulesLike = sync.OnceValue(func() *regexp.Regexp {
+	names := []string{"rule", "limit", "limits"}
+	for _, f := range ruledoc.Fields(reflect.TypeFor[ruledoc.Document]()) {
+		names = append(names, f.Name)
+	}
+	return regexp.MustCompile(`(?m)(?:^|[{,])[\s"'-]*(?:` + strings.Join(names, "|") + `)["']?\s*[:=](?:[\s{\["']|$)|\A\s*(?:#.*\s*)*\z`)
+})
+
+// importable are other files that slidegate rules import reads, by its formats.
+var importable = []struct {
+	format string
+	looks  func() *regexp.Regexp
+}{
+	{"envoy", ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?descriptors"?\s*:`)},
+	{"usage-plans", ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?(?:throttle|apiStages)"?\s*:`)},
+}
+
+// shownOfOther is how many errors are shown of a file that holds no rules.
+const shownOfOther = 3
+
+// notRules returns the errors for a file without any field of rules files. They
+// quote nothing of it but names that look like fields: it may hold secrets.
+func notRules(name string, text []byte, err error) error {
+	var all, shown yamlfile.Errors
+	errors.As(err, &all)
+	last := &yamlfile.Error{File: name, Line: all[0].Line, Column: all[0].Column, Reason: `not a rules file: it has no field of one, such as "rules:"`}
+	for _, other := range importable {
+		if other.looks().Match(text) {
+			last.Reason = "not a rules file: slidegate rules import --format " + other.format + " makes one of it"
+			return yamlfile.Errors{last}
+		}
+	}
+	for _, e := range all[:min(len(all), shownOfOther)] {
+		switch unknown := strings.HasPrefix(e.Reason, "unknown field"); {
+		case unknown && e.Path != "":
+			shown = append(shown, &yamlfile.Error{File: name, Line: e.Line, Column: e.Column, Path: e.Path, Reason: "unknown field"})
+		case strings.HasPrefix(e.Reason, "must be a map"):
+			last.Reason = "not a rules file: it " + e.Reason
+		case !unknown && e.Path == "" && !strings.HasPrefix(e.Reason, "not YAML"): // of its form alone
+			return yamlfile.Errors{e}
+		}
+	}
+	return append(shown, last)
 }
 
 // locate returns problems with their places in the file.

@@ -48,6 +48,9 @@ var notYAML = []mistake{
 	{"a star and text without quotes", start + "    when: {path: *.json}\n" + tenAMinute},
 	{"a backslash in double quotes", start + "    when: {path: \"/users/\\d+\"}\n" + tenAMinute},
 	{"a colon inside a text without quotes", "unmatched: deny: all\nrules: []\n"},
+	{"a no-break space after the colon", rule + "    key:\u00a0\"ip:{ip}\"\n" + tenAMinute},
+	{"no-break spaces indent a line", rule + "\u00a0\u00a0\u00a0\u00a0key: \"ip:{ip}\"\n" + tenAMinute},
+	{"curly quotes around text with braces", "rules:\n  - {name: api, key: “ip:{ip}”, limit: 10/minute}\n"},
 }
 
 // refused are files that are YAML and no rules.
@@ -81,7 +84,7 @@ var refused = []mistake{
 	{"two methods in one text", start + "    when: {methods: GET POST}\n" + tenAMinute},
 	{"an address for a network", "rules: []\ndeny: [{cidrs: 203.0.113.9}]\n"},
 	{"an address for a selector", "deny: [203.0.113.9]\n" + start + tenAMinute},
-	{"an unknown algorithm", start + "    limits: [{capacity: 10, window: 60s, algorithm: gcra}]\n"},
+	{"an unknown algorithm", withAlgorithm("sketch")},
 	{"a burst without a bucket", start + "    limits: [{capacity: 10, window: 60s, burst: 20}]\n"},
 	{"a cost above the capacity", start + "    cost: 20\n" + tenAMinute},
 	{"an override without the prefix of its key", rule + "    key: \"user:{jwt.sub}\"\n" + tenAMinute + "overrides:\n  api: {\"241531\": {capacity: 100}}\n"},
@@ -89,10 +92,163 @@ var refused = []mistake{
 	{"a plan that nothing names", start + tenAMinute + "plans: {pro: {api: 100}}\n"},
 }
 
+// words are values as other programs, or people, write them.
+var words = []mistake{
+	{"a length of time in words", withWindow("1 minute")},
+	{"a unit cut short", withWindow("1min")},
+	{"a length of time of ISO 8601", withWindow("PT1H")},
+	{"a date and a time of ISO 8601", withWindow("P1DT12H")},
+	{"a unit without a number", withWindow("minute")},
+	{"several units with a space", withWindow("1 hour 30 minutes")},
+	{"weeks that slide", withWindow("2 weeks")},
+	{"a month in words", withWindow("1 month")},
+	{"an upper-case unit", withWindow("10S")},
+	{"slots in words", start + "    limits: [{capacity: 10, window: 60s, granularity: 5 sec}]\n"},
+	{"thousands in short", withCapacity("1k")},
+	{"millions in short", withCapacity("2.5M")},
+	{"a comma in a number", withCapacity("\"1,000\"")},
+	{"a comma in a number, without quotes", start + "    limits: [{capacity: 1,000, window: 60s}]\n"},
+	{"an underscore in a number", withCapacity("1_000")},
+	{"an exponent", withCapacity("1e6")},
+	{"a fraction", withCapacity("10.0")},
+	{"a rate for a capacity", withCapacity("100/minute")},
+	{"a capacity without end", withCapacity("unlimited")},
+	{"a rate with what it counts", withLimit("100 requests per minute")},
+	{"a rate over several minutes", withLimit("100 per 15 minutes")},
+	{"a rate over minutes after a slash", withLimit("100/15 minutes")},
+	{"a rate of nginx", withLimit("10r/s")},
+	{"a rate in short", withLimit("600rpm")},
+	{"a rate as Python's limits write it", withLimit("5 requests every 10 seconds")},
+	{"a rate as Go's limiter writes it", withLimit("1000-H")},
+	{"thousands in a rate", withLimit("10k/hour")},
+	{"a rate without its window", withLimit("100")},
+	{"a fraction in a rate", withLimit("0.5/second")},
+	{"fail-open", start + tenAMinute + "    on_error: fail-open\n"},
+	{"fail-closed", "defaults: {on_error: fail_closed}\n" + start + tenAMinute},
+	{"dry-run", start + tenAMinute + "    mode: dry-run\n"},
+	{"a mode that logs", start + tenAMinute + "    mode: log only\n"},
+	{"a mode that is disabled", start + tenAMinute + "    mode: disabled\n"},
+	{"sliding", withAlgorithm("sliding")},
+	{"an algorithm with a hyphen", withAlgorithm("token-bucket")},
+	{"the name of GCRA", withAlgorithm("gcra")},
+	{"block", "unmatched: block\n" + start + tenAMinute},
+	{"callers who are signed in", start + "    when: {caller: authenticated}\n" + tenAMinute},
+	{"the draft's name for fields", "headers: draft-7\n" + start + tenAMinute},
+	{"yes", start + tenAMinute + "    atomic: yes\n"},
+	{"true in quotes", rule + "    hash: \"true\"\n" + byIP + tenAMinute},
+	{"a cost from a source", start + "    cost: header.x-tokens\n" + tenAMinute},
+	{"a cost from a source in braces", start + "    cost: \"{jwt.units}\"\n" + tenAMinute},
+	{"a source of cookies", rule + "    key: \"{cookie.session}\"\n" + tenAMinute},
+	{"a source of bodies", rule + "    key: \"{body.user}\"\n" + tenAMinute},
+	{"a source of hosts", rule + "    key: \"{host}\"\n" + tenAMinute},
+	{"a source of user agents", rule + "    key: \"{user_agent}|{ip}\"\n" + tenAMinute},
+	{"a source of whole paths", rule + "    key: \"{uri}\"\n" + tenAMinute},
+	{"a path as a source", rule + "    key: \"{path}\"\n" + tenAMinute},
+	{"curly quotes around a text", start + "    when: {path: “/v1/**”}\n" + tenAMinute},
+	{"curly quotes around a value to match", start + "    when: {match: {jwt.plan: ‘pro’}}\n" + tenAMinute},
+	{"a no-break space in a value", withWindow("1\u00a0m")},
+	{"a no-break space in a name", start + "    limits\u00a0: [{capacity: 10, window: 60s}]\n"},
+	{"a time without its zone", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {capacity: 5, until: 2026-12-31 18:00}}}\n"},
+	{"a plan without end", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: infinite}}\n"},
+	{"a class of statuses in upper case", start + "    refund_on: 5XX\n" + tenAMinute},
+	{"a range of statuses", start + "    refund_on: 500-599\n" + tenAMinute},
+}
+
+// shapes are lists, maps and names that differ from those of rules files.
+var shapes = []mistake{
+	{"max in a rule", start + "    max: 100\n"},
+	{"max and a window in a rule", start + "    max: 100\n    window: 60s\n"},
+	{"a rate in a rule", start + "    rate: 100/minute\n"},
+	{"requests in a rule", start + "    requests_per_minute: 100\n"},
+	{"max in a limit", start + "    limit: {max: 100, window: 60s}\n"},
+	{"requests in a limit", start + "    limits: [{requests: 100, window: 60s}]\n"},
+	{"a period in a limit", start + "    limits: [{capacity: 100, period: 60s}]\n"},
+	{"an interval in a limit", start + "    limits: [{capacity: 100, interval: 1m}]\n"},
+	{"a strategy in a limit", start + "    limits: [{capacity: 100, window: 1m, strategy: fixed_window}]\n"},
+	{"id for the name", "rules:\n  - id: api\n" + byIP + tenAMinute},
+	{"by for the key", rule + "    by: ip\n" + tenAMinute},
+	{"dry_run in a rule", start + tenAMinute + "    dry_run: true\n"},
+	{"enabled in a rule", start + tenAMinute + "    enabled: false\n"},
+	{"fail_open in a rule", start + tenAMinute + "    fail_open: true\n"},
+	{"if for when", start + "    if: {methods: GET}\n" + tenAMinute},
+	{"except for unless", start + "    except: {methods: GET}\n" + tenAMinute},
+	{"weight for the cost", start + "    weight: 2\n" + tenAMinute},
+	{"url in a selector", start + "    when: {url: /v1/**}\n" + tenAMinute},
+	{"an address in a selector", "deny: [{ip: 203.0.113.9}]\n" + start + tenAMinute},
+	{"a header in a selector", start + "    when: {header: {x-tier: free}}\n" + tenAMinute},
+	{"a host in a selector", start + "    when: {host: api.example.com}\n" + tenAMinute},
+	{"a user in a selector", start + "    when: {user: alice}\n" + tenAMinute},
+	{"a blocklist", "blocklist: [{cidrs: 203.0.113.0/24}]\n" + start + tenAMinute},
+	{"a whitelist", "whitelist: [{cidrs: 203.0.113.0/24}]\n" + start + tenAMinute},
+	{"a version", "version: 1\n" + start + tenAMinute},
+	{"on_error beside rules", "on_error: allow\n" + start + tenAMinute},
+	{"instances beside rules", "instances: 4\n" + start + tenAMinute},
+	{"rules by name", "rules:\n  api:\n    key: \"ip:{ip}\"\n    limit: 10/minute\n"},
+	{"limits by window", start + "    limits: {minute: 10, hour: 100}\n"},
+	{"a rate for the list of limits", start + "    limits: 10/minute\n"},
+	{"a number for the list of limits", start + "    limits: 10\n"},
+	{"a list for one limit", start + "    limit: [10/minute]\n"},
+	{"limit and limits", start + "    limit: 10/minute\n    limits: [100/hour]\n"},
+	{"a list of sources for the key", rule + "    key: [ip, jwt.sub]\n" + tenAMinute},
+	{"a list of templates for the key", rule + "    key: [\"{ip}\", \"user:{jwt.sub}\"]\n" + tenAMinute},
+	{"a path for when", start + "    when: /login\n" + tenAMinute},
+	{"a method for when", start + "    when: GET\n" + tenAMinute},
+	{"a list for when", start + "    when: [{path: /login}]\n" + tenAMinute},
+	{"conditions in a text", start + "    when: {match: jwt.plan=pro}\n" + tenAMinute},
+	{"conditions in a list", start + "    when: {match: [{jwt.plan: pro}]}\n" + tenAMinute},
+	{"methods with commas", start + "    when: {methods: \"GET,POST\"}\n" + tenAMinute},
+	{"any method", start + "    when: {methods: \"*\"}\n" + tenAMinute},
+	{"deny as a map", "deny: {cidrs: 203.0.113.0/24}\n" + start + tenAMinute},
+	{"plans in a list", start + tenAMinute + "plan: {from: jwt.plan}\nplans: [{name: pro, api: 100}]\n"},
+	{"a plan that is a number", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: 100}\n"},
+	{"a plan that is a rate", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100/minute}}\n"},
+	{"the plan's claim alone", start + tenAMinute + "plan: jwt.plan\nplans: {pro: {api: 100}}\n"},
+	{"overrides in a list", start + tenAMinute + "overrides: [{rule: api, key: \"ip:203.0.113.9\", capacity: 100}]\n"},
+	{"an override that is a number", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": 100}}\n"},
+	{"an override that denies", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": deny}}\n"},
+	{"the expiry of an override", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {deny: true, expires: 2030-01-01T00:00:00Z}}}\n"},
+	{"authentication as a text", "authentication: https://example.eu.auth0.com/\n" + start + tenAMinute},
+	{"hops as client_ip", "client_ip: 1\n" + start + tenAMinute},
+	{"trusted as a boolean", rule + "    key: \"{header.x-user}\"\n    trusted: true\n" + tenAMinute},
+	{"a name with capitals and spaces", "rules:\n  - name: My API\n" + byIP + tenAMinute},
+	{"a name with underscores", "rules:\n  - name: api_v1\n" + byIP + tenAMinute},
+	{"a name with a slash", "rules:\n  - name: POST /login\n" + byIP + tenAMinute},
+	{"a name of another alphabet", "rules:\n  - name: пример\n" + byIP + tenAMinute},
+	{"a name that is a number", "rules:\n  - name: 1\n" + byIP + tenAMinute},
+	{"a name of a limit with an underscore", start + "    limits: [{name: per_minute, capacity: 10, window: 60s}]\n"},
+	{"a name of a counter with a dot", start + "    counter: api.v1\n" + tenAMinute},
+}
+
+// strangers are files that hold something else. Messages about them quote no
+// more than names.
+var strangers = []mistake{
+	{"a file of passwords", "root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n"},
+	{"variables of an environment", "DB_PASSWORD=hunter2\nAPI_TOKEN=\"s3cr{et}\"\n"},
+	{"a private key", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----\n"},
+	{"credentials of AWS", "[default]\naws_secret_access_key = wJalrXUtnFEMI\n"},
+	{"a file of another program", "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {password: aHVudGVyMg==}\n"},
+	{"a map of secrets", "\"user:alice\": hunter2\n\"s3cr3t!\": x\n"},
+	{"a text", "hunter2\n"},
+	{"a descriptor file of Envoy", "domain: api\ndescriptors:\n  - key: user_id\n    rate_limit: {unit: minute, requests_per_unit: 10}\n"},
+	{"usage plans of API Gateway", "{\"items\": [{\"id\": \"p1\", \"name\": \"pro\", \"throttle\": {\"rateLimit\": 10.0, \"burstLimit\": 20}}]}\n"},
+}
+
+func withWindow(text string) string {
+	return start + "    limits:\n      - capacity: 10\n        window: " + text + "\n"
+}
+func withCapacity(text string) string {
+	return start + "    limits:\n      - capacity: " + text + "\n        window: 60s\n"
+}
+func withLimit(text string) string { return start + "    limit: " + text + "\n" }
+func withAlgorithm(text string) string {
+	return start + "    limits: [{capacity: 10, window: 60s, algorithm: " + text + "}]\n"
+}
+
 // useless are files that are valid and do not do what was meant.
 var useless = []mistake{
 	{"a key that names a source without braces", rule + "    key: ip\n" + tenAMinute},
 	{"a key without a source", rule + "    key: clients\n" + tenAMinute},
+	{"a variable of nginx for a source", rule + "    key: $binary_remote_addr\n" + tenAMinute},
 	{"a shell's variable for a source", rule + "    key: \"${ip}\"\n" + tenAMinute},
 	{"a key that the client makes up", rule + "    key: \"user:{header.x-user}\"\n" + tenAMinute},
 	{"a method that does not exist", start + "    when: {methods: GTE}\n" + tenAMinute},
@@ -132,6 +288,9 @@ func TestMistakes(t *testing.T) {
 	}
 	section("Not YAML", "The file cannot be read at all, so there is one message.", notYAML, errorsOf)
 	section("Refused", "The file is YAML, and no valid document. `apply` publishes nothing.", refused, errorsOf)
+	section("Values of other programs", "They say what is meant in other words, and the message has the right ones.", words, errorsOf)
+	section("Lists, maps and names", "The file has a list for a map, a map for a list, or the field under another name.", shapes, errorsOf)
+	section("Other files", "The file is no rules file. Messages quote no text of it but names that look like fields.", strangers, errorsOf)
 	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
 		"for all requests is meant, and draws no warning.", useless, warningsOf)
 	golden.Check(t, "testdata/mistakes.md", b.String())

@@ -143,7 +143,7 @@ func TestAtomic(t *testing.T) {
 	if !s.Rules[0].Atomic || s.Rules[1].Atomic || s.Rules[2].Atomic {
 		t.Errorf("got %t, %t and %t", s.Rules[0].Atomic, s.Rules[1].Atomic, s.Rules[2].Atomic)
 	}
-	for text, is := range map[string]string{"yes": "text", "1": "a number", "'true'": "text", "": "empty", "[true]": "a list"} {
+	for text, is := range map[string]string{"yes": "text: write true", "1": "a number", "'true'": "text: write true", "": "empty", "[true]": "a list"} {
 		_, err := read(t, "f", "rules: [{name: a, atomic: "+text+", "+rest+"]")
 		if want := "f:1:27: rules[0].atomic: must be true or false, and is " + is; err == nil || !strings.HasSuffix(err.Error(), want[len("f:1:27"):]) {
 			t.Errorf("atomic: %s: got %v, want %s", text, err, want)

@@ -12,7 +12,7 @@ func TestCompileAnswers(t *testing.T) {
 		t.Errorf("%+v, denied %+v", a, a.Denied)
 	}
 	for _, tt := range []struct{ fields, want string }{
-		{"headers: x-ratelimit", `headers: unknown value "x-ratelimit": write standard, legacy, both or off`},
+		{"headers: x-ratelimit", `headers: unknown value "x-ratelimit": write legacy`},
 		{"retry_jitter: 500ms", `retry_jitter: "500ms" is no time from 1s to 1h in whole seconds: write one such as 10s`},
 		{"retry_jitter: 1500ms", `retry_jitter: "1500ms" is no time from 1s to 1h in whole seconds: write one such as 10s`},
 		{"retry_jitter: 2h", `retry_jitter: "2h" is no time from 1s to 1h in whole seconds: write one such as 10s`},

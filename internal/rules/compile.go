@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -169,13 +170,13 @@ func (c *compiler) normalized(d *ruledoc.Document) *ruledoc.Document {
 // nameForm is what names of a kind look like.
 type nameForm struct {
 	pattern func() *regexp.Regexp
-	longest string       // in characters
+	longest int          // in characters
 	taken   problem.Code // of a name that another has
 }
 
 var (
-	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), "63", problem.RuleNameTaken}
-	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), "31", problem.LimitNameTaken}
+	ruleName  = nameForm{ruledoc.Pattern(ruledoc.Rule{}, "name"), 63, problem.RuleNameTaken}
+	limitName = nameForm{ruledoc.Pattern(ruledoc.Limit{}, "name"), 31, problem.LimitNameTaken}
 )
 
 // name checks the name of the value at a path and takes it. taken has what has
@@ -184,8 +185,11 @@ func (c *compiler) name(path problem.Path, field, name string, form nameForm, ta
 	switch other, ok := taken[name]; {
 	case name == "": // Check reports names that are missing
 	case !form.pattern().MatchString(name):
-		c.fail(path.To(field), problem.BadName, name, "name",
-			"1 to "+form.longest+" lower-case letters, digits and hyphens, a letter or digit first")
+		use := fmt.Sprintf("1 to %d lower-case letters, digits and hyphens, a letter or digit first", form.longest)
+		if slug := ruledoc.Slug(name, form.longest); slug != "" {
+			use += ", such as " + slug
+		}
+		c.fail(path.To(field), problem.BadName, name, "name", use)
 	case ok:
 		c.fail(path.To(field), form.taken, name, other)
 	case taken != nil:

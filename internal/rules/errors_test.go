@@ -42,7 +42,7 @@ func TestPositions(t *testing.T) {
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
 		{"cost of the rule", head + "    key: all\n    cost: 11\n" + limits, "f:4:11: rules[0].cost: 11 is above the capacity 10 of rules[0].limits[0], so no request would ever be allowed: lower the cost, raise the capacity, or write over: clamp in the limit"},
 		{"what is quoted stays on its line", "rules: []\nunmatched: \"a\\nb\\e[31m\"\n", `f:2:12: unmatched: unknown value "a\nb\x1b[31m": write allow or deny`},
-		{"names too", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: there are defaults, client_ip, authentication, unmatched, ambiguous_paths, headers, retry_jitter, denied, deny, skip, hash_secret, plan, rules, plans and overrides`},
+		{"names too", "rules: []\noverrides: {\"a\\nb\": 1}\n", "f:2:13: overrides.a\\nb: there is no rule \"a\\nb\": there are no others\n" + `f:2:21: overrides.a\nb: must be a map, such as {"user:241531": {capacity: 100}}, and is a number`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := read(t, "f", tt.document)

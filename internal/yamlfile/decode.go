@@ -102,13 +102,13 @@ type node struct {
 // newNode notes where a value and its key stand. key is nil for a value without
 // one.
 func (d *decoder) newNode(n *yaml.Node, path, owner string, key *yaml.Node) node {
-	d.places[path] = places{placeOf(cmp.Or(key, n)), placeOf(n)}
+	d.places[path] = places{key: cmp.Or(key, n), value: n}
 	return node{n, path, owner}
 }
 
 // fail reports an error in a value that is decoded all the same.
 func (d *decoder) fail(n node, format string, args ...any) {
-	d.errors = append(d.errors, &Error{Line: n.Line, Column: n.Column, Path: n.path, Reason: fmt.Sprintf(format, args...)})
+	d.errors = append(d.errors, d.errorIn(n.Node, n.path, fmt.Sprintf(format, args...)))
 }
 
 // refuse reports an error that keeps a value from being decoded.
@@ -136,6 +136,10 @@ func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
 		into.Set(reflect.New(into.Type().Elem()))
 		d.value(n, into.Elem(), tags)
 		return
+	}
+	if at := d.places[n.path]; at.of == nil && !d.foreign {
+		at.of, at.meant = into.Type(), tags.Meant
+		d.places[n.path] = at
 	}
 	if forms, ok := ruledoc.FormsOf(into.Type()); ok {
 		d.union(n, into, forms, tags)

@@ -45,8 +45,9 @@ func TestPlaces(t *testing.T) {
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
 		{"key is a map", head + "    key: {ip: x}\n" + limits, "f:3:10: rules[0].key: must be text, such as \"ip:{ip}\", and is a map"},
 		{"key is empty", head + "    key:\n" + limits, "f:3:9: rules[0].key: is empty: write text, such as \"ip:{ip}\""},
-		{"names of the document stay on their line", "rules: []\n\"a\\nb\": 1\n", `f:2:1: a\nb: unknown field: ` + fields},
-		{"control characters", "rules: []\n\"a\\e[31m\": 1\n", "f:2:1: a\uFFFD[31m: unknown field: " + fields},
+		{"names that are no fields are not quoted", "rules: []\n\"a\\nb\": 1\n", `f:2:1: unknown field: ` + fields},
+		{"names of the document stay on their line", "rules: []\noverrides: {\"a\\nb\": 1}\n", `f:2:21: overrides.a\nb: must be a map, such as {"user:241531": {capacity: 100}}, and is a number`},
+		{"control characters", "rules: []\noverrides: {\"a\\e[31m\": 1}\n", "f:2:24: overrides.a\uFFFD[31m: must be a map, such as {\"user:241531\": {capacity: 100}}, and is a number"},
 		{"twice", "rules: []\nunmatched: allow\nrules: 7\n", "f:3:1: rules: is there twice, first in line 1: remove one of them"},
 		{"unit", head + "    limits: [{capacity: 1, window: 60}]\n", "f:3:36: rules[0].limits[0].window: needs a unit: write 60s for seconds"},
 		{"name is a number", "rules: [{name: 12}]", `f:1:16: rules[0].name: must be text, and is a number: write "12"`},
@@ -61,11 +62,11 @@ func TestPlaces(t *testing.T) {
 		{"until is a day", override("until: 2026-12-31"), `f:2:28: overrides.r.k.until: "2026-12-31" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"false says nothing", override("deny: false"), "f:2:27: overrides.r.k.deny: says nothing where it is false: write true, or remove it"},
 		{"deny is text", override("deny: perhaps"), "f:2:27: overrides.r.k.deny: must be true or false, and is text"},
-		{"override is a number", "rules: []\noverrides: {r: {k: 7}}", `f:2:20: overrides.r.k: must be a map, such as {capacity: 100}, and is a number`},
+		{"override is a number", "rules: []\noverrides: {r: {k: 7}}", `f:2:20: overrides.r.k: unknown value 7: write {capacity: 7}`},
 		{"capacity of nothing", override("capacity: {}"), "f:2:31: overrides.r.k.capacity: is empty: write entries such as {requests: 60, tokens: 90000}, or remove it"},
-		{"capacity in quotes", override("capacity: '7'"), "f:2:31: overrides.r.k.capacity: must be a whole number in plain digits without quotes, such as 10"},
+		{"capacity in quotes", override("capacity: '7'"), "f:2:31: overrides.r.k.capacity: must be a whole number in plain digits without quotes: write 7"},
 		{"capacity of a limit", override("capacity: {a: 7, b: 0}"), "f:2:41: overrides.r.k.capacity.b: 0 is out of range: write a number from 1 to 4294967295"},
-		{"plan without limit", "rules: []\nplans: {p: {r: '10', s: endless}}", "f:2:16: plans.p.r: must be a whole number in plain digits without quotes, such as 10\n" +
+		{"plan without limit", "rules: []\nplans: {p: {r: '10', s: endless}}", "f:2:16: plans.p.r: must be a whole number in plain digits without quotes: write 10\n" +
 			`f:2:25: plans.p.s: unknown value "endless": write unlimited`},
 		{"candidate", "rules: [{limits: [{candidate: 0%}, {candidate: [1]}, {candidate: 0}]}]",
 			`f:1:31: rules[0].limits[0].candidate: "0%" is no capacity to try: write a number, or a percentage such as 80%` + "\n" +

@@ -3,6 +3,7 @@ package yamlfile
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,9 @@ func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[str
 	}
 	for _, e := range unknown {
 		meant, reason := meantField(e.key.Value, t, names, found)
+		if !fieldName.MatchString(e.key.Value) { // it may be a secret of another file
+			e.key.path = n.path
+		}
 		d.fail(e.key, "unknown field: %s", reason)
 		if _, stated := found[meant]; meant != "" && !stated {
 			where := d.places[e.path]
@@ -44,12 +48,21 @@ func (d *decoder) byName(n node, t reflect.Type, fields []ruledoc.Field) map[str
 	return found
 }
 
+// fieldName matches names that messages quote.
+var fieldName = regexp.MustCompile(`^[\pL\d_-]{1,48}$`)
+
 // meantField returns the field of a struct that an unknown name was probably
 // meant to be, empty for none, and what to write. found are the fields that the
 // map has.
 func meantField(name string, t reflect.Type, names []string, found map[string]entry) (meant, reason string) {
 	if before, value, ok := strings.Cut(name, ":"); ok && slices.Contains(names, before) {
 		return before, fmt.Sprintf("a space is missing after the colon: write %s: %s", before, value)
+	}
+	if right := ruledoc.InsteadOfField(t, name); right != "" {
+		if meant = strings.TrimPrefix(right, "write "); !slices.Contains(names, meant) {
+			meant = ""
+		}
+		return meant, right
 	}
 	if reason := belongs(name, t, found); reason != "" {
 		return "", reason
@@ -86,6 +99,11 @@ func hasField(t reflect.Type, name string) bool {
 // toList says how a map becomes the only entry of the list that is expected;
 // nothing if it is no such entry.
 func (n node) toList(entry reflect.Type) string {
+	if n.Kind == yaml.MappingNode && len(n.Content) > 0 && hasField(entry, "name") {
+		if inside := n.Content[1].Content; len(inside) > 0 && hasField(entry, inside[0].Value) {
+			return fmt.Sprintf(": write - name: %s, and its fields below that name", n.Content[0].Value)
+		}
+	}
 	switch {
 	case n.Kind != yaml.MappingNode || len(n.Content) == 0 || !hasField(entry, n.Content[0].Value):
 		return ""

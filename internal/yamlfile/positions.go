@@ -1,17 +1,28 @@
 package yamlfile
 
 import (
+	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/slidegate/slidegate/internal/ruledoc"
 )
 
 // Place is where something stands in a file. Both count from 1; columns count
 // characters.
 type Place struct{ Line, Column int }
 
-func placeOf(n *yaml.Node) Place { return Place{n.Line, n.Column} }
+func placeOf(n *yaml.Node) Place {
+	if n == nil {
+		return Place{}
+	}
+	return Place{n.Line, n.Column}
+}
 
 // Positions know where the values of a decoded file stand.
 type Positions struct {
@@ -27,13 +38,17 @@ type Positions struct {
 }
 
 // places are those of a value and of the key before it; a value in a list has
-// none, and the value's place stands for it.
-type places struct{ key, value Place }
+// none, and the value stands for it.
+type places struct {
+	key, value *yaml.Node
+	of         reflect.Type // that the value has to be of; nil if it is not decoded
+	meant      string       // the tag of its field
+}
 
 // At returns the place of the value with this path, or of the nearest value
 // around it if the file does not state it.
 func (p *Positions) At(path string) Place {
-	return p.places[p.nearest(path)].value
+	return placeOf(p.places[p.nearest(path)].value)
 }
 
 // Problem is something that is wrong with a decoded value.
@@ -70,11 +85,80 @@ func (p *Positions) locate(problem Problem) *Error {
 	if missing != "" && problem.Missing {
 		reason = missing + " " + reason
 	}
-	place := p.places[path].value
+	n := p.places[path].value
 	if problem.AtKey && missing == "" {
-		place = p.places[path].key
+		n = p.places[path].key
 	}
-	return &Error{Line: place.Line, Column: place.Column, Path: path, Reason: reason}
+	return p.errorIn(n, path, reason)
+}
+
+// errorIn returns an error in the value or the name at a path. If that is a
+// usual mistake, the error says what to write instead of it.
+func (p *Positions) errorIn(n *yaml.Node, path, reason string) *Error {
+	if n == nil {
+		return &Error{Path: path, Reason: reason}
+	}
+	at := p.places[path]
+	if odd := oddCharacter(n); odd != "" {
+		reason = odd
+	} else if n == at.value && at.of != nil {
+		text := flow(n)
+		if right := ruledoc.Instead(at.meant, at.of, text); right != "" {
+			if (node{Node: n}).is() == "text" {
+				text = strconv.Quote(text)
+			}
+			reason = fmt.Sprintf("unknown value %s: %s", text, right)
+		}
+	}
+	return &Error{Line: n.Line, Column: n.Column, Path: path, Reason: reason}
+}
+
+// flow writes a value in one line; nothing for one of many parts, which is no
+// usual mistake.
+func flow(n *yaml.Node) string {
+	if len(n.Content) > 8 {
+		return ""
+	}
+	parts := make([]string, len(n.Content))
+	for i, child := range n.Content {
+		parts[i] = flow(child)
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "[" + strings.Join(parts, ", ") + "]"
+	case yaml.MappingNode:
+		text := "{"
+		for i := 0; i+1 < len(parts); i += 2 {
+			text += parts[i] + ": " + parts[i+1] + ", "
+		}
+		return strings.TrimSuffix(text, ", ") + "}"
+	}
+	return n.Value
+}
+
+// oddCharacters are taken for a plain space, or for quotes.
+var oddCharacters = regexp.MustCompile("[\u00a0\u202f\u200b]|^[“”„‘’]|[“”„‘’]$")
+
+// oddCharacter says which character of a text without quotes is another than it
+// looks like; "" for none.
+func oddCharacter(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 {
+		return ""
+	}
+	return aboutOdd(oddCharacters.FindString(n.Value))
+}
+
+// aboutOdd says what a character is, and what to write instead; "" for none.
+func aboutOdd(character string) string {
+	switch character {
+	case "":
+		return ""
+	case "\u00a0", "\u202f":
+		return "a no-break space stands here: write a plain one"
+	case "\u200b":
+		return "a space without width stands here: remove it"
+	}
+	return character + " is a curly quote, and text for YAML: write \" or '"
 }
 
 // follows reports whether a problem follows from an error of Decode.

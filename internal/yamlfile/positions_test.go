@@ -11,7 +11,7 @@ func TestLocate(t *testing.T) {
   - name: r
     limts: [{capacity: x, window: 1s}]
     when: {methods: []}
-    mode: on
+    mode: xy
 overrides:
   r:
     "ip:10.0.0.1":

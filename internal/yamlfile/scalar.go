@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -16,6 +17,10 @@ import (
 // text decodes a text.
 func (d *decoder) text(n node, tags ruledoc.Tags) string {
 	written, is := n.Value, n.is()
+	if odd := oddCharacter(n.Node); odd != "" && tags.Scalar && !d.foreign { // any text is a value there
+		d.refuse(n, "%s", odd)
+		return ""
+	}
 	if is == "text" {
 		if written == "" && tags.Example != "" && !tags.Empty && !tags.Scalar {
 			d.refuse(n, "is empty: write text, such as %s", tags.Example)
@@ -76,7 +81,11 @@ func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
 	digits := strings.TrimPrefix(text, "-")
 	least, most := max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
 	if n.Style != 0 || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 1 && digits[0] == '0' {
-		d.refuse(n, "must be a whole number in plain digits without quotes, such as %d", min(max(least, 10), most))
+		instead := fmt.Sprintf(", such as %d", min(max(least, 10), most))
+		if meant, ok := ruledoc.MeantNumber(text); ok && meant >= least && meant <= most {
+			instead = fmt.Sprintf(": write %d", meant)
+		}
+		d.refuse(n, "must be a whole number in plain digits without quotes%s", instead)
 		return 0
 	}
 	i, err := strconv.ParseInt(text, 10, bits) // fails for numbers out of range alone
@@ -87,13 +96,20 @@ func (d *decoder) integer(n node, bits int, tags ruledoc.Tags) int64 {
 	return i
 }
 
+// meantBooleans are texts that YAML or its authors once took for booleans.
+var meantBooleans = map[string]bool{"yes": true, "on": true, "true": true, "no": false, "off": false, "false": false}
+
 // boolean decodes true or false. A field that may only be true counts as true
 // if it is wrong: it is stated, which is what other checks go by.
 func (d *decoder) boolean(n node, tags ruledoc.Tags) bool {
 	is := strings.EqualFold(n.Value, "true")
 	switch {
 	case n.Tag != "!!bool":
-		d.refuse(n, "must be true or false, and is %s", n.is())
+		instead := ""
+		if meant, ok := meantBooleans[strings.ToLower(n.Value)]; ok && (meant || !tags.Only) {
+			instead = fmt.Sprintf(": write %t", meant)
+		}
+		d.refuse(n, "must be true or false, and is %s%s", n.is(), instead)
 		return tags.Only
 	case tags.Only && !is:
 		d.refuse(n, "says nothing where it is false: write true, or remove it")

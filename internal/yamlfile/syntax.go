@@ -64,6 +64,8 @@ var diagnoses = []diagnosis{
 	inLine(`unknown anchor`, `(?P<at>\*[^\s,\[\]{}:]*)`, "text that begins with * needs quotes: write %q; aliases are not supported"),
 	inLine(`unknown escape character`, `.+`, `\ begins an escape in double quotes: write single quotes, or \\ for \`),
 	inLine(`did not find expected (key|'-')`, `(?P<at>[\]}])`, "this %s closes nothing: remove it"),
+	hereOrAbove(inLine(``, `(?:^|[:,[{-])[ \x{a0}]*(?P<at>\x{a0}).*`, aboutOdd("\u00a0"))),
+	hereOrAbove(inLine(``, `[:,[{-] *(?P<at>[“”„‘’]).*`, aboutOdd("%s"))),
 	(*mistake).besideQuotes,
 	inLine(``, `(?P<at>[^\s"'\[\],{}#]*(?:\{[\w.+-]+\}[^\s"'\[\],{}]*)+)`, "text with braces in it needs quotes: write %q"),
 	inLine(``, `^.*[\[,] *- .*`, "entries in brackets have commas between them, and no dash: remove it"),

@@ -57,6 +57,9 @@ var sources = [...]struct {
 var aliases = map[string]string{
 	"client_ip": "ip", "clientip": "ip", "remote_addr": "ip", "remote_address": "ip", "source_ip": "ip", "address": "ip",
 	"api_key": "apikey", "x-api-key": "apikey", "key": "apikey",
+	"binary_remote_addr": "ip", "ip_address": "ip", "remote_ip": "ip", "realip_remote_addr": "ip",
+	"host": "header.host", "hostname": "header.host", "domain": "header.host", "user_agent": "header.user-agent", "useragent": "header.user-agent",
+	"uri": "route", "url": "route", "request_uri": "route", "endpoint": "route",
 	"user": "jwt.sub", "user_id": "jwt.sub", "sub": "jwt.sub", "claim": "jwt", "claims": "jwt", "token": "jwt",
 	"headers": "header", "params": "path", "args": "query",
 }
@@ -66,6 +69,12 @@ type Part struct {
 	Kind Kind
 	Text string // the literal, or the name of the header, query or path parameter, or claim; of {ip/128}, the 128
 }
+
+// Meant returns the source of a word that other programs use; "" for none.
+func Meant(word string) string { return aliases[strings.ToLower(word)] }
+
+// unread are parts of a request that no source reads.
+var unread = map[string]string{"cookie": "cookies", "cookies": "cookies", "body": "bodies", "json": "bodies", "form": "bodies"}
 
 // parseSource reads a source such as "header.x-user". A fault quotes it, and
 // what to write instead, as quote writes a source: keys have braces around it.
@@ -120,7 +129,12 @@ func suggestSource(text, word string, quote func(string) string) string {
 		}
 	}
 	lower := strings.ToLower(word)
-	meant := cmp.Or(aliases[lower], ruledoc.Closest(word, words))
+	if what := unread[lower]; what != "" {
+		_, name, _ := strings.Cut(text, ".")
+		return "rules read no " + what + ": write " + quote("jwt.sub") + " for verified callers, or " +
+			quote("header.x-"+cmp.Or(name, "NAME")) + " if a header holds the value"
+	}
+	meant := cmp.Or(Meant(word), ruledoc.Closest(word, words))
 	if strings.HasPrefix(lower, "x-") {
 		meant = cmp.Or(meant, "header."+lower)
 	}

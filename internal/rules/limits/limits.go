@@ -44,6 +44,8 @@ func duration(text, besides string) (length time.Duration, wrong problem.Fault) 
 		return 0, wrong
 	case strings.Trim(text, "0123456789") == "":
 		return 0, problem.New(problem.NeedsUnit, text)
+	case !ok && ruledoc.MeantDuration(text) != "":
+		return 0, problem.New(problem.Malformed, strconv.Quote(text), "length of time", ruledoc.MeantDuration(text))
 	case !ok:
 		return 0, problem.New(problem.Malformed, strconv.Quote(text), "length of time",
 			"numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d"+besides)

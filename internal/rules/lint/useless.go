@@ -27,6 +27,8 @@ func (c *checker) checkKey(path problem.Path, text string) {
 	case text == oneCounter || slices.ContainsFunc(t.Parts, isSource):
 	case !wrong.Found():
 		c.warn(path, problem.BareSource, text, bare)
+	case key.Meant(bare) != "":
+		c.warn(path, problem.BareSource, text, key.Meant(bare))
 	default:
 		c.warn(path, problem.ConstantKey, oneCounter)
 	}
