@@ -75,14 +75,14 @@ func TestNewErrors(t *testing.T) {
 		{options{minute.WithAnchor(15)}, "SlidingWindow(100, 1m).WithAnchor(15): only PerMonth takes WithAnchor"},
 
 		{options{minute.WithName("Per Minute")}, `SlidingWindow(100, 1m).WithName("Per Minute"): ` +
-			`"Per Minute" cannot be a name: use 1 to 31 lower-case letters, digits and hyphens, a letter or digit first`},
+			`"Per Minute" cannot be a name: use 1 to 31 lower-case letters, digits and hyphens, a letter or digit first, such as per-minute`},
 		{options{minute, slidegate.FixedWindow(7, time.Minute)}, `FixedWindow(7, 1m): has the name "per-minute" as SlidingWindow(100, 1m) has: name one of them, such as WithName("burst")`},
 		{options{minute.WithName("a"), slidegate.FixedWindow(7, time.Hour).WithName("a")},
 			`FixedWindow(7, 1h).WithName("a"): has the name "a" as SlidingWindow(100, 1m).WithName("a") has: name one of them, such as WithName("burst")`},
 		{options{slidegate.SlidingWindow(0, 0), minute},
 			"SlidingWindow(0, 0s): n must be at least 1\nSlidingWindow(0, 0s): the window must be from 100ms to ten years"},
 
-		{options{minute, slidegate.WithName("API")}, `WithName: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+		{options{minute, slidegate.WithName("API")}, `WithName: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first, such as api`},
 		{options{minute, slidegate.WithName("deny")}, `WithName: "deny" stands for the deny list in responses: write another name`},
 		{options{minute, slidegate.WithName("x"), slidegate.WithStore(&slidegate.Memory{})}, "WithStore: the Memory is not usable: make one with NewMemory"},
 		{options{minute, slidegate.WithName("x"), slidegate.WithStore((*slidegate.Memory)(nil))}, "WithStore: the Memory is not usable: make one with NewMemory"},

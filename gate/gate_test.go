@@ -317,13 +317,13 @@ func TestGateErrors(t *testing.T) {
 		`Rules[0].Name: is missing: write one that no other rule has, such as "per-ip"
 Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
 Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`: {of(func(r *gate.Rule) { *r = gate.Rule{} }), nil},
-		`Rules[0].Name: "A b" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`: {of(func(r *gate.Rule) { r.Name = "A b" }), nil},
-		`Rules[0].Key: unknown source {ipp}: did you mean {ip}?`:                                                             {of(func(r *gate.Rule) { r.Key = "{ipp}" }), nil},
-		`Rules[0].Cost must be from 0 to 4294967295`:                                                                         {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
-		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`:                                       {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
-		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`:                                  {of(func(r *gate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
-		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:                                                {of(func(r *gate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
-		`Rules[0].When.Methods: is empty: give a value, or nil`:                                                              {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
+		`Rules[0].Name: "A b" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first, such as a-b`: {of(func(r *gate.Rule) { r.Name = "A b" }), nil},
+		`Rules[0].Key: unknown source {ipp}: did you mean {ip}?`:                                                                          {of(func(r *gate.Rule) { r.Key = "{ipp}" }), nil},
+		`Rules[0].Cost must be from 0 to 4294967295`:                                                                                      {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
+		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`:                                                    {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
+		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`:                                               {of(func(r *gate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
+		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:                                                             {of(func(r *gate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
+		`Rules[0].When.Methods: is empty: give a value, or nil`:                                                                           {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
 		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
 			of(func(r *gate.Rule) { r.When.Claims = map[string][]string{"plan": {"pro"}} }), nil},
 		`Rules[0].Key: country is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip`: {

@@ -19,7 +19,7 @@ func TestNewErrors(t *testing.T) {
 Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
 Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`},
 		{gate.Rule{Name: "API", Key: "ip:{ip}", Limits: limits},
-			`Rules[0].Name: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first`},
+			`Rules[0].Name: "API" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first, such as api`},
 		{gate.Rule{Name: "api", Key: "ip:{ip", Limits: limits}, `Rules[0].Key: "{ip" is never closed: write } after the name`},
 		{gate.Rule{Name: "api", Key: "ip:{ip}", Limits: []slidegate.Limit{limits[0], slidegate.SlidingLog(1001, time.Hour)}},
 			"Rules[0]: SlidingLog(1001, 1h): n must be at most 1000: use SlidingWindow for more"},
