@@ -35,23 +35,22 @@ func TestUnknownKeyFlood(t *testing.T) {
 	if n := p.fetches.Load(); n != 1 {
 		t.Fatalf("%d fetches at the start, want 1", n)
 	}
-	var flood sync.WaitGroup
-	var requests atomic.Int64
-	for i := range 8 {
-		flood.Go(func() {
-			for j := range 250 {
-				at := now.Add(time.Duration(requests.Add(1)) * 60 * time.Millisecond) // two minutes in all
-				madeUp := encode(fmt.Appendf(nil, `{"alg":"RS256","kid":"made up %d %d"}`, i, j)) + body
+	for round := range 250 {
+		at := now.Add(time.Duration(round) * 480 * time.Millisecond) // two minutes in all
+		var flood sync.WaitGroup
+		for i := range 8 {
+			flood.Go(func() {
+				madeUp := encode(fmt.Appendf(nil, `{"alg":"RS256","kid":"made up %d %d"}`, i, round)) + body
 				if r := ask(t, a, at, madeUp); !r.Rejected {
 					t.Errorf("caller is %s", r.Caller())
 				}
 				if r := ask(t, a, at, good); r.Caller() != request.Known {
 					t.Errorf("a good token: caller is %s", r.Caller())
 				}
-			}
-		})
+			})
+		}
+		flood.Wait()
 	}
-	flood.Wait()
 	if n := p.fetches.Load(); n < 4 || n > 16 {
 		t.Errorf("%d fetches, want one at the start, and 3 to 15 in two minutes", n)
 	}
