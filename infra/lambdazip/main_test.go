@@ -147,7 +147,7 @@ func TestRunRefuses(t *testing.T) {
 		{"a function that does not build", []string{"broken"}, "broken: go build: "},
 		{"an architecture that is not there", []string{"-goarch", "z80", "hello"}, "hello: go build: "},
 		{"rules that are not there", []string{"-rules", "absent.yaml", "hello"}, "read the rules: "},
-		{"rules that the authorizer would refuse", []string{"-rules", "main.go", "hello"}, ": not YAML: "},
+		{"rules that the authorizer would refuse", []string{"-rules", "main.go", "hello"}, ": not a rules file: "},
 		{"a flag that is not there", []string{"-x", "hello"}, "flag provided but not defined: -x"},
 	}
 	for _, tt := range tests {

@@ -27,8 +27,22 @@ func (s *server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bo
 	return false
 }
 
-// refusal returns why a request may not ask for a decision, nil if it may.
+// refusal returns why a request may not ask for a decision, nil if it may. A web
+// page does not know the token, so one that is right is enough.
 func (s *server) refusal(r *http.Request, byProxy bool) *problem {
+	sent, want := only(r, tokenField), "the field "+tokenField
+	if !byProxy {
+		scheme, token, _ := strings.Cut(only(r, "Authorization"), " ")
+		if sent, want = "", "Authorization: Bearer TOKEN"; strings.EqualFold(scheme, "Bearer") {
+			sent = strings.TrimSpace(token)
+		}
+	}
+	if s.token != "" {
+		if subtle.ConstantTimeCompare([]byte(sent), []byte(s.token)) == 1 {
+			return nil
+		}
+		return newProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
+	}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() {
 		if isRebound(r.Host, local.Port, byProxy) {
 			return newProblem(http.StatusMisdirectedRequest,
@@ -37,16 +51,6 @@ func (s *server) refusal(r *http.Request, byProxy bool) *problem {
 		if !byProxy && r.Header.Get("Sec-Fetch-Site") != "" {
 			return newProblem(http.StatusForbidden, "a browser sends this, as Sec-Fetch-Site says: only programs may ask")
 		}
-	}
-	sent, want := only(r, tokenField), "the field "+tokenField
-	if !byProxy {
-		scheme, token, _ := strings.Cut(only(r, "Authorization"), " ")
-		if sent, want = "", "Authorization: Bearer TOKEN"; strings.EqualFold(scheme, "Bearer") {
-			sent = strings.TrimSpace(token)
-		}
-	}
-	if s.token != "" && subtle.ConstantTimeCompare([]byte(sent), []byte(s.token)) != 1 {
-		return newProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestWebPages(t *testing.T) {
 // a field of its own for it, which rules do not see.
 func TestToken(t *testing.T) {
 	const token = "0123456789abcdef"
-	h := newAPIWith(t, `rules: [{name: a, key: "{header.slidegate-token}", limit: 8/hour}]`, token, quiet)
+	h := newAPIWith(t, `rules: [{name: a, key: "{header.slidegate-token}", limit: 9/hour}]`, token, quiet)
 	const asBearer, asField = "Authorization: Bearer " + token, "Slidegate-Token: " + token
 	for _, caller := range [][]string{asProgram, asTraefik, asNginx, asEnvoy} {
 		right, wrong := asField, asBearer
@@ -118,7 +118,11 @@ func TestToken(t *testing.T) {
 			}
 		}
 	}
-	// All of them had the key -, so the ninth request is denied.
+	rebound := askAt(t, h, "127.0.0.1:8080", "host.docker.internal:8080", append(slices.Clone(asProgram), asBearer))
+	if rebound.StatusCode != 200 { // a page does not know the token
+		t.Errorf("with the token and a name as Host: status %d", rebound.StatusCode)
+	}
+	// All of them had the key -, so the next request is denied. request is denied.
 	if got := send(t, h, "GET", "/v1/forward-auth", "", append(slices.Clone(asTraefik[2:]), asField)...); got.StatusCode != 429 {
 		t.Errorf("status %d: rules see the token", got.StatusCode)
 	}

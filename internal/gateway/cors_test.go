@@ -111,7 +111,7 @@ func TestOwnFields(t *testing.T) {
 		_, _ = fmt.Fprint(w, slices.Sorted(maps.Keys(r.Header)))
 	})
 	answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nConnection: close, Slidegate-Cost\n"+
-		"Slidegate-Receipt: x\nslidegate-cost: a=0\nSLIDEGATE_STATUS: 200\nX-Slidegate: x\nSlidegates: x\n\n")
+		"Slidegate-Receipt: x\nslidegate-cost: a=0\nSLIDEGATE_STATUS: 200\nslidegate.cost: a=0\nX-Slidegate: x\nSlidegates: x\n\n")
 	if want := "[Slidegates X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Slidegate]"; !strings.HasSuffix(answer, "\r\n\r\n"+want) {
 		t.Errorf("the backend gets the fields\n%s\nwant %s", answer, want)
 	}

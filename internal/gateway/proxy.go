@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/headers"
@@ -65,18 +66,20 @@ func failure(err error) (status int, message string) {
 	return http.StatusBadGateway, "the backend does not answer"
 }
 
+var ownField = regexp.MustCompile(`(?i)^slidegate[^a-z0-9]`)
+
 // keepFields returns the request without the names of fields in Connection.
 // ReverseProxy removes the fields that it names, but rules have read them: the
 // backend gets what the rules saw. It does not get the fields of Slidegate's own,
-// such as a receipt, which clients can only make up. Backends of CGI take an
-// underscore for a hyphen.
+// such as a receipt, which clients can only make up. Backends of CGI may take any
+// other character than letters and digits for a hyphen.
 func keepFields(r *http.Request) *http.Request {
 	named := strings.Split(strings.Join(r.Header["Connection"], ","), ",")
 	kept := r.WithContext(r.Context())
 	kept.Header = r.Header.Clone()
 	kept.Header.Del("Connection")
 	maps.DeleteFunc(kept.Header, func(name string, _ []string) bool {
-		return strings.HasPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "slidegate-")
+		return ownField.MatchString(name)
 	})
 	for _, name := range named {
 		if strings.EqualFold(textproto.TrimString(name), "upgrade") {
