@@ -76,13 +76,15 @@ func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnin
 	return set, locate(positions, lint.Check(document, set)), locate(positions, lint.Caveats(document, set)), nil
 }
 
-// rulesLike matches texts with a field of rules files, and empty ones.
+// rulesLike matches texts with a field of rules files where a map of them would
+// have it, and empty texts. Files of other programs have fields such as limit too,
+// further in.
 var rulesLike = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"rule", "limit", "limits"}
 	for _, f := range ruledoc.Fields(reflect.TypeFor[ruledoc.Document]()) {
 		names = append(names, f.Name)
 	}
-	return regexp.MustCompile(`(?m)(?:^|[{,])[\s"'-]*(?:` + strings.Join(names, "|") + `)["']?\s*[:=](?:[\s{\["']|$)|\A\s*(?:#.*\s*)*\z`)
+	return regexp.MustCompile(`(?m)(?:^(?:\x{feff}|[ -]{0,2})|\A\s*\{(?s:.*[,{])?\s*)["']?(?:` + strings.Join(names, "|") + `)["']?\s*[:=](?:[\s{\["']|$)|\A\s*(?:#.*\s*)*\z`)
 })
 
 // importable are other files that slidegate rules import reads, by its formats.

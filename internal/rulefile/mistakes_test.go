@@ -228,6 +228,7 @@ var strangers = []mistake{
 	{"credentials of AWS", "[default]\naws_secret_access_key = wJalrXUtnFEMI\n"},
 	{"a file of another program", "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {password: aHVudGVyMg==}\n"},
 	{"a map of secrets", "\"user:alice\": hunter2\n\"s3cr3t!\": x\n"},
+	{"a broken file with a field of rules further in", "database:\n    limit: 10\n    secret: hunter2: x\n"},
 	{"a text", "hunter2\n"},
 	{"a descriptor file of Envoy", "domain: api\ndescriptors:\n  - key: user_id\n    rate_limit: {unit: minute, requests_per_unit: 10}\n"},
 	{"usage plans of API Gateway", "{\"items\": [{\"id\": \"p1\", \"name\": \"pro\", \"throttle\": {\"rateLimit\": 10.0, \"burstLimit\": 20}}]}\n"},
