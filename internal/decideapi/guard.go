@@ -48,7 +48,7 @@ func (s *server) refusal(r *http.Request, byProxy bool) *problem {
 			return newProblem(http.StatusMisdirectedRequest,
 				"the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", r.Host)
 		}
-		if !byProxy && r.Header.Get("Sec-Fetch-Site") != "" {
+		if !byProxy && len(r.Header["Sec-Fetch-Site"]) > 0 {
 			return newProblem(http.StatusForbidden, "a browser sends this, as Sec-Fetch-Site says: only programs may ask")
 		}
 	}
@@ -63,6 +63,8 @@ func isRebound(host string, port int, byProxy bool) bool {
 	if err != nil {
 		name, to = strings.Trim(host, "[]"), "80"
 	}
-	_, err = netip.ParseAddr(name)
-	return err != nil && !strings.EqualFold(name, "localhost") && (!byProxy || to == strconv.Itoa(port))
+	address, err := netip.ParseAddr(name)
+	isName := err != nil && !strings.EqualFold(name, "localhost") || address.Zone() != ""
+	number, err := strconv.Atoi(to)
+	return isName && (!byProxy || err != nil || number == port)
 }

@@ -62,6 +62,8 @@ func TestWebPages(t *testing.T) {
 		{"127.0.0.1:8080", "localhost.evil.example:8080", asProgram, "", 421},
 		{"127.0.0.1:8080", "127.0.0.1.evil.example:8080", asProgram, "", 421},
 		{"127.0.0.9:8080", "evil.example:8080", asProgram, "", 421},
+		{"127.0.0.1:8080", "[fe80::1%evil.example]:8080", asProgram, "", 421},
+		{"127.0.0.1:8080", "127.0.0.1:8080", asProgram, "Sec-Fetch-Site: ", 403},
 		{"[::1]:8080", "evil.example:8080", asProgram, "", 421},
 		{"127.0.0.1:8080", "127.0.0.1:8080", asProgram, fetch, 403},
 		{"127.0.0.1:8080", "localhost:8080", asProgram, "Sec-Fetch-Site: same-origin", 403},
@@ -75,6 +77,7 @@ func TestWebPages(t *testing.T) {
 		{"127.0.0.1:8080", "evil.example:8080", asTraefik, "", 421},
 		{"127.0.0.1:8080", "evil.example:8080", asNginx, "", 421},
 		{"127.0.0.1:8080", "evil.example:8080", asEnvoy, "", 421},
+		{"127.0.0.1:8080", "evil.example:08080", asEnvoy, "", 421},
 		{"127.0.0.1:80", "evil.example", asEnvoy, "", 421},
 	} {
 		fields := test.caller

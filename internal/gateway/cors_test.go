@@ -26,6 +26,7 @@ func TestOnlyPreflightsAreFree(t *testing.T) {
 		"no fields":                        {"", 429},
 		"no method":                        {origin, 429},
 		"no origin":                        {method, 429},
+		"an empty origin":                  {"Origin:\n" + method, 429},
 		"a body":                           {origin + method + "Content-Length: 4\n\nbody", 429},
 		"a body in chunks":                 {origin + method + "Transfer-Encoding: chunked\n\n4\nbody\n0\n", 429},
 		"a body whose length it hides":     {origin + method + "Connection: content-length\nContent-Length: 4\n\nbody", 429},

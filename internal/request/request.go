@@ -143,7 +143,10 @@ func (r *Request) Header(name string) (values []string) {
 // that follows. Any other OPTIONS counts like every method.
 func (r *Request) IsPreflight() bool {
 	has := func(name string) bool { return len(r.Header(name)) > 0 }
-	return r.Method == "OPTIONS" && has("origin") && has("access-control-request-method") && !r.hasBody() && !has("upgrade")
+	stated := func(name string) bool {
+		return slices.ContainsFunc(r.Header(name), func(value string) bool { return value != "" })
+	}
+	return r.Method == "OPTIONS" && stated("origin") && stated("access-control-request-method") && !r.hasBody() && !has("upgrade")
 }
 
 // hasBody reports whether the fields announce a body.
