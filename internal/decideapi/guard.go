@@ -30,14 +30,14 @@ func (s *server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bo
 // refusal returns why a request may not ask for a decision, nil if it may. A web
 // page does not know the token, so one that is right is enough.
 func (s *server) refusal(r *http.Request, byProxy bool) *problem {
-	sent, want := only(r, tokenField), "the field "+tokenField
-	if !byProxy {
-		scheme, token, _ := strings.Cut(only(r, "Authorization"), " ")
-		if sent, want = "", "Authorization: Bearer TOKEN"; strings.EqualFold(scheme, "Bearer") {
-			sent = strings.TrimSpace(token)
-		}
-	}
 	if s.token != "" {
+		sent, want := only(r, tokenField), "the field "+tokenField
+		if !byProxy {
+			scheme, token, _ := strings.Cut(only(r, "Authorization"), " ")
+			if sent, want = "", "Authorization: Bearer TOKEN"; strings.EqualFold(scheme, "Bearer") {
+				sent = strings.TrimSpace(token)
+			}
+		}
 		if subtle.ConstantTimeCompare([]byte(sent), []byte(s.token)) == 1 {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// TestLocalText: the share of a process is told in requests.
+// TestLocalText: the text states the share of a process in requests.
 func TestLocalText(t *testing.T) {
 	for limits, want := range map[string]string{
 		"limit: 60/minute":                                                       "3 per 1m",

@@ -34,7 +34,7 @@ type Follower struct {
 	seen, loaded os.FileInfo
 
 	running chan struct{} // closed as the call of the file system under way ends; nil for none
-	waited  int           // how many looks have waited for that call in vain
+	waited  int           // how many looks have found that call still under way
 }
 
 // NewFollower returns a follower of a file as it is now. Start completes it.

@@ -98,8 +98,8 @@ func (s *Selector) hasAddr(r *request.Request) bool {
 }
 
 // hasCaller reports whether the request's caller is among those of the selector.
-// A preflight has no credentials, whoever calls afterwards, so a selector by
-// callers covers it only if it names its method.
+// Browsers send a preflight without the credentials of the request that follows,
+// so a selector by callers covers it only if it names its method.
 func (s *Selector) hasCaller(r *request.Request) bool {
 	return len(s.Callers) == 0 || slices.Contains(s.Callers, r.Caller()) && (len(s.Methods) > 0 || !r.IsPreflight())
 }
