@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . infra bench examples/grpc localstack/browser slidegategrpc slidegateotel tools
+MODULES     := . infra infra/lambdas bench examples/grpc localstack/browser slidegategrpc slidegateotel tools
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -30,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build synth local-up local-down e2e deploy version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips synth local-up local-down e2e deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -140,6 +140,12 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
 	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist backend
+
+# Another Go gives other bytes. functions/backend is the sample's, and not released.
+zips: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
+	@localstack/require.sh go
+	cd infra && for goarch in arm64 amd64; do go run ./lambdazip -goarch $$goarch -o lambdas/zips $(filter-out backend,$(notdir $(wildcard functions/*))); done
 
 .PHONY: dist/slidegate # go build knows better than make what is out of date
 dist/slidegate:

@@ -2,6 +2,9 @@ module github.com/slidegate/slidegate
 
 go 1.26.0
 
+// The Lambdas' zips are built with this version.
+toolchain go1.26.8
+
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/aws/aws-lambda-go v1.55.1

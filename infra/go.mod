@@ -8,6 +8,7 @@ require (
 	github.com/aws/jsii-runtime-go v1.139.0
 	github.com/google/go-cmp v0.7.0
 	github.com/slidegate/slidegate v0.1.0
+	github.com/slidegate/slidegate/infra/lambdas v0.1.0
 )
 
 require (
@@ -33,4 +34,7 @@ require (
 	golang.org/x/tools/godoc v0.1.0-deprecated // indirect
 )
 
-replace github.com/slidegate/slidegate => ..
+replace (
+	github.com/slidegate/slidegate => ..
+	github.com/slidegate/slidegate/infra/lambdas => ./lambdas
+)

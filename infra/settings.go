@@ -13,8 +13,9 @@ import (
 
 // settings come from `cdk deploy -c NAME=VALUE`.
 type settings struct {
-	dist         string                 // dist: the directory of authorizer.zip and backend.zip
+	dist         string                 // dist: the directory of the zips
 	architecture awslambda.Architecture // architecture: arm64 or x86_64, whatever the zips were built for
+	goarch       string                 // the architecture in the zips' names
 	deadline     time.Duration          // deadline: of one decision, as a Go duration; none leaves the authorizer's own
 	allAPIs      bool                   // apis: rest, or all for an API of each kind
 	removal      awscdk.RemovalPolicy   // removal: retain, or destroy for a stack that leaves nothing behind
@@ -30,9 +31,9 @@ func readSettings(node constructs.Node) (settings, error) {
 	s := settings{dist: read("dist", "../dist")}
 	switch name := read("architecture", "arm64"); name {
 	case "arm64":
-		s.architecture = awslambda.Architecture_ARM_64()
+		s.architecture, s.goarch = awslambda.Architecture_ARM_64(), "arm64"
 	case "x86_64":
-		s.architecture = awslambda.Architecture_X86_64()
+		s.architecture, s.goarch = awslambda.Architecture_X86_64(), "amd64"
 	default:
 		return s, fmt.Errorf("context architecture=%s: unknown architecture: use arm64 or x86_64", name)
 	}

@@ -18,7 +18,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(app, jsii.String(id), &awscdk.StackProps{
 		Description: jsii.String("Slidegate sample: a rate-limited REST API"),
 	})
-	code, err := zip(s.dist, "authorizer.zip")
+	code, err := zip(s, "authorizer")
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if code, err = zip(s.dist, "backend.zip"); err != nil {
+	if code, err = zip(s, "backend"); err != nil {
 		return nil, err
 	}
 	backend := newBackend(stack, limiter, code, s)
@@ -47,10 +47,10 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	return stack, nil
 }
 
-// zip returns a file that `make build` writes. If the file is missing, the
-// error says to run that.
-func zip(dist, name string) (awslambda.Code, error) {
-	path, err := filepath.Abs(filepath.Join(dist, name))
+// zip returns the code of a Lambda, from a file that `make build` writes. If the
+// file is missing, the error says to run that.
+func zip(s settings, name string) (awslambda.Code, error) {
+	path, err := filepath.Abs(filepath.Join(s.dist, name+"_"+s.goarch+".zip"))
 	if err != nil {
 		return nil, fmt.Errorf("locate %s: %w", name, err)
 	}

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { cdktest.Main(m) }
 func sampleDist(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"authorizer.zip", "backend.zip"} {
+	for _, name := range []string{"authorizer_arm64.zip", "backend_arm64.zip"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -171,14 +171,14 @@ func testValidation(t *testing.T, outdir string) {
 }
 
 func TestStackNeedsTheLambdas(t *testing.T) {
-	for _, missing := range []string{"authorizer.zip", "backend.zip"} {
+	for _, missing := range []string{"authorizer_arm64.zip", "backend_arm64.zip"} {
 		t.Run(missing, func(t *testing.T) {
 			dist := sampleDist(t)
 			if err := os.Remove(filepath.Join(dist, missing)); err != nil {
 				t.Fatal(err)
 			}
 			app, _ := cdktest.NewApp(t, nil)
-			_, err := newStack(app, "Slidegate", settings{dist: dist})
+			_, err := newStack(app, "Slidegate", settings{dist: dist, goarch: "arm64"})
 			if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), filepath.Join(dist, missing)) {
 				t.Errorf("error is %v, want the path and `make build`", err)
 			}

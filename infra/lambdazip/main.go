@@ -3,10 +3,11 @@
 //
 //	lambdazip [-root ..] [-goarch arm64] [-o ../dist] [-rules FILE] NAME...
 //
-// Each NAME is a directory of functions/ and becomes NAME.zip. The same source
-// gives the same bytes, so that deploying it again changes nothing. -rules puts
-// a copy of a rules file into each zip, as JSON: the authorizer starts with it
-// if it cannot read the rules table.
+// Each NAME is a directory of functions/ and becomes NAME_GOARCH.zip, such as
+// authorizer_arm64.zip. The same source and the same Go give the same bytes, so
+// that deploying it again changes nothing. -rules puts a copy of a rules file
+// into each zip, as JSON: the authorizer starts with it if it cannot read the
+// rules table.
 package main
 
 import (
@@ -57,7 +58,7 @@ func run(args []string) error {
 		return fmt.Errorf("make the output directory: %w", err)
 	}
 	for _, name := range flags.Args() {
-		if err := pack(*root, name, *goarch, document, filepath.Join(*out, name+".zip")); err != nil {
+		if err := pack(*root, name, *goarch, document, filepath.Join(*out, name+"_"+*goarch+".zip")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

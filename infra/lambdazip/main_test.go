@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 			if err := run([]string{"-root", root, "-goarch", goarch, "-o", out, "hello"}); err != nil {
 				t.Fatal(err)
 			}
-			file, err := elf.NewFile(bytes.NewReader(bootstrap(t, filepath.Join(out, "hello.zip"))))
+			file, err := elf.NewFile(bytes.NewReader(bootstrap(t, filepath.Join(out, "hello_"+goarch+".zip"))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestRulesCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, modes := []string{"bootstrap", "rules.json"}, []os.FileMode{0o755, 0o644}
-	got := unpack(t, filepath.Join(out, "hello.zip"), entries, modes, 1)
+	got := unpack(t, filepath.Join(out, "hello_arm64.zip"), entries, modes, 1)
 	copied, err := ruledoc.Unmarshal(got)
 	if err != nil || len(copied.Deny) != 1 || copied.Deny[0].Path[0] != "/banned" || copied.Rules == nil || len(copied.Rules) != 0 {
 		t.Errorf("the copy is %s, error %v", got, err)
@@ -124,7 +124,7 @@ func TestSameSourceSameBytes(t *testing.T) {
 		if err := run([]string{"-root", newRoot(t), "-o", out, "hello"}); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(filepath.Join(out, "hello.zip"))
+		data, err := os.ReadFile(filepath.Join(out, "hello_arm64.zip"))
 		if err != nil {
 			t.Fatal(err)
 		}

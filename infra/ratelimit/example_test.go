@@ -19,7 +19,7 @@ func ExampleNew() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -37,7 +37,7 @@ func ExampleRateLimit_GrantSettle() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 		PassDenials: true, // every backend of the API must answer denials
 		WithoutREST: true, // the app has no REST API
 	})
@@ -64,7 +64,7 @@ func ExampleRateLimit_ReceiptMapping() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 		PassDenials: true,
 		WithoutREST: true,
 	})

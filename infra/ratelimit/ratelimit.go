@@ -3,7 +3,7 @@
 // requests. HTTPAuthorizer and WebSocketAuthorizer are for APIs of other kinds.
 //
 //	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-//		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer.zip"), nil),
+//		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 //	})
 //	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
 //		DefaultMethodOptions:        limiter.MethodOptions(),
@@ -30,7 +30,7 @@ import (
 type Props struct {
 	// Code is the authorizer: a zip with an executable named bootstrap, which
 	// is functions/authorizer built for Architecture. In a clone of the
-	// repository, make build writes dist/authorizer.zip. The construct cannot
+	// repository, make build writes dist/authorizer_arm64.zip. The construct cannot
 	// build it: an app that imports this module has no writable copy of the
 	// source.
 	Code awslambda.Code

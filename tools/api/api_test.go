@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // modules has the directories of the published modules by the names of their
 // golden files.
 var modules = map[string]string{
-	"slidegate": "../..", "infra": "../../infra", "slidegategrpc": "../../slidegategrpc", "slidegateotel": "../../slidegateotel",
+	"slidegate": "../..", "infra": "../../infra", "lambdas": "../../infra/lambdas", "slidegategrpc": "../../slidegategrpc", "slidegateotel": "../../slidegateotel",
 }
 
 // shared lists the internal packages of the root module that packages of other

@@ -4,8 +4,8 @@
 # in a repository. All published modules have one version, and each has a tag of
 # its own, with its directory in front: v0.2.0, infra/v0.2.0 and so on.
 set -euo pipefail
-published=(. infra slidegategrpc slidegateotel)
-ours='github\.com/slidegate/slidegate(/[a-z]+)?'
+published=(. infra infra/lambdas slidegategrpc slidegateotel)
+ours='github\.com/slidegate/slidegate(/[a-z]+)*'
 
 fail() {
 	echo "release: $1" >&2

@@ -46,7 +46,7 @@ func TestRelease(t *testing.T) {
 	r.commit()
 	r.refuses("v0.2.0", "the modules require 'v0.1.0'")
 	r.run("v0.1.0")
-	if got, want := r.git("tag"), "infra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
+	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
 		t.Errorf("tags:\n%swant:\n%s", got, want)
 	}
 	if mod, err := os.ReadFile(filepath.Join(r.dir, "infra/go.mod")); err != nil || !strings.Contains(string(mod), "example.com/other v1.2.3\n\t"+root+" v0.1.0\n") {
