@@ -1,0 +1,7 @@
+//go:build !release
+
+package embedded
+
+import "embed"
+
+var files embed.FS
