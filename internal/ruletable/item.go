@@ -80,7 +80,7 @@ func known(i item) item {
 	all := item{}
 	for name, value := range i {
 		_, isText := value.(*types.AttributeValueMemberS)
-		isNote := name == "who" || name == "when" || name == "why"
+		isNote := name == "who" || name == "when" || name == "why" || name == "request"
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" && (isText || !isNote) {
 			all[name] = knownWithin(value)
 		}

@@ -88,9 +88,13 @@ type Note struct {
 	Who  string    `json:"who" dynamodbav:"who"`
 	When time.Time `json:"when" dynamodbav:"when"`
 	Why  string    `json:"why" dynamodbav:"why"`
+
+	// Request is the id of the request that made the change, if its sender may
+	// repeat it: CloudFormation's id of an event. It is empty for commands.
+	Request string `json:"request,omitempty" dynamodbav:"request,omitempty"`
 }
 
-func (n Note) size() int { return len(n.Who) + len(n.Why) }
+func (n Note) size() int { return len(n.Who) + len(n.Why) + len(n.Request) }
 
 // get returns an item, nil if there is none. A consistent read returns every
 // earlier write, at twice the cost of the other kind.

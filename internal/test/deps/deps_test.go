@@ -104,6 +104,7 @@ var allowed = map[string]string{
 	"localstack":                 "", // tests of the scripts
 	"localstack/issuer":          "github.com/golang-jwt/jwt",
 	"functions/authorizer":       "internal/breaker internal/apigw internal/app internal/authn internal/dynamo internal/engine internal/oplog internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/operations":       "internal/dynamo internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
@@ -126,6 +127,24 @@ func TestRulesfile(t *testing.T) {
 			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/dynamo", "internal/app", "internal/operator", "github.com/spf13"} {
 				if strings.Contains(dep, unwanted) {
 					t.Errorf("rulesfile links %s", dep)
+				}
+			}
+		}
+	}
+}
+
+// TestServices: of AWS's services, programs that limit link DynamoDB alone.
+func TestServices(t *testing.T) {
+	const services = "github.com/aws/aws-sdk-go-v2/service/"
+	for _, p := range list(t, "./...") {
+		name := short(p.ImportPath)
+		if name == "functions/operations" || permits("internal/operator/aws internal/cli cmd/slidegate", name) {
+			continue
+		}
+		for _, dep := range p.Deps {
+			for _, unwanted := range []string{"s3", "cloudformation"} {
+				if dep == services+unwanted {
+					t.Errorf("%s links %s", name, dep)
 				}
 			}
 		}

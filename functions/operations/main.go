@@ -1,0 +1,75 @@
+// Command operations is the Lambda for what a stack does besides deciding
+// requests. The function's handler chooses what that is:
+//
+//	publish  answers a custom resource of CloudFormation: publishes a rules file
+//
+// infra/ratelimit makes the functions and the custom resource.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
+	"github.com/slidegate/slidegate/internal/ruletable"
+)
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	slog.SetDefault(log) // of package cfn too
+	handler, err := build(context.Background(), os.Getenv("_HANDLER"), log)
+	if err != nil {
+		log.Error("operations cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.Start(handler)
+}
+
+// handlers are the functions of this Lambda by their handlers' names. Each
+// returns what lambda.Start takes.
+var handlers = map[string]func(context.Context, *slog.Logger) (any, error){
+	"publish": func(ctx context.Context, log *slog.Logger) (any, error) {
+		p, err := newPublisher(ctx, log)
+		return cfn.LambdaWrap(p.handle), err
+	},
+}
+
+func build(ctx context.Context, name string, log *slog.Logger) (any, error) {
+	newHandler, ok := handlers[name]
+	if !ok {
+		return nil, fmt.Errorf("the function's handler is %q: set it to one of %s", name, strings.Join(slices.Sorted(maps.Keys(handlers)), ", "))
+	}
+	return newHandler(ctx, log)
+}
+
+// newPublisher returns a publisher of the environment's AWS.
+func newPublisher(ctx context.Context, log *slog.Logger) (p publisher, err error) {
+	client, err := awsconfig.Connect(ctx, time.Now)
+	if err != nil {
+		return p, err
+	}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return p, fmt.Errorf("AWS configuration: %w", err)
+	}
+	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = o.BaseEndpoint != nil // an emulator has no host name for each bucket
+	})
+	return publisher{
+		table:   func(name string) *ruletable.Table { return ruletable.New(client, name) },
+		objects: objects, stacks: cloudformation.NewFromConfig(cfg),
+		now: time.Now, log: log,
+	}, nil
+}
