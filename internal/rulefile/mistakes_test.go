@@ -144,6 +144,7 @@ var words = []mistake{
 	{"a source of user agents", rule + "    key: \"{user_agent}|{ip}\"\n" + tenAMinute},
 	{"a source of whole paths", rule + "    key: \"{uri}\"\n" + tenAMinute},
 	{"a path as a source", rule + "    key: \"{path}\"\n" + tenAMinute},
+	{"curly quotes around a key", rule + "    key: “ip:{ip}”\n" + tenAMinute},
 	{"curly quotes around a text", start + "    when: {path: “/v1/**”}\n" + tenAMinute},
 	{"curly quotes around a value to match", start + "    when: {match: {jwt.plan: ‘pro’}}\n" + tenAMinute},
 	{"a no-break space in a value", withWindow("1\u00a0m")},

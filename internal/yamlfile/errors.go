@@ -65,7 +65,7 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
-// in names the file and sorts the errors by place.
+// in names the file, sorts the errors by place, and leaves out repeated ones.
 func (e Errors) in(file string) Errors {
 	for _, err := range e {
 		err.File = file
@@ -73,5 +73,6 @@ func (e Errors) in(file string) Errors {
 	slices.SortStableFunc(e, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return e
+	// Several problems of one value may have one cause, such as a curly quote.
+	return slices.CompactFunc(e, func(a, b *Error) bool { return *a == *b })
 }
