@@ -49,7 +49,8 @@ func (c *cli) rootCommand() *cobra.Command {
 
 Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
 the usual AWS variables and files, such as AWS_PROFILE, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB. Redis's are in
-its URL, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS.
+its URL, redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS. Wherever a command takes dynamodb://TABLE, it
+takes stack://NAME: the table that the CloudFormation stack NAME outputs, or stack://NAME/ID of several limiters.
 
 Environment variables:
   SLIDEGATE_RULES           the rules, if --rules is not given

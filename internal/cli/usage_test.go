@@ -56,16 +56,16 @@ func TestUsage(t *testing.T) {
 		"apikeys lst --json":           "did you mean slidegate apikeys list?",
 		"rules --nonsense":             "unknown flag: --nonsense\nsee: slidegate rules --help\n",
 
-		"rules apply testdata/rules.yaml":                   "--rules is missing: dynamodb://TABLE\n",
-		"rules list":                                        "--rules is missing: dynamodb://TABLE\n",
-		"rules diff testdata/rules.yaml":                    "--rules is missing: a file or dynamodb://TABLE\n",
+		"rules apply testdata/rules.yaml":                   "--rules is missing: dynamodb://TABLE or stack://NAME\n",
+		"rules list":                                        "--rules is missing: dynamodb://TABLE or stack://NAME\n",
+		"rules diff testdata/rules.yaml":                    "--rules is missing: a file, dynamodb://TABLE or stack://NAME\n",
 		"serve testdata/rules.yaml":                         "want no arguments besides flags, got testdata/rules.yaml: write --rules testdata/rules.yaml\n",
 		"serve --listen 8080" + rules:                       "--listen 8080: want HOST:PORT, such as 127.0.0.1:8080\n",
 		"serve --decide --backend http://127.0.0.1" + rules: "--decide passes no requests on: leave out --backend and --backend-timeout\n",
 		"serve --decide --backend-timeout 1s" + rules:       "--decide passes no requests on: leave out --backend and --backend-timeout\n",
-		"inspect ip:203.0.113.9 --store x" + rules:          "--store: want dynamodb://TABLE or redis://HOST:PORT/DB\n",
+		"inspect ip:203.0.113.9 --store x" + rules:          "--store: want dynamodb://TABLE, stack://NAME or redis://HOST:PORT/DB\n",
 		"rules diff - --rules testdata/rules.yaml":          "want one rules file, got -; /dev/stdin is standard input\n",
-		"explain GET / --rules -":                           "--rules -: want a file or dynamodb://TABLE; /dev/stdin is standard input\n",
+		"explain GET / --rules -":                           "--rules -: want a file, dynamodb://TABLE or stack://NAME; /dev/stdin is standard input\n",
 	} {
 		r := slidegate(t.Context(), "", command)
 		if r.code != 2 || r.stdout != "" || !strings.Contains(r.stderr, want) {

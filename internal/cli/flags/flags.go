@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,6 +53,12 @@ func Choice(cmd *cobra.Command, to *string, name, usage string, words ...string)
 // Check adds a check that runs before the command does, after those that were
 // added before. Its error is a UsageError.
 func Check(cmd *cobra.Command, check func() error) {
+	then(cmd, func(context.Context) error { return asUsage(check()) })
+}
+
+// then adds a step that runs before the command does, after the steps and checks
+// that were added before.
+func then(cmd *cobra.Command, step func(context.Context) error) {
 	earlier := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if earlier != nil {
@@ -59,7 +66,7 @@ func Check(cmd *cobra.Command, check func() error) {
 				return err
 			}
 		}
-		return asUsage(check())
+		return step(cmd.Context())
 	}
 }
 

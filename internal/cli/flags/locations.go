@@ -15,7 +15,8 @@ import (
 const (
 	// memory is the store that keeps the counters in this process.
 	memory     = "memory"
-	sharedForm = "dynamodb://TABLE or redis://HOST:PORT/DB"
+	tableForm  = session.DynamoScheme + "TABLE or stack://NAME"
+	sharedForm = session.DynamoScheme + "TABLE, stack://NAME or redis://HOST:PORT/DB"
 	storeForm  = memory + ", " + sharedForm
 )
 
@@ -34,21 +35,23 @@ type Locations struct {
 	// The errors of the environment's locations, which count only without flags.
 	rulesErr, storeErr error
 	rulesFrom          string // the flag or the variable that names the rules
+	// The stacks that have the tables, until their tables are known; nil for none.
+	rulesStack, storeStack *stack
 }
 
 // AddRules adds --rules.
 func (f *Locations) AddRules(cmd *cobra.Command) {
-	f.addRules(cmd, "where the rules are: a `FILE` or dynamodb://TABLE", "a file or dynamodb://TABLE")
+	f.addRules(cmd, "where the rules are: a `FILE`, "+tableForm, "a file, "+tableForm)
 }
 
 // AddTable adds --rules for a command that works on a rules table alone.
 func (f *Locations) AddTable(cmd *cobra.Command) {
-	f.AddTableFor(cmd, "this works on a table, dynamodb://TABLE")
+	f.AddTableFor(cmd, "this works on a table, "+tableForm)
 }
 
 // AddTableFor is AddTable with a reason why a file is refused.
 func (f *Locations) AddTableFor(cmd *cobra.Command, purpose string) {
-	f.addRules(cmd, "the table of rules, dynamodb://`TABLE`", "dynamodb://TABLE")
+	f.addRules(cmd, "the table of rules, dynamodb://`TABLE` or stack://NAME", tableForm)
 	Check(cmd, func() error {
 		if f.RulesTable == "" {
 			return fmt.Errorf("%s %s: %s", f.rulesFrom, f.RulesFile, purpose)
@@ -64,22 +67,25 @@ func (f *Locations) addRules(cmd *cobra.Command, usage, form string) {
 		return asUsage(f.setRules("--rules", text))
 	})
 	Check(cmd, func() error { return f.rulesErr })
-	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" }, "--rules is missing: "+form)
+	Refuse(cmd, func() bool { return f.RulesFile+f.RulesTable == "" && f.rulesStack == nil }, "--rules is missing: "+form)
+	f.findTables(cmd)
 }
 
 // setRules reads a location of rules. from is the flag or the variable that has
 // it.
 func (f *Locations) setRules(from, text string) (err error) {
-	f.RulesFile, f.RulesTable, f.rulesFrom = "", "", from
+	f.RulesFile, f.RulesTable, f.rulesFrom, f.rulesStack = "", "", from, nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case isTable:
 		f.RulesTable, err = ParseTable(from, table)
+	case scheme == stackScheme && isURL:
+		f.rulesStack, err = parseStack(from, text)
 	case isURL:
-		err = fmt.Errorf("%s %s://…: want a file or dynamodb://TABLE", from, scheme) // the rest may contain a password
+		err = fmt.Errorf("%s %s://…: want a file, %s", from, scheme, tableForm) // the rest may contain a password
 	case text == "-":
-		err = fmt.Errorf("%s -: want a file or dynamodb://TABLE; /dev/stdin is standard input", from)
+		err = fmt.Errorf("%s -: want a file, %s; /dev/stdin is standard input", from, tableForm)
 	default:
 		f.RulesFile = text
 	}
@@ -135,19 +141,22 @@ func (f *Locations) addStore(cmd *cobra.Command, form, standard string) {
 		return asUsage(f.setStore("--store", form, text))
 	})
 	Check(cmd, func() error { return f.storeErr })
+	f.findTables(cmd)
 }
 
 // setStore reads a location of counters. from is the flag or the variable that
 // has it, and form what it may be. Its errors omit any text that may contain a
 // password.
 func (f *Locations) setStore(from, form, text string) (err error) {
-	f.store, f.CountersTable, f.Redis = text, "", nil
+	f.store, f.CountersTable, f.Redis, f.storeStack = text, "", nil, nil
 	table, isTable := strings.CutPrefix(text, session.DynamoScheme)
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case text == "", text == memory:
 	case isTable:
 		f.CountersTable, err = ParseTable(from, table)
+	case scheme == stackScheme && isURL:
+		f.storeStack, err = parseStack(from, text)
 	case isURL && (scheme == "redis" || scheme == "rediss"):
 		if f.Redis, err = redis.ParseAddress(text, os.Getenv(redis.PasswordVariable)); err != nil {
 			err = fmt.Errorf("%s: %w", from, err)

@@ -1,4 +1,4 @@
-// Package awsconfig connects to DynamoDB by the usual AWS variables and files.
+// Package awsconfig connects commands to DynamoDB and other services by the usual AWS variables and files.
 // It links the SDK's clients for every way to sign in, which cost a Lambda a
 // quarter of its start. So the authorizer uses dynamo.ConnectLambda instead.
 package awsconfig
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
@@ -20,26 +21,35 @@ import (
 const credentialTimeout = 30 * time.Second
 
 // Connect returns a client configured by the usual AWS variables and files. It
-// fails with dynamo.ErrNoRegion, ErrNoCredentials or ErrCredentialsTimeout; it
-// does not call DynamoDB yet. now is time.Now.
+// fails as Load does; it does not call DynamoDB yet. now is time.Now.
 func Connect(ctx context.Context, now func() time.Time) (*dynamo.Client, error) {
+	cfg, err := Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return dynamo.NewClient(dynamodb.NewFromConfig(cfg), now), nil
+}
+
+// Load reads the usual AWS variables and files. It fails with dynamo.ErrNoRegion,
+// ErrNoCredentials or ErrCredentialsTimeout.
+func Load(ctx context.Context) (aws.Config, error) {
 	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 	// The calls return every error, so the SDK's own log would only repeat
 	// them.
 	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(dynamo.Transport()), config.WithLogger(logging.Nop{}))
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return cfg, fmt.Errorf("AWS configuration: %w", err)
 	}
 	if cfg.Region == "" {
-		return nil, dynamo.ErrNoRegion
+		return cfg, dynamo.ErrNoRegion
 	}
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
 		reason := dynamo.ErrNoCredentials
 		if bounded.Err() != nil {
 			reason = dynamo.ErrCredentialsTimeout
 		}
-		return nil, fmt.Errorf("%w (%w)", reason, err)
+		return cfg, fmt.Errorf("%w (%w)", reason, err)
 	}
-	return dynamo.NewClient(dynamodb.NewFromConfig(cfg), now), nil
+	return cfg, nil
 }

@@ -1,0 +1,88 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// The errors of AWS's services. Each is wrapped together with the SDK's own.
+var (
+	ErrNoStack      = errors.New("does not exist")
+	ErrNotPermitted = errors.New("AWS does not permit the call")
+	errCredentials  = errors.New("AWS does not accept the credentials; sign in again (aws sso login), or check AWS_PROFILE and AWS_ACCESS_KEY_ID")
+	errThrottled    = errors.New("AWS throttles the calls; repeat the command in a minute")
+	errUnreachable  = errors.New("AWS cannot be reached; check the network, AWS_REGION and AWS_ENDPOINT_URL")
+	errTimeout      = errors.New("AWS did not answer in time; check the network, AWS_REGION and AWS_ENDPOINT_URL")
+)
+
+// codes maps the error codes that the services share.
+var codes = map[string]error{
+	"AccessDenied": ErrNotPermitted, "AccessDeniedException": ErrNotPermitted, "Forbidden": ErrNotPermitted, "UnauthorizedOperation": ErrNotPermitted,
+	"ExpiredToken": errCredentials, "ExpiredTokenException": errCredentials, "InvalidClientTokenId": errCredentials,
+	"InvalidAccessKeyId": errCredentials, "SignatureDoesNotMatch": errCredentials, "UnrecognizedClientException": errCredentials,
+	"Throttling": errThrottled, "ThrottlingException": errThrottled, "SlowDown": errThrottled, "RequestLimitExceeded": errThrottled,
+}
+
+// explain returns an error of the SDK with what to do about it. It returns nil
+// for nil.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	api, _ := errors.AsType[smithy.APIError](err)
+	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
+	switch {
+	case api != nil && codes[api.ErrorCode()] == ErrNotPermitted:
+		return fmt.Errorf("%w: %s (%w)", ErrNotPermitted, deniedCall(err, api), err)
+	case api != nil && codes[api.ErrorCode()] != nil:
+		return fmt.Errorf("%w (%w)", codes[api.ErrorCode()], err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w (%w)", errTimeout, err)
+	case unsent && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w (%w)", errUnreachable, err)
+	}
+	return err
+}
+
+// denied is how AWS's services name the right that somebody lacks.
+var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)(?: on resource: (\S+))?`)
+
+// deniedCall names the right that a refused call needs. S3 does not always name
+// it: then the call does.
+func deniedCall(err error, api smithy.APIError) string {
+	if right := deniedRight(api.ErrorMessage()); right != "" {
+		return right
+	}
+	call, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
+		return "a call"
+	}
+	name := call.Operation()
+	if action := actions[name]; action != "" {
+		name = action
+	}
+	return strings.ToLower(call.Service()) + ":" + name
+}
+
+// actions names the rights of calls whose rights have other names.
+var actions = map[string]string{
+	"HeadBucket": "ListBucket", "HeadObject": "GetObject",
+	"PutPublicAccessBlock": "PutBucketPublicAccessBlock", "PutBucketEncryption": "PutEncryptionConfiguration",
+}
+
+// deniedRight returns the right that AWS's message says is missing, with its
+// resource; "" if it names none.
+func deniedRight(message string) string {
+	match := denied.FindStringSubmatch(message)
+	if match == nil {
+		return ""
+	}
+	return strings.Join(slices.DeleteFunc(match[1:], func(part string) bool { return part == "" }), " on ")
+}
