@@ -8,7 +8,6 @@ require (
 	github.com/aws/jsii-runtime-go v1.139.0
 	github.com/google/go-cmp v0.7.0
 	github.com/slidegate/slidegate v0.1.0
-	github.com/slidegate/slidegate/infra/lambdas v0.1.0
 )
 
 require (
