@@ -15,11 +15,10 @@ import (
 // the gateway's route templates.
 func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigateway.RestApi {
 	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
-		Description:          jsii.String("Slidegate sample"),
-		EndpointTypes:        &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
-		CloudWatchRole:       jsii.Bool(false), // it would be for the whole account, not for this API
-		DeployOptions:        &awsapigateway.StageOptions{StageName: jsii.String("prod")},
-		DefaultMethodOptions: limiter.MethodOptions(),
+		Description:    jsii.String("Slidegate sample"),
+		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		CloudWatchRole: jsii.Bool(false), // it would be for the whole account, not for this API
+		DeployOptions:  &awsapigateway.StageOptions{StageName: jsii.String("prod")},
 		DefaultIntegration: awsapigateway.NewLambdaIntegration(backend, &awsapigateway.LambdaIntegrationOptions{
 			ScopePermissionToMethod: jsii.Bool(false), // one permission for the API in place of two for each method
 		}),
@@ -47,7 +46,7 @@ func newBackend(stack awscdk.Stack, limiter *ratelimit.RateLimit, code awslambda
 	limiter.GrantSettle(role)
 	return awslambda.NewFunction(stack, jsii.String("Backend"), &awslambda.FunctionProps{
 		Description:  jsii.String("Slidegate sample backend: echoes each request and its decision"),
-		Environment:  &map[string]*string{"SLIDEGATE_COUNTERS": limiter.Counters.TableName()},
+		Environment:  &map[string]*string{"SLIDEGATE_COUNTERS": limiter.CountersTable.TableName()},
 		Code:         code,
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Handler:      jsii.String("bootstrap"),

@@ -22,10 +22,10 @@ func addAPIs(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda
 func newHTTPAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigatewayv2.HttpApi {
 	integration := awsapigatewayv2integrations.NewHttpLambdaIntegration(jsii.String("Backend"), backend, nil)
 	api := awsapigatewayv2.NewHttpApi(stack, jsii.String("HttpApi"), &awsapigatewayv2.HttpApiProps{
-		DefaultAuthorizer:  limiter.HTTPAuthorizer(),
 		DefaultIntegration: integration,
 	})
 	api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{Path: jsii.String("/v1/items/{id}"), Integration: integration})
+	limiter.Protect(api)
 	return api
 }
 
@@ -33,18 +33,19 @@ func newHTTPAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslam
 func newWebSocketAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigatewayv2.WebSocketApi {
 	api := awsapigatewayv2.NewWebSocketApi(stack, jsii.String("WebSocketApi"), &awsapigatewayv2.WebSocketApiProps{
 		ConnectRouteOptions: &awsapigatewayv2.WebSocketRouteOptions{
-			Authorizer:  limiter.WebSocketAuthorizer(),
 			Integration: awsapigatewayv2integrations.NewWebSocketLambdaIntegration(jsii.String("Backend"), backend, nil),
 		},
 	})
 	awsapigatewayv2.NewWebSocketStage(stack, jsii.String("WebSocketStage"), &awsapigatewayv2.WebSocketStageProps{
 		WebSocketApi: api, StageName: jsii.String("prod"), AutoDeploy: jsii.Bool(true),
 	})
+	limiter.Protect(api)
 	return api
 }
 
-// newTokenAPI has a TOKEN authorizer by the limiter's function. Rules that read
-// more than the method, the path and the token are refused there.
+// newTokenAPI has a TOKEN authorizer by the limiter's function, which Protect
+// keeps. Rules that read more than the method, the path and the token are refused
+// there.
 func newTokenAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigateway.RestApi {
 	api := awsapigateway.NewRestApi(stack, jsii.String("TokenApi"), &awsapigateway.RestApiProps{
 		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},

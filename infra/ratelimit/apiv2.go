@@ -1,34 +1,75 @@
 package ratelimit
 
 import (
-	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
 
-// HTTPAuthorizer returns an authorizer for an HTTP API. Pass it as
-// DefaultAuthorizer of the API, or as Authorizer of a route; each API needs one
-// of its own. The API answers 403 to denials and to invalid credentials, because an
-// authorizer cannot make it answer 429 or 401. With PassDenials the backend answers
-// instead.
-//
-// The gateway caches no answers, because a cached one would admit requests
-// without counting them. There is no identity source: with CDK's default the
-// gateway itself answers 401 to a request without the field Authorization.
-func (r *RateLimit) HTTPAuthorizer() awsapigatewayv2authorizers.HttpLambdaAuthorizer {
-	return awsapigatewayv2authorizers.NewHttpLambdaAuthorizer(jsii.String("RateLimit"), r.Function, &awsapigatewayv2authorizers.HttpLambdaAuthorizerProps{
-		IdentitySource:  &[]*string{},
-		ResponseTypes:   &[]awsapigatewayv2authorizers.HttpLambdaResponseType{awsapigatewayv2authorizers.HttpLambdaResponseType_SIMPLE},
-		ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(0)),
+// prepareHTTP makes an authorizer with simple responses and no identity source:
+// the gateway itself answers 401 to a request without that source.
+func (p *protection) prepareHTTP(scope constructs.Construct, api awsapigatewayv2.HttpApi) (finish func()) {
+	own := awsapigatewayv2.NewCfnAuthorizer(scope, jsii.String("Authorizer"), &awsapigatewayv2.CfnAuthorizerProps{
+		Name:                           jsii.String("Slidegate"),
+		AuthorizerType:                 jsii.String("REQUEST"),
+		ApiId:                          api.ApiId(),
+		AuthorizerUri:                  p.uri(),
+		AuthorizerPayloadFormatVersion: jsii.String("2.0"),
+		AuthorizerResultTtlInSeconds:   jsii.Number(0),
+		EnableSimpleResponses:          jsii.Bool(true),
+		IdentitySource:                 &[]*string{},
 	})
+	p.permit(scope, api.ApiId(), own.Ref())
+	return func() {
+		var covered []endpoint
+		keys := map[string]bool{}
+		for _, route := range findOf(api, api.ApiId(), awsapigatewayv2.CfnRoute.ApiId) {
+			keys[*route.RouteKey()] = true
+			if !strings.HasPrefix(*route.RouteKey(), "OPTIONS ") {
+				covered = append(covered, route)
+			}
+		}
+		p.attach(covered, own.Ref())
+		cfn, ok := api.Node().DefaultChild().(awsapigatewayv2.CfnApi)
+		if ok && cfn.CorsConfiguration() != nil && keys["$default"] && !keys["OPTIONS /{proxy+}"] {
+			addWarning(api, warnPreflight, "the route $default receives preflights, which carry no credentials: "+
+				"add a route OPTIONS /{proxy+}, which stays open")
+		}
+		p.checkStages(api.ApiId())
+	}
 }
 
-// WebSocketAuthorizer returns an authorizer for the route $connect of a
-// WebSocket API. Pass it in the ConnectRouteOptions of the API; each API needs
-// one of its own. It limits connections, not messages. As HTTPAuthorizer does, it
-// has no identity source, and a denial is answered 403.
-func (r *RateLimit) WebSocketAuthorizer() awsapigatewayv2authorizers.WebSocketLambdaAuthorizer {
-	return awsapigatewayv2authorizers.NewWebSocketLambdaAuthorizer(jsii.String("RateLimit"), r.Function, &awsapigatewayv2authorizers.WebSocketLambdaAuthorizerProps{
+// prepareWebSocket makes an authorizer for the route $connect. API Gateway asks
+// no authorizer about messages.
+func (p *protection) prepareWebSocket(scope constructs.Construct, api awsapigatewayv2.WebSocketApi) (finish func()) {
+	own := awsapigatewayv2.NewCfnAuthorizer(scope, jsii.String("Authorizer"), &awsapigatewayv2.CfnAuthorizerProps{
+		Name:           jsii.String("Slidegate"),
+		AuthorizerType: jsii.String("REQUEST"),
+		ApiId:          api.ApiId(),
+		AuthorizerUri:  p.uri(),
 		IdentitySource: &[]*string{},
 	})
+	p.permit(scope, api.ApiId(), own.Ref())
+	return func() {
+		for _, route := range findOf(api, api.ApiId(), awsapigatewayv2.CfnRoute.ApiId) {
+			if *route.RouteKey() == "$connect" {
+				p.attach([]endpoint{route}, own.Ref())
+				p.checkStages(api.ApiId())
+				return
+			}
+		}
+		addError(api, "the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions with an integration")
+	}
+}
+
+// checkStages warns of stages that go on without the authorizer.
+func (p *protection) checkStages(api *string) {
+	for _, stage := range findOf(p.api, api, awsapigatewayv2.CfnStage.ApiId) {
+		if stage.AutoDeploy() != true {
+			addWarning(stage, warnDeployment, "the stage has no AutoDeploy, so nothing deploys what Protect changes: make a new "+
+				"deployment, or the stage stays open")
+		}
+	}
 }

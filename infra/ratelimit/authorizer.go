@@ -2,18 +2,20 @@ package ratelimit
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 )
 
-func newFunction(r *RateLimit, p Props) awslambda.Function {
-	log := awslogs.NewLogGroup(r, jsii.String("Log"), &awslogs.LogGroupProps{
+func newLog(r *RateLimit, p Props) awslogs.LogGroup {
+	return awslogs.NewLogGroup(r, jsii.String("Log"), &awslogs.LogGroupProps{
 		Retention:     p.LogRetention,
 		RemovalPolicy: p.RemovalPolicy,
 	})
+}
+
+func newFunction(r *RateLimit, p Props) awslambda.Function {
 	return awslambda.NewFunction(r, jsii.String("Function"), &awslambda.FunctionProps{
 		Description:  jsii.String("Slidegate authorizer: allows or denies each request by its rules"),
 		Code:         p.Code,
@@ -25,16 +27,16 @@ func newFunction(r *RateLimit, p Props) awslambda.Function {
 		MemorySize:  jsii.Number(256),
 		Timeout:     awscdk.Duration_Millis(jsii.Number(timeout.Milliseconds())),
 		Environment: environment(r, p),
-		Role:        newRole(r, log),
-		LogGroup:    log,
+		Role:        r.Role,
+		LogGroup:    r.Log,
 	})
 }
 
 // environment returns the variables that functions/authorizer reads.
 func environment(r *RateLimit, p Props) *map[string]*string {
 	env := map[string]*string{
-		"SLIDEGATE_COUNTERS": r.Counters.TableName(),
-		"SLIDEGATE_RULES":    r.Rules.TableName(),
+		"SLIDEGATE_COUNTERS": r.CountersTable.TableName(),
+		"SLIDEGATE_RULES":    r.RulesTable.TableName(),
 	}
 	if p.Deadline > 0 {
 		env["SLIDEGATE_DEADLINE"] = jsii.String(p.Deadline.String())
@@ -50,13 +52,13 @@ func environment(r *RateLimit, p Props) *map[string]*string {
 // Table.Grant covers indexes. A test of functions/authorizer records the calls
 // that these permissions are for. A transaction needs UpdateItem for the items
 // that it updates. Only operators may delete counters or list and publish rules.
-func newRole(r *RateLimit, log awslogs.LogGroup) awsiam.Role {
+func newRole(r *RateLimit) awsiam.Role {
 	role := awsiam.NewRole(r, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
-	log.GrantWrite(role)
-	role.AddToPolicy(allow(r.Counters.TableArn(), "dynamodb:GetItem", "dynamodb:UpdateItem"))
-	role.AddToPolicy(allow(r.Rules.TableArn(), "dynamodb:GetItem"))
+	r.Log.GrantWrite(role)
+	role.AddToPolicy(allow(r.CountersTable.TableArn(), "dynamodb:GetItem", "dynamodb:UpdateItem"))
+	role.AddToPolicy(allow(r.RulesTable.TableArn(), "dynamodb:GetItem"))
 	return role
 }
 
@@ -65,18 +67,4 @@ func allow(resource *string, actions ...string) awsiam.PolicyStatement {
 		Actions:   jsii.Strings(actions...),
 		Resources: jsii.Strings(*resource),
 	})
-}
-
-// newAuthorizer disables caching: a cached answer would admit requests without
-// counting them. It sets no identity source, because the gateway itself answers
-// 401 to a request without that source.
-func newAuthorizer(r *RateLimit) awsapigateway.RequestAuthorizer {
-	authorizer := awsapigateway.NewRequestAuthorizer(r, jsii.String("Authorizer"), &awsapigateway.RequestAuthorizerProps{
-		Handler:         r.Function,
-		ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(0)),
-		IdentitySources: &[]*string{},
-	})
-	// CDK writes the empty list as an empty string, so delete the property.
-	authorizer.Node().DefaultChild().(awsapigateway.CfnAuthorizer).SetIdentitySource(nil)
-	return authorizer
 }

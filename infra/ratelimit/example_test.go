@@ -24,10 +24,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
-		DefaultMethodOptions: limiter.MethodOptions(),
-	})
-	limiter.Protect(api)
+	limiter.Protect(awsapigateway.NewRestApi(stack, jsii.String("Api"), nil))
 	app.Synth(nil)
 }
 
@@ -39,7 +36,6 @@ func ExampleRateLimit_GrantSettle() {
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 		PassDenials: true, // every backend of the API must answer denials
-		WithoutREST: true, // the app has no REST API
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -48,13 +44,12 @@ func ExampleRateLimit_GrantSettle() {
 		Code:        awslambda.Code_FromAsset(jsii.String("dist/shop.zip"), nil),
 		Runtime:     awslambda.Runtime_PROVIDED_AL2023(),
 		Handler:     jsii.String("bootstrap"),
-		Environment: &map[string]*string{"COUNTERS": limiter.Counters.TableName()},
+		Environment: &map[string]*string{"COUNTERS": limiter.CountersTable.TableName()},
 	})
 	limiter.GrantSettle(backend)
-	awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
-		DefaultAuthorizer:  limiter.HTTPAuthorizer(),
+	limiter.Protect(awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
 		DefaultIntegration: awsapigatewayv2integrations.NewHttpLambdaIntegration(jsii.String("Integration"), backend, nil),
-	})
+	}))
 	app.Synth(nil)
 }
 
@@ -66,7 +61,6 @@ func ExampleRateLimit_ReceiptMapping() {
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 		PassDenials: true,
-		WithoutREST: true,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -78,8 +72,6 @@ func ExampleRateLimit_ReceiptMapping() {
 	limiter.Function.AddEnvironment(jsii.String("SLIDEGATE_RECEIPT_SECRET"), secret.SecretValue().UnsafeUnwrap(), nil)
 	server := awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Server"), jsii.String("https://shop.example.com"),
 		&awsapigatewayv2integrations.HttpUrlIntegrationProps{ParameterMapping: limiter.ReceiptMapping()})
-	awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
-		DefaultAuthorizer: limiter.HTTPAuthorizer(), DefaultIntegration: server,
-	})
+	limiter.Protect(awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{DefaultIntegration: server}))
 	app.Synth(nil)
 }

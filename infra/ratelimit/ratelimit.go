@@ -1,13 +1,9 @@
-// Package ratelimit is the CDK construct that puts Slidegate in front of a REST
-// API: two tables, the Lambda authorizer, and the gateway's responses to denied
-// requests. HTTPAuthorizer and WebSocketAuthorizer are for APIs of other kinds.
+// Package ratelimit is the CDK construct that puts Slidegate in front of REST,
+// HTTP and WebSocket APIs: two tables, the Lambda authorizer, and the gateway's
+// responses to denied requests.
 //
 //	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 //		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
-//	})
-//	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
-//		DefaultMethodOptions:        limiter.MethodOptions(),
-//		DefaultCorsPreflightOptions: &awsapigateway.CorsOptions{AllowOrigins: awsapigateway.Cors_ALL_ORIGINS()},
 //	})
 //	limiter.Protect(api)
 package ratelimit
@@ -19,8 +15,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/constructs-go/constructs/v10"
@@ -48,10 +44,9 @@ type Props struct {
 	// Above the cap DynamoDB throttles, and on_error decides.
 	MaxReads, MaxWrites int
 
-	// WithoutREST leaves out Authorizer, which is for a REST API, so MethodOptions
-	// and Protect must not be called. It is for apps without such an API: CDK
-	// refuses an authorizer that no API uses.
-	WithoutREST bool
+	// Standalone is for a limiter without Protect in this app: no warning says that
+	// it protects nothing.
+	Standalone bool
 
 	// PassDenials lets denied requests of HTTP APIs through to their backends, also
 	// those of banned callers and with invalid credentials. The backends must
@@ -70,21 +65,19 @@ type Props struct {
 	LogRetention awslogs.RetentionDays
 }
 
-// RateLimit is the construct for the APIs that share rules. API Gateway ties an
-// authorizer to its API, so Authorizer is for one REST API; HTTPAuthorizer and
-// WebSocketAuthorizer make one for each further API. Its parts are exported so that an app can add alarms,
-// tags and grants.
+// RateLimit is the construct for the APIs that share rules. Its parts are exported
+// so that an app can add alarms, tags and grants.
 type RateLimit struct {
 	constructs.Construct
 
-	Counters   awsdynamodb.Table
-	Rules      awsdynamodb.Table
-	Function   awslambda.Function
-	Authorizer awsapigateway.RequestAuthorizer
+	CountersTable awsdynamodb.ITable
+	RulesTable    awsdynamodb.ITable
+	Function      awslambda.Function
+	Log           awslogs.ILogGroup
+	Role          awsiam.IRole
 }
 
-// New adds the tables and the authorizer to scope. It changes no API: see
-// MethodOptions and Protect, HTTPAuthorizer and WebSocketAuthorizer.
+// New adds the tables and the authorizer to scope. It changes no API: see Protect.
 func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, error) {
 	p, err := props.withDefaults()
 	if err != nil {
@@ -92,11 +85,13 @@ func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, erro
 	}
 	r := &RateLimit{}
 	constructs.NewConstruct_Override(r, scope, id) // registers r itself, so that r may be handed to CDK as a scope
-	r.Counters = newCounters(r, p)
-	r.Rules = newRules(r, p)
+	r.CountersTable = newCounters(r, p)
+	r.RulesTable = newRules(r, p)
+	r.Log = newLog(r, p)
+	r.Role = newRole(r)
 	r.Function = newFunction(r, p)
-	if !p.WithoutREST {
-		r.Authorizer = newAuthorizer(r)
+	if !p.Standalone {
+		addWarning(r, warnNothing, "the limiter protects no API: call Protect with each, or set Standalone")
 	}
 	return r, nil
 }

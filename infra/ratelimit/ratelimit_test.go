@@ -30,6 +30,11 @@ func TestMain(m *testing.M) {
 // else, an API that it protects.
 func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
 	t.Helper()
+	return cdktest.Synth(t, build(t, props, extend))
+}
+
+func build(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) awscdk.Stack {
+	t.Helper()
 	app, _ := cdktest.NewApp(t, nil)
 	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
 	props.Code = code(t)
@@ -38,15 +43,14 @@ func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratel
 		t.Fatal(err)
 	}
 	if extend == nil {
-		extend = func(stack awscdk.Stack, limiter *ratelimit.RateLimit) { limiter.Protect(newAPI(stack, limiter)) }
+		extend = func(stack awscdk.Stack, limiter *ratelimit.RateLimit) { limiter.Protect(newAPI(stack)) }
 	}
 	extend(stack, limiter)
-	return cdktest.Synth(t, stack)
+	return stack
 }
 
-func newAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit) awsapigateway.RestApi {
+func newAPI(stack awscdk.Stack) awsapigateway.RestApi {
 	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), &awsapigateway.RestApiProps{
-		DefaultMethodOptions:        limiter.MethodOptions(),
 		DefaultCorsPreflightOptions: &awsapigateway.CorsOptions{AllowOrigins: awsapigateway.Cors_ALL_ORIGINS()},
 	})
 	api.Root().AddMethod(jsii.String("GET"), nil, nil)

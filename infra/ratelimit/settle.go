@@ -10,9 +10,9 @@ import (
 
 // GrantSettle lets a backend settle and refund by the authorizer's receipts: it
 // may update counters, and do nothing else. The backend finds their table by
-// Counters.TableName.
+// CountersTable.TableName.
 func (r *RateLimit) GrantSettle(backend awsiam.IGrantable) {
-	backend.GrantPrincipal().AddToPrincipalPolicy(allow(r.Counters.TableArn(), "dynamodb:UpdateItem"))
+	backend.GrantPrincipal().AddToPrincipalPolicy(allow(r.CountersTable.TableArn(), "dynamodb:UpdateItem"))
 }
 
 // ReceiptParameters hands the authorizer's receipt to the HTTP backend of a REST

@@ -21,14 +21,13 @@ func TestSettle(t *testing.T) {
 			AssumedBy: awsiam.NewServicePrincipal(jsii.String("ecs-tasks.amazonaws.com"), nil),
 		})
 		limiter.GrantSettle(server)
-		api := newAPI(stack, limiter)
+		api := newAPI(stack)
 		api.Root().ResourceForPath(jsii.String("/server")).AddMethod(jsii.String("ANY"), awsapigateway.NewHttpIntegration(
 			jsii.String("https://backend.example"), &awsapigateway.HttpIntegrationProps{
 				Options: &awsapigateway.IntegrationOptions{RequestParameters: limiter.ReceiptParameters()},
 			}), nil)
 		limiter.Protect(api)
 		awsapigatewayv2.NewHttpApi(stack, jsii.String("Http"), &awsapigatewayv2.HttpApiProps{
-			DefaultAuthorizer: limiter.HTTPAuthorizer(),
 			DefaultIntegration: awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Backend"), jsii.String("https://backend.example"),
 				&awsapigatewayv2integrations.HttpUrlIntegrationProps{ParameterMapping: limiter.ReceiptMapping()}),
 		})

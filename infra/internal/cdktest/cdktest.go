@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/aws-cdk-go/awscdk/v2/cxapi"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -72,6 +73,18 @@ func Synth(t *testing.T, stack awscdk.Stack) Template {
 		t.Fatal(err)
 	}
 	return template
+}
+
+// Messages returns the messages of a level that the app's constructs have for
+// users, as "PATH: MESSAGE" from the stack's part of the path.
+func Messages(t *testing.T, stack awscdk.Stack, level string) (messages []string) {
+	t.Helper()
+	all := assertions.Annotations_FromStack(stack)
+	find := map[string]func(*string, any) *[]*cxapi.SynthesisMessage{"error": all.FindError, "warning": all.FindWarning}[level]
+	for _, m := range *find(jsii.String("*"), assertions.Match_AnyValue()) {
+		messages = append(messages, fmt.Sprint(*m.Id, ": ", m.Entry.Data))
+	}
+	return messages
 }
 
 // ID returns the logical id of the only resource of a type whose id starts with

@@ -1,0 +1,298 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+type (
+	stackOf = awscdk.Stack
+	limiter = *ratelimit.RateLimit
+)
+
+func restAPI(stack stackOf, props *awsapigateway.RestApiProps) awsapigateway.RestApi {
+	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), props)
+	api.Root().AddMethod(jsii.String("GET"), nil, nil)
+	return api
+}
+
+func httpAPI(stack stackOf, props awsapigatewayv2.HttpApiProps) awsapigatewayv2.HttpApi {
+	props.DefaultIntegration = awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Backend"), jsii.String("https://backend.example"), nil)
+	return awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &props)
+}
+
+func webSocketAPI(stack stackOf) awsapigatewayv2.WebSocketApi {
+	mock := awsapigatewayv2integrations.NewWebSocketMockIntegration(jsii.String("Mock"), nil)
+	api := awsapigatewayv2.NewWebSocketApi(stack, jsii.String("Api"), &awsapigatewayv2.WebSocketApiProps{
+		ConnectRouteOptions: &awsapigatewayv2.WebSocketRouteOptions{Integration: mock},
+	})
+	api.AddRoute(jsii.String("talk"), &awsapigatewayv2.WebSocketRouteOptions{Integration: mock})
+	return api
+}
+
+// endpoints lists methods and routes as "NAME AUTHORIZER".
+func endpoints(tpl cdktest.Template) (lines []string) {
+	for id, r := range tpl.Resources {
+		name := map[string]any{"AWS::ApiGateway::Method": r.Properties["HttpMethod"], "AWS::ApiGatewayV2::Route": r.Properties["RouteKey"]}[r.Type]
+		if name == nil {
+			continue
+		}
+		if r.Type == "AWS::ApiGateway::Method" {
+			name = fmt.Sprint(id[:len(id)-8], " ", name)
+		}
+		authorizer := r.Properties["AuthorizationType"]
+		if id, ok := r.Properties["AuthorizerId"].(map[string]any); ok {
+			authorizer = regexp.MustCompile(`[0-9A-F]{8}$`).ReplaceAllString(id["Ref"].(string), "")
+		}
+		lines = append(lines, fmt.Sprint(name, " ", authorizer))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestProtect: every method and route gets the authorizer, whenever it was added,
+// except OPTIONS and messages.
+func TestProtect(t *testing.T) {
+	const own = "ApiSlidegateAuthorizer"
+	tests := []struct {
+		name   string
+		extend func(stackOf, limiter)
+		want   []string
+	}{
+		{"REST", func(stack stackOf, limiter limiter) {
+			api := newAPI(stack)
+			limiter.Protect(api)
+			v1 := api.Root().AddResource(jsii.String("v1"), nil)
+			v1.AddMethod(jsii.String("ANY"), nil, nil)
+			v2 := api.Root().AddResource(jsii.String("v2"), nil)
+			v2.Node().TryRemoveChild(jsii.String("OPTIONS")) // CDK's own
+			v2.AddMethod(jsii.String("OPTIONS"), nil, nil)
+		}, []string{"ApiGET GET " + own, "ApiOPTIONS OPTIONS NONE", "Apiv1ANY ANY " + own, "Apiv1OPTIONS OPTIONS NONE", "Apiv2OPTIONS OPTIONS NONE"}},
+		{"another API", func(stack stackOf, limiter limiter) {
+			limiter.Protect(newAPI(stack))
+			awsapigateway.NewRestApi(stack, jsii.String("Open"), nil).Root().AddMethod(jsii.String("GET"), nil, nil)
+		}, []string{"ApiGET GET " + own, "ApiOPTIONS OPTIONS NONE", "OpenGET GET NONE"}},
+		{"HTTP", func(stack stackOf, limiter limiter) {
+			api := httpAPI(stack, awsapigatewayv2.HttpApiProps{})
+			limiter.Protect(api)
+			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+				Path:        jsii.String("/items/{id}"),
+				Methods:     &[]awsapigatewayv2.HttpMethod{awsapigatewayv2.HttpMethod_POST, awsapigatewayv2.HttpMethod_OPTIONS},
+				Integration: awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Items"), jsii.String("https://items.example"), nil),
+			})
+		}, []string{"$default " + own, "OPTIONS /items/{id} NONE", "POST /items/{id} " + own}},
+		{"WebSocket", func(stack stackOf, limiter limiter) {
+			limiter.Protect(webSocketAPI(stack))
+		}, []string{"$connect " + own, "talk NONE"}},
+		{"TOKEN", func(stack stackOf, limiter limiter) {
+			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{DefaultMethodOptions: token(stack, limiter, 0)}))
+		}, []string{"ApiGET GET Token"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stack := build(t, ratelimit.Props{}, tt.extend)
+			tpl := cdktest.Synth(t, stack)
+			diff(t, "endpoints", tt.want, endpoints(tpl))
+			diff(t, "errors", []string(nil), cdktest.Messages(t, stack, "error"))
+			diff(t, "warnings", []string(nil), cdktest.Messages(t, stack, "warning"))
+		})
+	}
+}
+
+func token(stack stackOf, limiter limiter, seconds int) *awsapigateway.MethodOptions {
+	return &awsapigateway.MethodOptions{Authorizer: awsapigateway.NewTokenAuthorizer(stack, jsii.String("Token"), &awsapigateway.TokenAuthorizerProps{
+		Handler: limiter.Function, ResultsCacheTtl: awscdk.Duration_Seconds(jsii.Number(seconds)),
+	})}
+}
+
+// TestAuthorizers compares all properties of the authorizers of other APIs.
+func TestAuthorizers(t *testing.T) {
+	tests := []struct {
+		name   string
+		extend func(stackOf, limiter)
+		want   map[string]any
+	}{
+		{"HTTP", func(stack stackOf, limiter limiter) { limiter.Protect(httpAPI(stack, awsapigatewayv2.HttpApiProps{})) }, map[string]any{
+			"AuthorizerPayloadFormatVersion": "2.0", "EnableSimpleResponses": true, "AuthorizerResultTtlInSeconds": 0.0,
+		}},
+		{"WebSocket", func(stack stackOf, limiter limiter) { limiter.Protect(webSocketAPI(stack)) }, map[string]any{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tpl := synth(t, ratelimit.Props{}, tt.extend)
+			id := tpl.ID(t, "AWS::ApiGatewayV2::Authorizer", "Api")
+			api := tpl.ID(t, "AWS::ApiGatewayV2::Api", "Api")
+			got := tpl.Resources[id].Properties
+			maps.Copy(tt.want, map[string]any{
+				"ApiId": ref(api), "AuthorizerType": "REQUEST", "Name": "Slidegate", "IdentitySource": []any{}, "AuthorizerUri": got["AuthorizerUri"],
+			})
+			diff(t, "authorizer", tt.want, got)
+			diff(t, "URI", joined("arn:", "AWS::Partition", ":apigateway:", "AWS::Region", ":lambda:path/2015-03-31/functions/",
+				arn(tpl.ID(t, "AWS::Lambda::Function", "RateLimit")), "/invocations"), got["AuthorizerUri"])
+			permission := tpl.One(t, "AWS::Lambda::Permission", "ApiSlidegate").Properties
+			diff(t, "permission", joined("arn:", "AWS::Partition", ":execute-api:", "AWS::Region", ":", "AWS::AccountId", ":",
+				ref(api), "/authorizers/", ref(id)), permission["SourceArn"])
+		})
+	}
+}
+
+// joined is a Fn::Join of texts, pseudo parameters and other values.
+func joined(parts ...any) any {
+	for i, part := range parts {
+		if name, ok := part.(string); ok && strings.HasPrefix(name, "AWS::") {
+			parts[i] = ref(name)
+		}
+	}
+	return map[string]any{"Fn::Join": []any{"", parts}}
+}
+
+// TestProtectRefuses lists what is an error at synthesis, by construct.
+func TestProtectRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		extend func(stackOf, limiter)
+		want   string
+	}{
+		{"another authorizer", func(stack stackOf, limiter limiter) {
+			other := awsapigatewayv2authorizers.NewHttpJwtAuthorizer(jsii.String("Tokens"), jsii.String("https://issuer.example"),
+				&awsapigatewayv2authorizers.HttpJwtAuthorizerProps{JwtAudience: jsii.Strings("api")})
+			limiter.Protect(httpAPI(stack, awsapigatewayv2.HttpApiProps{DefaultAuthorizer: other}))
+		}, "/Test/Api/DefaultRoute/Resource: Slidegate: it has the authorizer Test/Api/Tokens, and API Gateway asks one authorizer only. " +
+			"Either remove that, and let Slidegate verify the tokens (authentication in the rules), or leave this API out of Protect, " +
+			"and limit in the function behind it by lambdalimit.Wrap"},
+		{"IAM", func(stack stackOf, limiter limiter) {
+			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{
+				DefaultMethodOptions: &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_IAM}}))
+		}, "/Test/Api/Default/GET/Resource: Slidegate: it has authorization by AWS_IAM, and"},
+		{"cached answers", func(stack stackOf, limiter limiter) {
+			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{DefaultMethodOptions: token(stack, limiter, 1)}))
+		}, "/Test/Token/Resource: Slidegate: it caches the limiter's answers, so requests pass uncounted: set ResultsCacheTtl to 0 seconds"},
+		{"twice", func(stack stackOf, limiter limiter) {
+			api := newAPI(stack)
+			limiter.Protect(api)
+			limiter.Protect(api)
+		}, "/Test/Api: Slidegate: a limiter protects this API already"},
+		{"no $connect", func(stack stackOf, limiter limiter) {
+			limiter.Protect(awsapigatewayv2.NewWebSocketApi(stack, jsii.String("Api"), nil))
+		}, "/Test/Api: Slidegate: the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions"},
+		{"imported", func(stack stackOf, limiter limiter) {
+			limiter.Protect(awsapigateway.RestApi_FromRestApiId(stack, jsii.String("Api"), jsii.String("abc")))
+		}, "/Test/Api: Slidegate: Protect cannot change this: pass a RestApi, SpecRestApi, HttpApi or WebSocketApi that this app defines"},
+		{"no API", func(stack stackOf, limiter limiter) { limiter.Protect(limiter.CountersTable) },
+			"/Test/RateLimit/Counters: Slidegate: Protect cannot change this"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := cdktest.Messages(t, build(t, ratelimit.Props{}, tt.extend), "error")
+			if len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
+				t.Errorf("errors are %q, want one that starts with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestProtectWarns lists what leaves requests uncounted, or denials unlike the
+// limiter's own.
+func TestProtectWarns(t *testing.T) {
+	tests := []struct {
+		name   string
+		extend func(stackOf, limiter)
+		want   string
+	}{
+		{"nothing protected", func(stackOf, limiter) {},
+			"/Test/RateLimit: Slidegate: the limiter protects no API: call Protect with each, or set Standalone"},
+		{"no deployment", func(stack stackOf, limiter limiter) {
+			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{Deploy: jsii.Bool(false)}))
+		}, "/Test/Api: Slidegate: the API has Deploy: false, so nothing deploys what Protect adds"},
+		{"a stage without deployments", func(stack stackOf, limiter limiter) {
+			api := httpAPI(stack, awsapigatewayv2.HttpApiProps{CreateDefaultStage: jsii.Bool(false)})
+			api.AddStage(jsii.String("Stage"), &awsapigatewayv2.HttpStageOptions{})
+			limiter.Protect(api)
+		}, "/Test/Api/Stage/Resource: Slidegate: the stage has no AutoDeploy"},
+		{"preflights", func(stack stackOf, limiter limiter) {
+			limiter.Protect(httpAPI(stack, awsapigatewayv2.HttpApiProps{CorsPreflight: &awsapigatewayv2.CorsPreflightOptions{AllowOrigins: jsii.Strings("*")}}))
+		}, "/Test/Api: Slidegate: the route $default receives preflights"},
+		{"a gateway response", func(stack stackOf, limiter limiter) {
+			api := newAPI(stack)
+			limiter.Protect(api)
+			api.AddGatewayResponse(jsii.String("Mine"), &awsapigateway.GatewayResponseOptions{
+				Type:            awsapigateway.ResponseType_UNAUTHORIZED(),
+				ResponseHeaders: &map[string]*string{"WWW-Authenticate": jsii.String("'Bearer'"), "Access-Control-Allow-Origin": jsii.String("'*'")},
+			})
+		}, "/Test/Api/Mine/Resource: Slidegate: the app's own gateway response UNAUTHORIZED stays in place of the limiter's, " +
+			"and lacks the status 401, Access-Control-Expose-Headers: remove it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stack := build(t, ratelimit.Props{}, tt.extend)
+			got := cdktest.Messages(t, stack, "warning")
+			if len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
+				t.Errorf("warnings are %q, want one that starts with %q", got, tt.want)
+			}
+			diff(t, "errors", []string(nil), cdktest.Messages(t, stack, "error"))
+		})
+	}
+}
+
+// TestAppResponsesStay: of two responses of a type the gateway refuses one.
+func TestAppResponsesStay(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{}, func(stack stackOf, limiter limiter) {
+		api := newAPI(stack)
+		api.AddGatewayResponse(jsii.String("Mine"), &awsapigateway.GatewayResponseOptions{Type: awsapigateway.ResponseType_DEFAULT_5XX()})
+		limiter.Protect(api)
+	})
+	kinds := map[any]int{}
+	for _, r := range tpl.Resources {
+		if r.Type == "AWS::ApiGateway::GatewayResponse" {
+			kinds[r.Properties["ResponseType"]]++
+		}
+	}
+	diff(t, "gateway responses", map[any]int{"ACCESS_DENIED": 1, "UNAUTHORIZED": 1, "DEFAULT_4XX": 1, "DEFAULT_5XX": 1}, kinds)
+	tpl.ID(t, "AWS::ApiGateway::GatewayResponse", "ApiMine")
+}
+
+// TestDeploymentOfWhatProtectChanges: a stage serves the authorizers of its
+// deployment, so Protect must give that another name.
+func TestDeploymentOfWhatProtectChanges(t *testing.T) {
+	id := func(extend func(stackOf, limiter)) string {
+		return synth(t, ratelimit.Props{Standalone: true}, extend).ID(t, "AWS::ApiGateway::Deployment", "Api")
+	}
+	open := id(func(stack stackOf, limiter limiter) { newAPI(stack) })
+	protected := id(func(stack stackOf, limiter limiter) { limiter.Protect(newAPI(stack)) })
+	again := id(func(stack stackOf, limiter limiter) { limiter.Protect(newAPI(stack)) })
+	if open == protected || protected != again {
+		t.Errorf("the deployment is %s without Protect, then %s and %s", open, protected, again)
+	}
+}
+
+// TestProtectAcrossStacks: the limiter's stack must not depend on the API's.
+func TestProtectAcrossStacks(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	shared := awscdk.NewStack(app, jsii.String("Shared"), nil)
+	l, err := ratelimit.New(shared, jsii.String("RateLimit"), &ratelimit.Props{Code: code(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	l.Protect(newAPI(stack))
+	diff(t, "endpoints", []string{"ApiGET GET ApiSlidegateAuthorizer", "ApiOPTIONS OPTIONS NONE"}, endpoints(cdktest.Synth(t, stack)))
+	for id, r := range cdktest.Synth(t, shared).Resources {
+		if r.Type == "AWS::Lambda::Permission" {
+			t.Errorf("the limiter's stack has the permission %s", id)
+		}
+	}
+}

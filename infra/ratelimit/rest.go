@@ -1,0 +1,109 @@
+package ratelimit
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+)
+
+// prepareREST makes the authorizer. It sets no identity source, because the
+// gateway itself answers 401 to a request without that source.
+func (p *protection) prepareREST(scope constructs.Construct, api awsapigateway.RestApi) (finish func()) {
+	own := awsapigateway.NewCfnAuthorizer(scope, jsii.String("Authorizer"), &awsapigateway.CfnAuthorizerProps{
+		Name:                         jsii.String("Slidegate"),
+		Type:                         jsii.String("REQUEST"),
+		RestApiId:                    api.RestApiId(),
+		AuthorizerUri:                p.uri(),
+		AuthorizerResultTtlInSeconds: jsii.Number(0),
+	})
+	p.permit(scope, api.RestApiId(), own.Ref())
+	return func() {
+		var covered []endpoint
+		for _, m := range findOf(api, api.RestApiId(), awsapigateway.CfnMethod.RestApiId) {
+			if *m.HttpMethod() != "OPTIONS" {
+				covered = append(covered, m)
+			}
+		}
+		attached := p.attach(covered, own.Ref())
+		if len(attached) == 0 { // the app's own authorizers call the function
+			scope.Node().TryRemoveChild(jsii.String("Authorizer"))
+			scope.Node().TryRemoveChild(jsii.String("Permission"))
+		}
+		stated := appResponses(api)
+		for _, response := range apigw.GatewayResponses() {
+			if !stated[response.Type] {
+				addGatewayResponse(scope, api, response)
+			}
+		}
+		deployment := api.LatestDeployment()
+		if deployment == nil {
+			addWarning(api, warnDeployment, "the API has Deploy: false, so nothing deploys what Protect adds: make a new deployment, "+
+				"or its stages stay open")
+			return
+		}
+		deployment.AddToLogicalId(map[string]any{"slidegate": own.AuthorizerUri(), "methods": attached})
+	}
+}
+
+// appResponses returns the types of the gateway responses that the app states,
+// and names what they lack.
+func appResponses(api awsapigateway.RestApiBase) map[string]bool {
+	stated := map[string]bool{}
+	for _, r := range findOf(api, api.RestApiId(), awsapigateway.CfnGatewayResponse.RestApiId) {
+		stated[*r.ResponseType()] = true
+		parameters, _ := r.ResponseParameters().(map[string]any)
+		warnOfResponse(r, *r.ResponseType(), text(r.StatusCode()), parameters)
+	}
+	return stated
+}
+
+// warnOfResponse compares a gateway response of the app with the limiter's.
+func warnOfResponse(at constructs.IConstruct, kind, status string, parameters map[string]any) {
+	for _, own := range apigw.GatewayResponses() {
+		if own.Type != kind {
+			continue
+		}
+		var lacks []string
+		if own.Status != 0 && status != strconv.Itoa(own.Status) {
+			lacks = append(lacks, "the status "+strconv.Itoa(own.Status))
+		}
+		for _, name := range slices.Sorted(maps.Keys(own.Headers)) {
+			if _, ok := parameters[responseHeader+name]; !ok {
+				lacks = append(lacks, name)
+			}
+		}
+		if lacks != nil {
+			addWarning(at, warnResponse, "the app's own gateway response "+kind+" stays in place of the limiter's, and lacks "+
+				strings.Join(lacks, ", ")+": remove it, or acknowledge this warning ("+warnResponse+")")
+		}
+	}
+}
+
+// responseHeader precedes a header's name in the parameters of a response.
+const responseHeader = "gatewayresponse.header."
+
+// addGatewayResponse translates a response that the local gateway also uses.
+func addGatewayResponse(scope constructs.Construct, api awsapigateway.RestApi, response apigw.GatewayResponse) {
+	props := &awsapigateway.GatewayResponseProps{
+		RestApi:         api,
+		Type:            awsapigateway.ResponseType_Of(jsii.String(response.Type)),
+		ResponseHeaders: &map[string]*string{},
+	}
+	for name, expression := range response.Headers {
+		(*props.ResponseHeaders)[name] = jsii.String(expression)
+	}
+	if response.Status != 0 {
+		props.StatusCode = jsii.String(strconv.Itoa(response.Status))
+	}
+	if response.Body != "" { // an empty map would remove the gateway's own bodies
+		props.Templates = &map[string]*string{"application/json": jsii.String(response.Body)}
+	}
+	awsapigateway.NewGatewayResponse(scope, jsii.String(response.Type), props)
+}
