@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
+	"github.com/slidegate/slidegate/internal/predeploy"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
@@ -90,7 +91,7 @@ func readCurrent(ctx context.Context, table *ruletable.Table) (c current, err er
 	}
 	switch {
 	case err == nil:
-		c.hash = hashOf(c.version.Text)
+		c.hash = predeploy.Hash(c.version.Text)
 	case errors.Is(err, ruletable.ErrDamaged), errors.Is(err, ruletable.ErrNoVersion):
 		c.damaged, err = true, nil
 	}

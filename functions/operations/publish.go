@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/slidegate/slidegate/internal/predeploy"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -188,7 +187,7 @@ func (p publisher) read(ctx context.Context, d deployment) (v ruletable.Version,
 	if err != nil {
 		return v, fmt.Errorf("read the rules s3://%s/%s: %w", d.bucket, d.key, err)
 	}
-	if got := hashOf(text); got != d.hash {
+	if got := predeploy.Hash(text); got != d.hash {
 		return v, fmt.Errorf("s3://%s/%s is not the file that is deployed: its SHA-256 is %s, and Hash is %s", d.bucket, d.key, got, d.hash)
 	}
 	set, err := rulefile.Parse(d.key, text)
@@ -197,9 +196,4 @@ func (p publisher) read(ctx context.Context, d deployment) (v ruletable.Version,
 	}
 	v = ruletable.Version{Text: text, Document: set.Document()}
 	return v, v.Check()
-}
-
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

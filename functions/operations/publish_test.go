@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/predeploy"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
@@ -95,7 +96,7 @@ func (w *world) event(stack, old, letter, onChanged string) cfn.Event {
 	properties := func(letter string) map[string]any {
 		return map[string]any{
 			"ServiceToken": "arn:aws:lambda:eu-west-1:1:function:publish", "Table": w.name, "Bucket": "assets", "Key": letter,
-			"Hash": hashOf(file(letter)), "OnChangedRules": onChanged,
+			"Hash": predeploy.Hash(file(letter)), "OnChangedRules": onChanged,
 		}
 	}
 	e := cfn.Event{
@@ -376,7 +377,7 @@ func TestRefuses(t *testing.T) {
 		{
 			"rules that are not valid", func(w *world, e *cfn.Event) {
 				w.objects["B"] = []byte("rules:\n  - {name: b, key: all, limits: [{capacity: 1, window: 60}]}\n")
-				e.ResourceProperties["Hash"] = hashOf(w.objects["B"])
+				e.ResourceProperties["Hash"] = predeploy.Hash(w.objects["B"])
 			}, "B:2:56: rules[0].limits[0].window: ",
 		},
 		{
@@ -409,7 +410,7 @@ func TestReasonFits(t *testing.T) {
 	w := newWorld(t)
 	w.objects["A"] = []byte("rules:\n" + strings.Repeat("  - {name: \"ü\\n\"}\n", 2000))
 	e := w.event("shop", "", "A", "")
-	e.ResourceProperties["Hash"] = hashOf(w.objects["A"])
+	e.ResourceProperties["Hash"] = predeploy.Hash(w.objects["A"])
 	err := w.send(e)
 	if err == nil || len(err.Error()) > maxReason+50 || !strings.HasSuffix(err.Error(), "(the function's log has all)") {
 		t.Errorf("error of %d bytes: %v", len(err.Error()), err)

@@ -55,6 +55,26 @@ type Props struct {
 	// an HTTP API answers 403. APIs of other kinds deny all the same.
 	PassDenials bool
 
+	// Rules is the path of a rules file, which each deployment publishes. New
+	// checks it, so OperationsCode is needed: functions/operations built for
+	// Architecture. A file that has not changed publishes nothing, and a rollback of
+	// the stack publishes the old one. Without Rules, publish them by slidegate rules
+	// apply. Until the first ones, all requests pass, marked as degraded.
+	Rules          string
+	OperationsCode awslambda.Code
+
+	// RulesObject has rules published that are in a bucket, in place of Rules. New
+	// does not check them.
+	RulesObject *RulesObject
+
+	// OnChangedRules says what a deployment of another file does if the rules were
+	// changed by hand since the last one. Empty means FailOnChangedRules.
+	OnChangedRules OnChangedRules
+
+	// RulesWhy is the reason that the history of the rules has for what a deployment
+	// publishes. Nil means "deployment".
+	RulesWhy *string
+
 	// RemovalPolicy applies to the tables and the log when the stack is
 	// deleted. Empty means RETAIN. Unless it is DESTROY, the rules table has
 	// deletion protection.
@@ -75,11 +95,20 @@ type RateLimit struct {
 	Function      awslambda.Function
 	Log           awslogs.ILogGroup
 	Role          awsiam.IRole
+
+	// Operations publishes rules, and PublishedRules has it do so. Both are nil
+	// without Rules.
+	Operations     awslambda.Function
+	PublishedRules awscdk.CustomResource
 }
 
 // New adds the tables and the authorizer to scope. It changes no API: see Protect.
 func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, error) {
 	p, err := props.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("ratelimit %s: %w", *id, err)
+	}
+	file, err := p.readRules()
 	if err != nil {
 		return nil, fmt.Errorf("ratelimit %s: %w", *id, err)
 	}
@@ -93,6 +122,7 @@ func New(scope constructs.Construct, id *string, props *Props) (*RateLimit, erro
 	if !p.Standalone {
 		addWarning(r, warnNothing, "the limiter protects no API: call Protect with each, or set Standalone")
 	}
+	publishRules(r, p, file)
 	return r, nil
 }
 
@@ -103,6 +133,9 @@ const timeout = 5 * time.Second
 func (p *Props) withDefaults() (Props, error) {
 	if p == nil || p.Code == nil {
 		return Props{}, errors.New("there is no Code: pass the authorizer's zip, for example with awslambda.Code_FromAsset")
+	}
+	if (p.Rules != "" || p.RulesObject != nil) && p.OperationsCode == nil {
+		return Props{}, errors.New("there are rules but no OperationsCode: pass the zip of functions/operations, for example with awslambda.Code_FromAsset")
 	}
 	if p.Deadline < 0 || p.Deadline >= timeout {
 		return Props{}, fmt.Errorf("the Deadline %v is out of range: it must lie above 0 and under the function's timeout of %v",

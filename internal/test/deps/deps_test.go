@@ -61,6 +61,7 @@ var allowed = map[string]string{
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/replay":       "internal/clock internal/engine internal/request internal/rules internal/limit",
 
+	"internal/predeploy":  "internal/rulefile",
 	"internal/receipt":    "internal/engine internal/limit internal/rules",
 	"internal/breaker":    "internal/limit github.com/sony/gobreaker",
 	"internal/cache":      "github.com/maypok86/otter",
@@ -104,7 +105,7 @@ var allowed = map[string]string{
 	"localstack":                 "", // tests of the scripts
 	"localstack/issuer":          "github.com/golang-jwt/jwt",
 	"functions/authorizer":       "internal/breaker internal/apigw internal/app internal/authn internal/dynamo internal/engine internal/oplog internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
-	"functions/operations":       "internal/dynamo internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
+	"functions/operations":       "internal/dynamo internal/predeploy internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",
 	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +

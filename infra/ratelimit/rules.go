@@ -1,0 +1,126 @@
+package ratelimit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3assets"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/internal/predeploy"
+)
+
+// OnChangedRules says what a deployment does with rules that were changed by
+// hand since the last one.
+type OnChangedRules string
+
+const (
+	// FailOnChangedRules fails the deployment, and says who changed what and how to
+	// keep or discard that. It is the default.
+	FailOnChangedRules OnChangedRules = "fail"
+	// OverwriteChangedRules publishes the file all the same.
+	OverwriteChangedRules OnChangedRules = "overwrite"
+	// KeepChangedRules publishes nothing.
+	KeepChangedRules OnChangedRules = "keep"
+)
+
+// RulesObject is a rules file in a bucket.
+type RulesObject struct {
+	Bucket, Key *string
+	Hash        *string // SHA-256 of the file in hex, by which a deployment knows another file
+	Suffix      string  // that Key has, such as .yaml: the Lambda may read the bucket's objects with this suffix
+}
+
+// readRules reads and checks the file of Rules; nil without one. Its errors are
+// those of slidegate rules validate.
+func (p *Props) readRules() (*predeploy.File, error) {
+	switch {
+	case p.RulesObject != nil && p.Rules != "":
+		return nil, errors.New("there are both Rules and RulesObject: leave one out")
+	case p.Rules == "":
+		return nil, nil
+	}
+	switch p.OnChangedRules {
+	case "", FailOnChangedRules, OverwriteChangedRules, KeepChangedRules:
+	default:
+		return nil, fmt.Errorf("OnChangedRules is %q: use %s, %s or %s", p.OnChangedRules,
+			FailOnChangedRules, OverwriteChangedRules, KeepChangedRules)
+	}
+	file, err := predeploy.Read(p.Rules)
+	if err != nil {
+		return nil, fmt.Errorf("the Rules cannot be published:\n%w", err)
+	}
+	return file, nil
+}
+
+// publishRules adds what publishes rules when the stack is deployed: the Lambda
+// functions/operations, and a custom resource that calls it. file is what
+// readRules returned.
+func publishRules(r *RateLimit, p Props, file *predeploy.File) {
+	object := p.RulesObject
+	if file != nil {
+		for i, warning := range file.Warnings {
+			awscdk.Annotations_Of(r).AddWarningV2(jsii.String(fmt.Sprint("slidegate:rules", i)), jsii.String(warning))
+		}
+		object = rulesAsset(r, p.Rules, file)
+	}
+	if object == nil {
+		return
+	}
+	r.Operations = newOperations(r, p, object)
+	r.PublishedRules = awscdk.NewCustomResource(r, jsii.String("PublishedRules"), &awscdk.CustomResourceProps{
+		ResourceType:   jsii.String("Custom::SlidegateRules"),
+		ServiceToken:   r.Operations.FunctionArn(),
+		ServiceTimeout: awscdk.Duration_Minutes(jsii.Number(5)), // CloudFormation would wait an hour for a Lambda that cannot start
+		Properties: &map[string]any{
+			"Table": r.RulesTable.TableName(), "Bucket": object.Bucket, "Key": object.Key, "Hash": object.Hash,
+			"OnChangedRules": cmp.Or(p.OnChangedRules, FailOnChangedRules),
+			"Why":            cmp.Or(p.RulesWhy, jsii.String("deployment")),
+		},
+	})
+	// Rules may need the code and the secrets that are deployed with them.
+	r.PublishedRules.Node().AddDependency(r.Function.Node().DefaultChild())
+}
+
+// rulesAsset has the file uploaded as it is.
+func rulesAsset(r *RateLimit, path string, file *predeploy.File) *RulesObject {
+	asset := awss3assets.NewAsset(r, jsii.String("RulesFile"), &awss3assets.AssetProps{Path: &path})
+	return &RulesObject{Bucket: asset.S3BucketName(), Key: asset.S3ObjectKey(), Suffix: filepath.Ext(path), Hash: &file.Hash}
+}
+
+func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Function {
+	return awslambda.NewFunction(r, jsii.String("Operations"), &awslambda.FunctionProps{
+		Description:   jsii.String("Slidegate operations: publishes the rules of a deployment"),
+		Code:          p.OperationsCode,
+		Runtime:       awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:       jsii.String("publish"), // functions/operations chooses by it what it does
+		Architecture:  p.Architecture,
+		MemorySize:    jsii.Number(256),
+		Timeout:       awscdk.Duration_Seconds(jsii.Number(60)),
+		Role:          newOperationsRole(r, object),
+		LogGroup:      r.Log,
+		LoggingFormat: awslambda.LoggingFormat_JSON,
+	})
+}
+
+// newOperationsRole lists its permissions as newRole does; a test of
+// functions/operations records the calls. It may read all rules files of the
+// bucket: a policy that changed with each file would take effect too late, also
+// when a stack rolls back. Of its own stack the Lambda asks whether it does.
+func newOperationsRole(r *RateLimit, object *RulesObject) awsiam.Role {
+	role := awsiam.NewRole(r, jsii.String("OperationsRole"), &awsiam.RoleProps{
+		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+	})
+	r.Log.GrantWrite(role)
+	bucket := awss3.Bucket_FromBucketName(r, jsii.String("RulesBucket"), object.Bucket)
+	role.AddToPolicy(allow(r.RulesTable.TableArn(), "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
+	role.AddToPolicy(allow(bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject"))
+	role.AddToPolicy(allow(awscdk.Stack_Of(r).StackId(), "cloudformation:DescribeStacks"))
+	return role
+}

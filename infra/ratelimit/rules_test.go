@@ -1,0 +1,176 @@
+package ratelimit_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+const someRules = "rules:\n  - {name: api, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}\n"
+
+// rulesFile writes a rules file, and returns its path.
+func rulesFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRules: the custom resource has the file's hash, waits for the authorizer
+// that reads the rules, and does not wait for an hour.
+func TestRules(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	resource := tpl.One(t, "Custom::SlidegateRules", "RateLimitPublishedRules")
+	got := resource.Properties
+	key, _ := got["Key"].(string)
+	if !strings.HasSuffix(key, ".yaml") || got["Bucket"] == nil {
+		t.Errorf("the file is %v of %v", got["Key"], got["Bucket"])
+	}
+	delete(got, "Key")
+	delete(got, "Bucket")
+	sum := sha256.Sum256([]byte(someRules))
+	diff(t, "custom resource", map[string]any{
+		"ServiceToken":   arn(tpl.ID(t, "AWS::Lambda::Function", "RateLimitOperations")),
+		"ServiceTimeout": "300",
+		"Table":          ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")),
+		"Hash":           hex.EncodeToString(sum[:]),
+		"OnChangedRules": "fail",
+		"Why":            "deployment",
+	}, got)
+	diff(t, "what it waits for", []string{tpl.ID(t, "AWS::Lambda::Function", "RateLimitFunction")}, resource.DependsOn)
+
+	function := tpl.One(t, "AWS::Lambda::Function", "RateLimitOperations").Properties
+	for name, want := range map[string]any{
+		"Handler": "publish", "Runtime": "provided.al2023", "Architectures": []any{"arm64"}, "Timeout": 60.0,
+		"LoggingConfig": map[string]any{"LogFormat": "JSON", "LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
+	} {
+		diff(t, name, want, function[name])
+	}
+}
+
+// TestOperationsLeastPrivilege lists every permission of the Lambda that
+// publishes; TestCalls of functions/operations records what it calls.
+func TestOperationsLeastPrivilege(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	policy := tpl.One(t, "AWS::IAM::Policy", "RateLimitOperationsRole").Properties
+	diff(t, "roles of the policy", []any{ref(tpl.ID(t, "AWS::IAM::Role", "RateLimitOperationsRole"))}, policy["Roles"].([]any))
+	allow := func(action, resource any) any {
+		return map[string]any{"Effect": "Allow", "Action": action, "Resource": resource}
+	}
+	objects := map[string]any{"Fn::Join": []any{"", []any{
+		"arn:", ref("AWS::Partition"), ":s3:::", map[string]any{"Fn::Sub": "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"}, "/*.yaml",
+	}}}
+	diff(t, "policy", map[string]any{
+		"Version": "2012-10-17",
+		"Statement": []any{
+			allow([]any{"logs:CreateLogStream", "logs:PutLogEvents"}, arn(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))),
+			allow([]any{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"}, arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules"))),
+			allow("s3:GetObject", objects),
+			allow("cloudformation:DescribeStacks", ref("AWS::StackId")),
+		},
+	}, policy["PolicyDocument"].(map[string]any))
+}
+
+// TestPolicyOfAnotherFile: another file leaves the policy as it is, because IAM
+// applies a changed one too late for the deployment, and for its rollback.
+func TestPolicyOfAnotherFile(t *testing.T) {
+	policy := func(text string) any {
+		tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, text), OperationsCode: code(t)}, nil)
+		return tpl.One(t, "AWS::IAM::Policy", "RateLimitOperationsRole").Properties["PolicyDocument"]
+	}
+	diff(t, "policy", policy(someRules), policy("# another\n"+someRules))
+}
+
+// TestRulesObject: the rules may be an object that the template's parameters
+// name.
+func TestRulesObject(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	parameter := func(id string) *string {
+		return awscdk.NewCfnParameter(stack, jsii.String(id), nil).ValueAsString()
+	}
+	_, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code: code(t), OperationsCode: code(t), Standalone: true,
+		RulesObject:    &ratelimit.RulesObject{Bucket: parameter("Bucket"), Key: parameter("Key"), Hash: parameter("Hash"), Suffix: ".yaml"},
+		OnChangedRules: ratelimit.OverwriteChangedRules, RulesWhy: parameter("Why"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := cdktest.Synth(t, stack).One(t, "Custom::SlidegateRules", "RateLimit").Properties
+	for name, want := range map[string]any{
+		"Bucket": ref("Bucket"), "Key": ref("Key"), "Hash": ref("Hash"), "Why": ref("Why"), "OnChangedRules": "overwrite",
+	} {
+		diff(t, name, want, got[name])
+	}
+}
+
+func TestWithoutRules(t *testing.T) {
+	for id, r := range synth(t, ratelimit.Props{}, nil).Resources {
+		if strings.HasPrefix(id, "RateLimitOperations") || r.Type == "Custom::SlidegateRules" {
+			t.Errorf("%s of type %s is for rules", id, r.Type)
+		}
+	}
+}
+
+func TestRulesThatAreRefused(t *testing.T) {
+	bad := rulesFile(t, strings.ReplaceAll(someRules, "60s", "60"))
+	tests := []struct {
+		name  string
+		props ratelimit.Props
+		want  string
+	}{
+		{"no file", ratelimit.Props{Rules: "missing.yaml", OperationsCode: code(t)}, "read the rules: open missing.yaml: "},
+		{
+			"not valid", ratelimit.Props{Rules: bad, OperationsCode: code(t)},
+			"the Rules cannot be published:\n" + bad + ":2:65: rules[0].limits[0].window: needs a unit: write 60s for seconds",
+		},
+		{"no code", ratelimit.Props{Rules: rulesFile(t, someRules)}, "there are rules but no OperationsCode"},
+		{
+			"two places", ratelimit.Props{Rules: rulesFile(t, someRules), RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)},
+			"there are both Rules and RulesObject: leave one out",
+		},
+		{
+			"an unknown way", ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t), OnChangedRules: "merge"},
+			`OnChangedRules is "merge": use fail, overwrite or keep`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("Test"), nil)
+			tt.props.Code = code(t)
+			_, err := ratelimit.New(stack, jsii.String("Limits"), &tt.props)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want %q", err, tt.want)
+			}
+			if n := len(*stack.Node().Children()); n != 0 {
+				t.Errorf("%d constructs were added all the same", n)
+			}
+		})
+	}
+}
+
+// TestWarningsOfRules: what slidegate rules validate warns of is a warning of the
+// synthesis.
+func TestWarningsOfRules(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	path := rulesFile(t, strings.ReplaceAll(someRules, "ip:{ip}", "{header.x-user}"))
+	_, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{Code: code(t), OperationsCode: code(t), Standalone: true, Rules: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertions.Annotations_FromStack(stack).HasWarning(jsii.String("/Test/RateLimit"), assertions.Match_StringLikeRegexp(jsii.String("rules.yaml:2:")))
+}
