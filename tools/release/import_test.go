@@ -1,8 +1,9 @@
 package release
 
 import (
+	"crypto/sha256"
 	"errors"
-	"io"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -51,64 +52,173 @@ func main() {
 }
 `
 
-// TestImport builds a program outside the repository. It imports the modules as
-// they would be published now, by replace directives.
+// TestImport builds a program outside the repository with the modules that the
+// release script tags, as a Go module proxy serves them. The program has no
+// replace directive.
 func TestImport(t *testing.T) {
-	stranger := t.TempDir()
-	mod, sums := "module example.com/stranger\n\ngo 1.26.0\n\n", ""
-	for _, dir := range published {
-		mod += "require " + pathOf(dir) + " v0.0.0\nreplace " + pathOf(dir) + " => " + unpack(t, dir) + "\n"
-		sums += string(read(t, filepath.Join(repo, dir, "go.sum"))) // so that no server is asked for them
-	}
-	example := read(t, filepath.Join(repo, "examples", "grpc", "main.go"))
-	for name, text := range map[string]string{"go.mod": mod, "go.sum": sums, "main.go": program, "example/main.go": string(example)} {
-		file := filepath.Join(stranger, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("GOWORK", "off")
-	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -mod=mod")
+	copied := newCopy(t)
+	copied.release(t)
+	stranger := newStranger(t, copied, map[string]string{
+		"main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "examples", "grpc", "main.go"))),
+		"zips/main.go": zipSums,
+	})
 	for _, command := range []string{
-		"go build -o program .",
-		"./program",
-		"go run ./example",
+		"go build -o bin/ ./...",
+		"bin/stranger",
+		"bin/example",
 		// The CDK takes long to compile, and infra's tests do: find all packages.
 		"go list -deps " + root + "/infra/ratelimit " + root + "/functions/authorizer " + root + "/cmd/slidegate",
 	} {
 		t.Logf("%s\n%.300s", command, run(t, stranger, strings.Fields(command)...))
 	}
+	want := ""
+	for _, name := range zipNames {
+		want += fmt.Sprintf("%x  %s\n", sha256.Sum256(read(t, filepath.Join(copied.dir, "infra/lambdas/zips", name))), name)
+	}
+	if got := run(t, stranger, "bin/zips"); got != want {
+		t.Errorf("the module's zips:\n%swant:\n%s", got, want)
+	}
 }
 
-// unpack returns a folder with a module as importers get it: with the files of
-// its zip. They are those that are committed, or would be after `git add`.
-func unpack(t *testing.T, dir string) (unpacked string) {
-	t.Helper()
-	var files []zip.File
-	for _, name := range strings.Fields(run(t, filepath.Join(repo, dir), "git", "ls-files", "--cached", "--others", "--exclude-standard")) {
-		from := filepath.Join(repo, dir, name)
-		if _, err := os.Lstat(from); err == nil { // else it is deleted, but that is not committed
-			files = append(files, file{name, from})
+// zipNames are the zips that a release has.
+var zipNames = []string{"authorizer_arm64.zip", "authorizer_amd64.zip", "operations_arm64.zip", "operations_amd64.zip"}
+
+// zipSums prints the hashes of the zips that infra/lambdas has.
+const zipSums = `package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/slidegate/slidegate/infra/lambdas"
+)
+
+func main() {
+	for _, name := range []string{"authorizer", "operations"} {
+		for _, goarch := range []string{"arm64", "amd64"} {
+			data, err := lambdas.Zip(name, goarch)
+			if err != nil {
+				panic(err)
+			}
+			fmt.Printf("%x  %s_%s.zip\n", sha256.Sum256(data), name, goarch)
 		}
 	}
-	unpacked = t.TempDir()
-	version, packed := module.Version{Path: pathOf(dir), Version: "v0.0.0"}, filepath.Join(t.TempDir(), "module.zip")
-	out, err := os.Create(packed)
+}
+`
+
+// version is one that no release will have.
+const version = "v0.999.0"
+
+// newCopy returns a repository with the files of this one that are committed, or
+// would be after `git add`. Files in place of the Lambdas' code spare minutes.
+func newCopy(t *testing.T) *repository {
+	t.Helper()
+	isolateGit(t)
+	r := &repository{t, t.TempDir()}
+	for _, name := range strings.Split(strings.TrimSpace(run(t, repo, "git", "ls-files", "--cached", "--others", "--exclude-standard")), "\n") {
+		info, err := os.Lstat(filepath.Join(repo, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, but that is not committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.write(name, string(read(t, filepath.Join(repo, name))))
+		if err := os.Chmod(filepath.Join(r.dir, name), info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zips := "zips:\n"
+	for _, name := range zipNames {
+		zips += "\techo " + name + " >infra/lambdas/zips/" + name + "\n"
+	}
+	r.write("GNUmakefile", zips) // which make takes before Makefile
+	return r
+}
+
+// release tags a version of all that is in the repository.
+func (r *repository) release(t *testing.T) {
+	t.Helper()
+	log := string(read(t, filepath.Join(r.dir, "CHANGELOG.md")))
+	r.write("CHANGELOG.md", strings.Replace(log, "## [Unreleased]\n", "## [Unreleased]\n\n## ["+version[1:]+"] - 2026-12-31\n", 1))
+	r.git("init", "--quiet")
+	r.commit()
+	r.run("--set", version)
+	r.commit()
+	r.run(version)
+}
+
+// newStranger returns a module outside the repository that requires the modules
+// of a release. The Go command gets them from a proxy, a directory.
+func newStranger(t *testing.T, r *repository, files map[string]string) (dir string) {
+	t.Helper()
+	proxy, mod, sums := t.TempDir(), "module example.com/stranger\n\ngo 1.26.0\n\n", ""
+	for _, dir := range published {
+		serve(t, proxy, r, dir)
+		mod += "require " + pathOf(dir) + " " + version + "\n"
+		if dir != "infra/lambdas" { // which requires none
+			sums += string(read(t, filepath.Join(repo, dir, "go.sum"))) // so that no server is asked for them
+		}
+	}
+	stranger := &repository{t, t.TempDir()}
+	stranger.write("go.mod", mod)
+	stranger.write("go.sum", sums)
+	for name, text := range files {
+		stranger.write(name, text)
+	}
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -mod=mod -modcacherw")
+	t.Setenv("GOPROXY", "file://"+proxy+","+strings.TrimSpace(run(t, ".", "go", "env", "GOPROXY")))
+	t.Setenv("GONOSUMDB", path.Dir(root))
+	t.Setenv("GOMODCACHE", moduleCache(t))
+	return stranger.dir
+}
+
+// serve puts a module into the directory of a proxy, from its tag.
+func serve(t *testing.T, proxy string, r *repository, dir string) {
+	t.Helper()
+	base := filepath.Join(proxy, pathOf(dir), "@v", version)
+	if err := os.MkdirAll(filepath.Dir(base), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(base + ".zip")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(zip.Create(out, version, files), out.Close(), zip.Unzip(unpacked, version, packed)); err != nil {
+	tag, subdir := strings.TrimPrefix(dir+"/"+version, "./"), strings.TrimPrefix(dir, ".")
+	err = errors.Join(
+		zip.CreateFromVCS(out, module.Version{Path: pathOf(dir), Version: version}, r.dir, tag, subdir), out.Close(),
+		os.WriteFile(base+".mod", []byte(r.git("show", tag+":"+path.Join(dir, "go.mod"))), 0o644),
+		os.WriteFile(base+".info", []byte(`{"Version": "`+version+`"}`), 0o644),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return unpacked
 }
 
-// file is a file of a module's zip.
-type file struct{ name, from string }
-
-func (f file) Path() string                 { return f.name }
-func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(f.from) }
-func (f file) Open() (io.ReadCloser, error) { return os.Open(f.from) }
+// moduleCache returns a module cache that has all modules of this machine's but
+// ours. A test must not leave modules there whose version nobody released.
+func moduleCache(t *testing.T) string {
+	t.Helper()
+	cache, shared := t.TempDir(), strings.TrimSpace(run(t, ".", "go", "env", "GOMODCACHE"))
+	own := []string{".", "github.com", "cache", "cache/download", "cache/download/github.com"}
+	for _, dir := range own {
+		entries, err := os.ReadDir(filepath.Join(shared, dir))
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(cache, dir), 0o755)
+		}
+		for _, entry := range entries {
+			name := path.Join(dir, entry.Name())
+			if err == nil && !slices.Contains(own, name) && entry.Name() != path.Base(path.Dir(root)) {
+				err = os.Symlink(filepath.Join(shared, name), filepath.Join(cache, name))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cache
+}
 
 // run runs a command in a directory, and returns what it prints.
 func run(t *testing.T, dir string, command ...string) string {

@@ -3,7 +3,9 @@
 #        release.sh v0.2.0         checks that HEAD may be v0.2.0, and tags it
 # in a repository. All published modules have one version, and each has a tag of
 # its own, with its directory in front: v0.2.0, infra/v0.2.0 and so on.
+# `make zips` builds the Lambdas for the tag of infra/lambdas.
 set -euo pipefail
+shopt -s inherit_errexit
 published=(. infra infra/lambdas slidegategrpc slidegateotel)
 ours='github\.com/slidegate/slidegate(/[a-z]+)*'
 
@@ -42,10 +44,22 @@ if [[ -n $last ]]; then
 $gone"
 fi
 
+# The Lambdas' zips are not in main: the tag of their module is on a commit beside it.
+make --no-print-directory zips >&2
+with_zips=$(
+	GIT_INDEX_FILE=$(mktemp --dry-run)
+	export GIT_INDEX_FILE
+	trap 'rm -f "$GIT_INDEX_FILE"' EXIT
+	git read-tree HEAD
+	git add --force infra/lambdas/zips/{authorizer,operations}_{arm64,amd64}.zip
+	git commit-tree -p HEAD -m "Add the Lambdas' zips of $version" "$(git write-tree)"
+)
+
 tags=()
 for dir in "${published[@]}"; do
-	tag=$dir/$version
-	git tag --annotate --message "$tag" "${tag#./}"
+	tag=$dir/$version commit=HEAD
+	[[ $dir != infra/lambdas ]] || commit=$with_zips
+	git tag --annotate --message "$tag" "${tag#./}" "$commit"
 	tags+=("${tag#./}")
 done
 printf 'tagged; publish with:\n  git push --atomic origin %s\n' "${tags[*]}"

@@ -14,12 +14,7 @@ import (
 // TestRelease releases a small repository, whose modules have the paths of this
 // one's. Each step refuses for one reason.
 func TestRelease(t *testing.T) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
-		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
-	} {
-		t.Setenv(name, value)
-	}
+	isolateGit(t)
 	r := &repository{t, t.TempDir()}
 	for _, dir := range published {
 		mod := "module " + pathOf(dir) + "\n\ngo 1.26.0\n"
@@ -30,6 +25,9 @@ func TestRelease(t *testing.T) {
 	}
 	r.write("api/slidegate.txt", "pkg slidegate, func Old()\n")
 	r.write("CHANGELOG.md", "## [Unreleased]\n- All.\n")
+	r.write(".gitignore", "*.zip\n")
+	r.write("Makefile", "zips:\n\tfor a in arm64 amd64; do echo code >infra/lambdas/zips/authorizer_$$a.zip; done\n")
+	r.write("infra/lambdas/zips/README.md", "The zips are ignored.\n")
 	r.git("init", "--quiet")
 	r.commit()
 
@@ -45,10 +43,15 @@ func TestRelease(t *testing.T) {
 	r.write("CHANGELOG.md", "## [Unreleased]\n\n## [0.1.0] - 2026-01-02\n- All.\n")
 	r.commit()
 	r.refuses("v0.2.0", "the modules require 'v0.1.0'")
+	r.refuses("v0.1.0", "operations_arm64.zip' did not match any files") // and makes no tag
+	for _, goarch := range []string{"arm64", "amd64"} {
+		r.write("infra/lambdas/zips/operations_"+goarch+".zip", "code")
+	}
 	r.run("v0.1.0")
 	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
 		t.Errorf("tags:\n%swant:\n%s", got, want)
 	}
+	r.testZips("v0.1.0")
 	if mod, err := os.ReadFile(filepath.Join(r.dir, "infra/go.mod")); err != nil || !strings.Contains(string(mod), "example.com/other v1.2.3\n\t"+root+" v0.1.0\n") {
 		t.Errorf("infra/go.mod: %v\n%s", err, mod)
 	}
@@ -63,6 +66,36 @@ func TestRelease(t *testing.T) {
 	r.run("--set", "v0.2.0")
 	r.commit()
 	r.run("v0.2.0")
+}
+
+// isolateGit has git read no settings of this machine.
+func isolateGit(t *testing.T) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull,
+		"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// testZips: the tag of infra/lambdas adds the zips to the commit that the other
+// tags are on, and nothing else. The branch stays without them.
+func (r *repository) testZips(version string) {
+	r.t.Helper()
+	if got, want := r.git("rev-parse", "infra/lambdas/"+version+"^{}^", "infra/"+version+"^{}"), r.git("rev-parse", "HEAD", "HEAD"); got != want {
+		r.t.Errorf("tags are beside and on:\n%swant:\n%s", got, want)
+	}
+	want := ""
+	for _, name := range []string{"authorizer_amd64", "authorizer_arm64", "operations_amd64", "operations_arm64"} {
+		want += "A\tinfra/lambdas/zips/" + name + ".zip\n"
+	}
+	if got := r.git("diff", "--name-status", "HEAD", "infra/lambdas/"+version); got != want {
+		r.t.Errorf("the module's tag changes:\n%swant:\n%s", got, want)
+	}
+	if status := r.git("status", "--porcelain"); status != "" {
+		r.t.Errorf("files to commit:\n%s", status)
+	}
 }
 
 type repository struct {
