@@ -139,7 +139,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
-	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist backend
+	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist operations backend
 
 # Another Go gives other bytes. functions/backend is the sample's, and not released.
 zips: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
@@ -165,9 +165,8 @@ e2e: ## deploy to the local AWS with the CDK and send traffic through API Gatewa
 	@localstack/require.sh go node npm python
 	@$(LOCAL) go test -count=1 -v -tags e2e ./localstack/e2e
 
-deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml if it has no rules
+deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
-	@infra/publish.sh dist/slidegate dist/outputs.json examples/rules.yaml
 
 version: ## have the modules require VERSION=v0.2.0 of each other
 	@tools/release/release.sh --set "$(VERSION)"

@@ -16,6 +16,7 @@ type settings struct {
 	dist         string                 // dist: the directory of the zips
 	architecture awslambda.Architecture // architecture: arm64 or x86_64, whatever the zips were built for
 	goarch       string                 // the architecture in the zips' names
+	rules        string                 // rules: the rules file
 	deadline     time.Duration          // deadline: of one decision, as a Go duration; none leaves the authorizer's own
 	allAPIs      bool                   // apis: rest, or all for an API of each kind
 	removal      awscdk.RemovalPolicy   // removal: retain, or destroy for a stack that leaves nothing behind
@@ -28,7 +29,7 @@ func readSettings(node constructs.Node) (settings, error) {
 		}
 		return byDefault
 	}
-	s := settings{dist: read("dist", "../dist")}
+	s := settings{dist: read("dist", "../dist"), rules: read("rules", "../examples/rules.yaml")}
 	switch name := read("architecture", "arm64"); name {
 	case "arm64":
 		s.architecture, s.goarch = awslambda.Architecture_ARM_64(), "arm64"

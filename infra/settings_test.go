@@ -32,7 +32,7 @@ func TestReadSettings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.dist != tt.dist || *s.architecture.Name() != tt.architecture || s.deadline != tt.deadline || s.removal != tt.removal {
+			if s.rules != "../examples/rules.yaml" || s.dist != tt.dist || *s.architecture.Name() != tt.architecture || s.deadline != tt.deadline || s.removal != tt.removal {
 				t.Errorf("settings are %s %s %v %s, want %s %s %v %s", s.dist, *s.architecture.Name(), s.deadline, s.removal,
 					tt.dist, tt.architecture, tt.deadline, tt.removal)
 			}

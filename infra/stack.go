@@ -22,12 +22,19 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	operations, err := zip(s, "operations")
+	if err != nil {
+		return nil, err
+	}
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:          code,
-		Architecture:  s.architecture,
-		Deadline:      s.deadline,
-		PassDenials:   true, // the backend answers the denied requests of the HTTP API
-		RemovalPolicy: s.removal,
+		Code:           code,
+		OperationsCode: operations,
+		Architecture:   s.architecture,
+		Deadline:       s.deadline,
+		PassDenials:    true, // the backend answers the denied requests of the HTTP API
+		Rules:          s.rules,
+		OnChangedRules: ratelimit.KeepChangedRules, // who tries the sample changes them by hand
+		RemovalPolicy:  s.removal,
 	})
 	if err != nil {
 		return nil, err

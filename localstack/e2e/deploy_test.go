@@ -36,19 +36,20 @@ type deployment struct {
 	token    string // of the stage of the REST API with a TOKEN authorizer
 	counters string // the table
 	rules    string // the location of the rules, for commands
+	file     string // the rules file that was deployed
 	cli      string // the command slidegate
 	issuer   *issuer
 	db       *dynamodb.Client
 }
 
-// deploy builds and deploys everything and publishes the rules. The end of the
-// test removes it all.
+// deploy builds and deploys everything, with rules. The end of the test removes it
+// all.
 func deploy(t *testing.T) *deployment {
 	t.Helper()
 	began := time.Now()
 	endpoint := localEndpoint(t)
 	dir := t.TempDir()
-	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", dir, "authorizer", "backend")
+	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", dir, "authorizer", "operations", "backend")
 	command(t, root+"/infra", "go", "build", "-o", filepath.Join(dir, "app"), ".")
 	command(t, root, "go", "build", "-o", filepath.Join(dir, "slidegate"), "./cmd/slidegate")
 	t.Logf("built after %v", time.Since(began))
@@ -60,17 +61,7 @@ func deploy(t *testing.T) *deployment {
 	command(t, dir, cdk, "bootstrap", "aws://"+account+"/"+region) // where no cdk.json asks for the app to be run
 	t.Logf("bootstrapped after %v", time.Since(began))
 
-	app := []string{
-		"--app", filepath.Join(dir, "app"), "--output", filepath.Join(dir, "cdk.out"),
-		"-c", "dist=" + dir, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "apis=all", "-c", "removal=destroy",
-	}
-	t.Cleanup(func() { command(t, root+"/infra", cdk, append([]string{"destroy", "--force"}, app...)...) })
-	outputs := filepath.Join(dir, "outputs.json")
-	command(t, root+"/infra", cdk, append([]string{"deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
-	t.Logf("deployed after %v", time.Since(began))
-
-	stack, issuer := readOutputs(t, outputs), newIssuer(t)
-	rules := filepath.Join(dir, "rules.yaml")
+	issuer, rules := newIssuer(t), filepath.Join(dir, "rules.yaml")
 	text, err := os.ReadFile("testdata/rules.yaml")
 	if err == nil {
 		err = os.WriteFile(rules, bytes.ReplaceAll(text, []byte("ISSUER"), []byte(issuer.URL)), 0o600)
@@ -78,13 +69,21 @@ func deploy(t *testing.T) *deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second leaves what the first has published
-		command(t, ".", root+"/infra/publish.sh", filepath.Join(dir, "slidegate"), outputs, rules)
+	app := []string{
+		"--app", filepath.Join(dir, "app"), "--output", filepath.Join(dir, "cdk.out"),
+		"-c", "dist=" + dir, "-c", "rules=" + rules, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "apis=all", "-c", "removal=destroy",
 	}
+	t.Cleanup(func() { command(t, root+"/infra", cdk, append([]string{"destroy", "--force"}, app...)...) })
+	outputs := filepath.Join(dir, "outputs.json")
+	command(t, root+"/infra", cdk, append([]string{"deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
+	t.Logf("deployed after %v", time.Since(began))
+
+	stack := readOutputs(t, outputs)
 	return &deployment{
 		issuer:   issuer,
 		cli:      filepath.Join(dir, "slidegate"),
 		rules:    "dynamodb://" + stack["RulesTable"],
+		file:     rules,
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
 		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],

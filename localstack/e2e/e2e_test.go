@@ -29,6 +29,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("connections of a WebSocket API are limited", func(t *testing.T) { d.webSocketAPI(t, "erin"+d.run) })
 	t.Run("callers are verified on every kind of API", d.verified)
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
+	t.Run("deployments publish rules, and rollbacks the old ones", func(t *testing.T) { d.deploysRules(t) })
 }
 
 func (d *deployment) allowed(t *testing.T, user string) {
