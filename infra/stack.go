@@ -49,8 +49,6 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	}
 	output(stack, "Url", "the API", api.Url())
 	output(stack, "ApiId", "the API's id", api.RestApiId())
-	output(stack, "CountersTable", "the table of counters", limiter.CountersTable.TableName())
-	output(stack, "RulesTable", "the table of rules: slidegate rules apply FILE --rules dynamodb://TABLE", limiter.RulesTable.TableName())
 	return stack, nil
 }
 

@@ -18,13 +18,13 @@ import (
 func ExampleNew() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
-	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
-	})
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	limiter.Protect(awsapigateway.NewRestApi(stack, jsii.String("Api"), nil))
+	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), nil)
+	api.Root().AddMethod(jsii.String("GET"), nil, nil)
+	limiter.Protect(api)
 	app.Synth(nil)
 }
 
@@ -34,7 +34,6 @@ func ExampleRateLimit_GrantSettle() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
 		PassDenials: true, // every backend of the API must answer denials
 	})
 	if err != nil {
@@ -58,18 +57,17 @@ func ExampleRateLimit_GrantSettle() {
 func ExampleRateLimit_ReceiptMapping() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
-	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:        awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
-		PassDenials: true,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
 	// The server reads the secret too. A comma would part two secrets.
 	secret := awssecretsmanager.NewSecret(stack, jsii.String("ReceiptSecret"), &awssecretsmanager.SecretProps{
 		GenerateSecretString: &awssecretsmanager.SecretStringGenerator{ExcludePunctuation: jsii.Bool(true)},
 	})
-	limiter.Function.AddEnvironment(jsii.String("SLIDEGATE_RECEIPT_SECRET"), secret.SecretValue().UnsafeUnwrap(), nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		PassDenials: true,
+		Secrets:     map[string]awscdk.SecretValue{"SLIDEGATE_RECEIPT_SECRET": secret.SecretValue()},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	server := awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Server"), jsii.String("https://shop.example.com"),
 		&awsapigatewayv2integrations.HttpUrlIntegrationProps{ParameterMapping: limiter.ReceiptMapping()})
 	limiter.Protect(awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{DefaultIntegration: server}))

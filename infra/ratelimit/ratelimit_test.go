@@ -10,12 +10,14 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/lambdas"
 	"github.com/slidegate/slidegate/infra/ratelimit"
 )
 
@@ -156,8 +158,10 @@ func TestFunction(t *testing.T) {
 			"SLIDEGATE_COUNTERS": ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")),
 			"SLIDEGATE_RULES":    ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")),
 		}},
-		"LoggingConfig": map[string]any{"LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
-		"Role":          arn(tpl.ID(t, "AWS::IAM::Role", "RateLimit")),
+		"LoggingConfig": map[string]any{
+			"LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit")), "LogFormat": "JSON", "SystemLogLevel": "WARN",
+		},
+		"Role": arn(tpl.ID(t, "AWS::IAM::Role", "RateLimit")),
 	}, got)
 }
 
@@ -221,27 +225,61 @@ func TestLeastPrivilege(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	ratelimit.SetZip(lambdas.Zip)
+	secret := awscdk.SecretValue_UnsafePlainText(jsii.String("0123456789abcdef"))
+	environment := func(name string) *awslambda.FunctionOptions {
+		return &awslambda.FunctionOptions{Environment: &map[string]*string{name: jsii.String("1")}}
+	}
+	hashed := rulesFile(t, "hash_secret: {env: SHOP_SECRET, check: \"7b5d1a0c\"}\n"+strings.Replace(someRules, "{ip}\"", "{ip}\", hash: true", 1))
 	tests := []struct {
 		name  string
-		props *ratelimit.Props
+		props ratelimit.Props
 		want  string
 	}{
-		{"no props", nil, "there is no Code"},
-		{"no code", &ratelimit.Props{}, "there is no Code"},
-		{"negative deadline", &ratelimit.Props{Code: code(t), Deadline: -time.Second}, "Deadline -1s is out of range"},
-		{"deadline past the timeout", &ratelimit.Props{Code: code(t), Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
-		{"negative ceiling", &ratelimit.Props{Code: code(t), MaxWrites: -1}, "nor MaxWrites -1 may be negative"},
+		{"negative deadline", ratelimit.Props{Deadline: -time.Second}, "Deadline -1s is out of range"},
+		{"deadline past the timeout", ratelimit.Props{Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
+		{"deadline past the timeout of options", ratelimit.Props{Deadline: 3 * time.Second,
+			FunctionOptions: &awslambda.FunctionOptions{Timeout: awscdk.Duration_Seconds(jsii.Number(3))}}, "under the function's timeout of 3s"},
+		{"negative ceiling", ratelimit.Props{MaxWrites: -1}, "nor MaxWrites -1 may be negative"},
+		{"ceiling of a given table", ratelimit.Props{MaxReads: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
+		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
+			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
+		{"the log's retention", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{LogRetention: awslogs.RetentionDays_ONE_DAY}},
+			"FunctionOptions.LogRetention has no effect here: set Props.LogRetention"},
+		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},
+			"the construct sets the variable SLIDEGATE_DEADLINE: use the prop Deadline"},
+		{"policies for Protect", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_SIMPLE_RESPONSES")}, "leave out SLIDEGATE_SIMPLE_RESPONSES"},
+		{"a secret of the construct", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SLIDEGATE_RULES": secret}}, "use the prop RulesTable"},
+		{"a secret's name", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"shop-secret": secret}}, `the secret "shop-secret" has a name`},
+		{"a nil secret", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": nil}}, "the secret SHOP is nil"},
+		{"a secure parameter", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": awscdk.SecretValue_SsmSecure(jsii.String("/shop"), nil)}},
+			"the secret SHOP is a secure parameter of SSM, which CloudFormation gives to no function: use Secrets Manager"},
+		{"a secret twice", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": secret}, FunctionOptions: environment("SHOP")},
+			"the variable SHOP is in Secrets and in FunctionOptions.Environment"},
+		{"a secret of the rules", ratelimit.Props{Rules: hashed},
+			"the Rules read a secret from the variable SHOP_SECRET, which the authorizer lacks: add it to Secrets"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("Test"), nil)
-			_, err := ratelimit.New(stack, jsii.String("Limits"), tt.props)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "ratelimit Limits: ") {
-				t.Errorf("error is %v, want the construct's name and %q", err, tt.want)
-			}
-			if n := len(*stack.Node().Children()); n != 0 {
-				t.Errorf("%d constructs were added all the same", n)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { tt.props.Code = code(t); refuses(t, &tt.props, tt.want) })
+	}
+	t.Run("no code", func(t *testing.T) { ratelimit.SetZip(noZip); refuses(t, nil, lambdas.ErrNone.Error()) })
+}
+
+func noZip(string, string) ([]byte, error) { return nil, lambdas.ErrNone }
+
+func givenTable() awsdynamodb.ITable {
+	return awsdynamodb.Table_FromTableName(awscdk.NewStack(nil, jsii.String("Given"), nil), jsii.String("Table"), jsii.String("given"))
+}
+
+// refuses expects an error that names the construct, and nothing added.
+func refuses(t *testing.T, props *ratelimit.Props, want string) {
+	t.Helper()
+	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("Test"), nil)
+	_, err := ratelimit.New(stack, jsii.String("Limits"), props)
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "ratelimit Limits: ") {
+		t.Errorf("error is %v, want the construct's name and %q", err, want)
+	}
+	if n := len(*stack.Node().Children()); n != 0 {
+		t.Errorf("%d constructs were added all the same", n)
 	}
 }

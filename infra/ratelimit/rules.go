@@ -70,9 +70,6 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 		}
 		object = rulesAsset(r, p.Rules, file)
 	}
-	if object == nil {
-		return
-	}
 	r.Operations = newOperations(r, p, object)
 	r.PublishedRules = awscdk.NewCustomResource(r, jsii.String("PublishedRules"), &awscdk.CustomResourceProps{
 		ResourceType:   jsii.String("Custom::SlidegateRules"),
@@ -96,20 +93,21 @@ func rulesAsset(r *RateLimit, path string, file *predeploy.File) *RulesObject {
 
 func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Function {
 	return awslambda.NewFunction(r, jsii.String("Operations"), &awslambda.FunctionProps{
-		Description:   jsii.String("Slidegate operations: publishes the rules of a deployment"),
-		Code:          p.OperationsCode,
-		Runtime:       awslambda.Runtime_PROVIDED_AL2023(),
-		Handler:       jsii.String("publish"), // functions/operations chooses by it what it does
-		Architecture:  p.Architecture,
-		MemorySize:    jsii.Number(256),
-		Timeout:       awscdk.Duration_Seconds(jsii.Number(60)),
-		Role:          newOperationsRole(r, object),
-		LogGroup:      r.Log,
-		LoggingFormat: awslambda.LoggingFormat_JSON,
+		Description:      jsii.String("Slidegate operations: publishes the rules of a deployment"),
+		Code:             p.OperationsCode,
+		Runtime:          awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:          jsii.String("publish"), // functions/operations chooses by it what it does
+		Architecture:     p.Architecture,
+		MemorySize:       jsii.Number(256),
+		Timeout:          awscdk.Duration_Seconds(jsii.Number(60)),
+		Role:             newOperationsRole(r, object),
+		LogGroup:         r.Log,
+		LoggingFormat:    awslambda.LoggingFormat_JSON,
+		SystemLogLevelV2: awslambda.SystemLogLevel_WARN,
 	})
 }
 
-// newOperationsRole lists its permissions as newRole does; a test of
+// newOperationsRole lists its permissions as grantAuthorizer does; a test of
 // functions/operations records the calls. It may read all rules files of the
 // bucket: a policy that changed with each file would take effect too late, also
 // when a stack rolls back. Of its own stack the Lambda asks whether it does.
@@ -119,8 +117,8 @@ func newOperationsRole(r *RateLimit, object *RulesObject) awsiam.Role {
 	})
 	r.Log.GrantWrite(role)
 	bucket := awss3.Bucket_FromBucketName(r, jsii.String("RulesBucket"), object.Bucket)
-	role.AddToPolicy(allow(r.RulesTable.TableArn(), "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
-	role.AddToPolicy(allow(bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject"))
-	role.AddToPolicy(allow(awscdk.Stack_Of(r).StackId(), "cloudformation:DescribeStacks"))
+	grantWrite(role, r.RulesTable, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query")
+	grant(role, bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject")
+	grant(role, awscdk.Stack_Of(r).StackId(), "cloudformation:DescribeStacks")
 	return role
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/lambdas"
 	"github.com/slidegate/slidegate/infra/ratelimit"
 )
 
@@ -54,7 +55,7 @@ func TestRules(t *testing.T) {
 	function := tpl.One(t, "AWS::Lambda::Function", "RateLimitOperations").Properties
 	for name, want := range map[string]any{
 		"Handler": "publish", "Runtime": "provided.al2023", "Architectures": []any{"arm64"}, "Timeout": 60.0,
-		"LoggingConfig": map[string]any{"LogFormat": "JSON", "LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
+		"LoggingConfig": map[string]any{"LogFormat": "JSON", "SystemLogLevel": "WARN", "LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
 	} {
 		diff(t, name, want, function[name])
 	}
@@ -126,6 +127,7 @@ func TestWithoutRules(t *testing.T) {
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
+	ratelimit.SetZip(noZip)
 	bad := rulesFile(t, strings.ReplaceAll(someRules, "60s", "60"))
 	tests := []struct {
 		name  string
@@ -137,7 +139,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 			"not valid", ratelimit.Props{Rules: bad, OperationsCode: code(t)},
 			"the Rules cannot be published:\n" + bad + ":2:65: rules[0].limits[0].window: needs a unit: write 60s for seconds",
 		},
-		{"no code", ratelimit.Props{Rules: rulesFile(t, someRules)}, "there are rules but no OperationsCode"},
+		{"no code", ratelimit.Props{Rules: rulesFile(t, someRules)}, "there is no code of the Lambda operations: " + lambdas.ErrNone.Error()},
 		{
 			"two places", ratelimit.Props{Rules: rulesFile(t, someRules), RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)},
 			"there are both Rules and RulesObject: leave one out",

@@ -82,14 +82,14 @@ func deploy(t *testing.T) *deployment {
 	return &deployment{
 		issuer:   issuer,
 		cli:      filepath.Join(dir, "slidegate"),
-		rules:    "dynamodb://" + stack["RulesTable"],
+		rules:    "dynamodb://" + stack["RateLimitRulesTable"],
 		file:     rules,
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
 		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],
 		socket:   endpoint + "/_aws/execute-api/" + stack["WebSocketApiId"] + "/prod",
 		token:    endpoint + "/restapis/" + stack["TokenApiId"] + "/prod/_user_request_",
-		counters: stack["CountersTable"],
+		counters: stack["RateLimitCountersTable"],
 		db: dynamodb.New(dynamodb.Options{
 			BaseEndpoint: &endpoint,
 			Region:       region,
@@ -154,7 +154,7 @@ func readOutputs(t *testing.T, path string) map[string]string {
 	if err := json.Unmarshal(data, &stacks); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	for _, name := range []string{"ApiId", "HttpApiId", "WebSocketApiId", "TokenApiId", "CountersTable", "RulesTable"} {
+	for _, name := range []string{"ApiId", "HttpApiId", "WebSocketApiId", "TokenApiId", "RateLimitCountersTable", "RateLimitRulesTable"} {
 		if stacks["Slidegate"][name] == "" {
 			t.Fatalf("the stack has no output %s: %s", name, data)
 		}

@@ -2,23 +2,14 @@ package ratelimit
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/internal/apigw"
 )
 
-// GrantSettle lets a backend settle and refund by the authorizer's receipts: it
-// may update counters, and do nothing else. The backend finds their table by
-// CountersTable.TableName.
-func (r *RateLimit) GrantSettle(backend awsiam.IGrantable) {
-	backend.GrantPrincipal().AddToPrincipalPolicy(allow(r.CountersTable.TableArn(), "dynamodb:UpdateItem"))
-}
-
 // ReceiptParameters hands the authorizer's receipt to the HTTP backend of a REST
 // API. Pass it as RequestParameters of the integration, or add it to those. The
-// authorizer must sign its receipts: add SLIDEGATE_RECEIPT_SECRET to the
-// environment of Function.
+// authorizer must sign its receipts: set SLIDEGATE_RECEIPT_SECRET in Secrets.
 func (r *RateLimit) ReceiptParameters() *map[string]*string {
 	return &map[string]*string{"integration.request.header." + apigw.ReceiptField: jsii.String(apigw.ReceiptSource)}
 }

@@ -1,0 +1,66 @@
+package ratelimit
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// GrantReadRules lets people or a pipeline read rules, versions, overrides and
+// the history, by the commands that list and compare them.
+func (r *RateLimit) GrantReadRules(grantee awsiam.IGrantable) awsiam.Grant {
+	return r.grantStack(grantee).Combine(grantRead(grantee, r.RulesTable, "dynamodb:GetItem", "dynamodb:Query"))
+}
+
+// GrantPublishRules lets people or a pipeline publish rules and roll them back,
+// by slidegate rules apply and rollback, and read them.
+func (r *RateLimit) GrantPublishRules(grantee awsiam.IGrantable) awsiam.Grant {
+	return r.grantStack(grantee).Combine(grantWrite(grantee, r.RulesTable, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"))
+}
+
+// GrantReadCounters lets people read single counters. The commands inspect and
+// explain read the rules too: see GrantReadRules.
+func (r *RateLimit) GrantReadCounters(grantee awsiam.IGrantable) awsiam.Grant {
+	return r.grantStack(grantee).Combine(grantRead(grantee, r.CountersTable, "dynamodb:GetItem"))
+}
+
+// GrantSettle lets a backend settle and refund by the authorizer's receipts: it
+// may update counters, and do nothing else. The backend finds their table by
+// CountersTable.TableName.
+func (r *RateLimit) GrantSettle(backend awsiam.IGrantable) awsiam.Grant {
+	return grantWrite(backend, r.CountersTable, "dynamodb:UpdateItem")
+}
+
+// grantStack lets commands find the tables by the stack's outputs: stack://NAME.
+func (r *RateLimit) grantStack(grantee awsiam.IGrantable) awsiam.Grant {
+	stack := awscdk.Stack_Of(r)
+	return grant(grantee, stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("cloudformation"),
+		Resource:     jsii.String("stack"),
+		ResourceName: jsii.String(*stack.StackName() + "/*"), // of every stack with this name, one at a time
+	}), "cloudformation:DescribeStacks")
+}
+
+// grantRead grants actions on a table, and what they need of its key.
+func grantRead(grantee awsiam.IGrantable, table awsdynamodb.ITable, actions ...string) awsiam.Grant {
+	granted := grant(grantee, table.TableArn(), actions...)
+	if key := table.EncryptionKey(); key != nil {
+		granted = granted.Combine(key.GrantDecrypt(grantee))
+	}
+	return granted
+}
+
+func grantWrite(grantee awsiam.IGrantable, table awsdynamodb.ITable, actions ...string) awsiam.Grant {
+	granted := grant(grantee, table.TableArn(), actions...)
+	if key := table.EncryptionKey(); key != nil {
+		granted = granted.Combine(key.GrantEncryptDecrypt(grantee))
+	}
+	return granted
+}
+
+func grant(grantee awsiam.IGrantable, resource *string, actions ...string) awsiam.Grant {
+	return awsiam.Grant_AddToPrincipal(&awsiam.GrantOnPrincipalOptions{
+		Grantee: grantee, Actions: jsii.Strings(actions...), ResourceArns: jsii.Strings(*resource),
+	})
+}

@@ -1,0 +1,187 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+// TestNoProps: nil props are enough where the module has the zips. They are in
+// the synthesized app, which needs nothing else.
+func TestNoProps(t *testing.T) {
+	var asked []string
+	ratelimit.SetZip(func(name, goarch string) ([]byte, error) {
+		asked = append(asked, name+" "+goarch)
+		return []byte("zip of " + name), nil
+	})
+	app, outdir := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter.Protect(newAPI(stack))
+	key := cdktest.Synth(t, stack).One(t, "AWS::Lambda::Function", "RateLimit").Properties["Code"].(object)["S3Key"].(string)
+	data, err := os.ReadFile(filepath.Join(outdir, "asset."+key))
+	if err != nil || string(data) != "zip of authorizer" {
+		t.Errorf("the asset is %q, error %v", data, err)
+	}
+	diff(t, "zips", []string{"authorizer arm64"}, asked)
+}
+
+func TestZips(t *testing.T) {
+	var asked []string
+	ratelimit.SetZip(func(name, goarch string) ([]byte, error) {
+		asked = append(asked, name+" "+goarch)
+		return []byte(name), nil
+	})
+	app, _ := cdktest.NewApp(t, nil)
+	_, err := ratelimit.New(awscdk.NewStack(app, jsii.String("Test"), nil), jsii.String("RateLimit"),
+		&ratelimit.Props{Architecture: awslambda.Architecture_X86_64(), Rules: rulesFile(t, someRules)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "zips", []string{"authorizer amd64", "operations amd64"}, asked)
+}
+
+// TestFunctionOptions: the app's options come through, and the construct's stay
+// where the app has none.
+func TestFunctionOptions(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	_, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code:       code(t),
+		Standalone: true,
+		Secrets: map[string]awscdk.SecretValue{
+			"SLIDEGATE_RECEIPT_SECRET": awscdk.SecretValue_SecretsManager(jsii.String("shop"), nil),
+			"ORIGIN_SECRET":            awscdk.SecretValue_CfnParameter(awscdk.NewCfnParameter(stack, jsii.String("Origin"), &awscdk.CfnParameterProps{NoEcho: jsii.Bool(true)})),
+		},
+		FunctionOptions: &awslambda.FunctionOptions{
+			ReservedConcurrentExecutions: jsii.Number(7),
+			MemorySize:                   jsii.Number(512),
+			Timeout:                      awscdk.Duration_Seconds(jsii.Number(3)),
+			Environment:                  &map[string]*string{"SHOP": jsii.String("1")},
+			Vpc:                          awsec2.NewVpc(stack, jsii.String("Vpc"), nil),
+			LoggingFormat:                awslambda.LoggingFormat_TEXT,
+			LogGroup:                     awslogs.LogGroup_FromLogGroupName(stack, jsii.String("Log"), jsii.String("shop")),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl := cdktest.Synth(t, stack)
+	got := tpl.One(t, "AWS::Lambda::Function", "RateLimit").Properties
+	for name, want := range map[string]any{
+		"ReservedConcurrentExecutions": 7.0, "MemorySize": 512.0, "Timeout": 3.0, "Handler": "bootstrap",
+		"LoggingConfig": object{"LogGroup": "shop", "LogFormat": "Text"},
+	} {
+		diff(t, name, want, got[name])
+	}
+	variables := got["Environment"].(object)["Variables"].(object)
+	diff(t, "a variable", any("1"), variables["SHOP"])
+	diff(t, "a secret", any("{{resolve:secretsmanager:shop:SecretString:::}}"), variables["SLIDEGATE_RECEIPT_SECRET"])
+	diff(t, "a parameter", ref("Origin"), variables["ORIGIN_SECRET"])
+	if got["VpcConfig"] == nil || len(tpl.One(t, "AWS::IAM::Role", "RateLimitRole").Properties["ManagedPolicyArns"].([]any)) != 1 {
+		t.Error("the function is in no VPC, or its role may not make network interfaces")
+	}
+}
+
+// TestGivenTables: the construct adds no table, and grants the use of the keys of
+// those that it was given.
+func TestGivenTables(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+	key := awskms.NewKey(stack, jsii.String("Key"), nil)
+	table := func(id string) awsdynamodb.ITable {
+		return awsdynamodb.NewTable(stack, jsii.String(id), &awsdynamodb.TableProps{
+			PartitionKey:  &awsdynamodb.Attribute{Name: jsii.String("k"), Type: awsdynamodb.AttributeType_STRING},
+			EncryptionKey: key,
+		})
+	}
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code: code(t), Standalone: true, CountersTable: table("Mine"), RulesTable: table("Yours"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *limiter.CountersTable.Node().Id() != "Mine" || *limiter.RulesTable.Node().Id() != "Yours" {
+		t.Error("the construct's fields are not the given tables")
+	}
+	tpl := cdktest.Synth(t, stack)
+	var services []string
+	for _, s := range tpl.One(t, "AWS::IAM::Policy", "RateLimitRole").Properties["PolicyDocument"].(object)["Statement"].([]any) {
+		service, _, _ := strings.Cut(strings.Trim(fmt.Sprint(s.(object)["Action"]), "["), ":")
+		services = append(services, service)
+	}
+	diff(t, "services of the statements", []string{"logs", "dynamodb", "kms", "dynamodb", "kms"}, services)
+	for id, r := range tpl.Resources {
+		if r.Type == "AWS::DynamoDB::Table" && strings.HasPrefix(id, "RateLimit") {
+			t.Errorf("the construct adds the table %s", id)
+		}
+	}
+}
+
+// TestOutputs: the names are fixed, and begin with the construct's id.
+func TestOutputs(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{}, func(stack stackOf, l limiter) {
+		l.Protect(newAPI(stack))
+		if _, err := ratelimit.New(stack, jsii.String("by-day_2"), &ratelimit.Props{
+			Code: code(t), OperationsCode: code(t), Rules: rulesFile(t, someRules), Standalone: true,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for prefix, next := range map[string]string{"RateLimit": "apply rules.yaml", "byday2": "list"} {
+		for name, want := range map[string]any{
+			"CountersTable": ref(tpl.ID(t, "AWS::DynamoDB::Table", prefix+"Counters")),
+			"RulesTable":    ref(tpl.ID(t, "AWS::DynamoDB::Table", prefix+"Rules")),
+			"Function":      ref(tpl.ID(t, "AWS::Lambda::Function", prefix+"Function")),
+			"Next":          joined("slidegate rules "+next+" --rules stack://", "AWS::StackName", "/"+prefix),
+		} {
+			diff(t, prefix+name, want, tpl.Outputs[prefix+name].Value)
+		}
+	}
+}
+
+// TestGrants lists what each grant permits.
+func TestGrants(t *testing.T) {
+	tests := []struct {
+		name  string
+		grant func(limiter, awsiam.IGrantable) awsiam.Grant
+		stack bool // commands find the tables by the stack's outputs
+		table string
+		want  any
+	}{
+		{"GrantReadRules", limiter.GrantReadRules, true, "RateLimitRules", []any{"dynamodb:GetItem", "dynamodb:Query"}},
+		{"GrantPublishRules", limiter.GrantPublishRules, true, "RateLimitRules", []any{"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query"}},
+		{"GrantReadCounters", limiter.GrantReadCounters, true, "RateLimitCounters", "dynamodb:GetItem"},
+		{"GrantSettle", limiter.GrantSettle, false, "RateLimitCounters", "dynamodb:UpdateItem"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tpl := synth(t, ratelimit.Props{Standalone: true}, func(stack stackOf, l limiter) {
+				tt.grant(l, awsiam.NewUser(stack, jsii.String("Person"), nil))
+			})
+			want := []any{object{"Effect": "Allow", "Action": tt.want, "Resource": arn(tpl.ID(t, "AWS::DynamoDB::Table", tt.table))}}
+			if tt.stack {
+				want = append([]any{object{"Effect": "Allow", "Action": "cloudformation:DescribeStacks", "Resource": joined(
+					"arn:", "AWS::Partition", ":cloudformation:", "AWS::Region", ":", "AWS::AccountId", ":stack/Test/*")}}, want...)
+			}
+			diff(t, "statements", want, tpl.One(t, "AWS::IAM::Policy", "Person").Properties["PolicyDocument"].(object)["Statement"].([]any))
+		})
+	}
+}
