@@ -180,7 +180,8 @@ func (p publisher) rollingBack(ctx context.Context, stackID string) (bool, error
 func (p publisher) read(ctx context.Context, d deployment) (v ruletable.Version, err error) {
 	out, err := p.objects.GetObject(ctx, &s3.GetObjectInput{Bucket: &d.bucket, Key: &d.key})
 	if err != nil {
-		return v, fmt.Errorf("read the rules s3://%s/%s: %w", d.bucket, d.key, err)
+		// S3 says AccessDenied also of what is not there.
+		return v, fmt.Errorf("read the rules s3://%s/%s (is the object there?): %w", d.bucket, d.key, err)
 	}
 	defer out.Body.Close()
 	text, err := rulefile.Read(out.Body)

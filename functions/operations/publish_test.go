@@ -372,7 +372,7 @@ func TestRefuses(t *testing.T) {
 			`property OnChangedRules of RateLimitRules is "merge": use fail, overwrite or keep`,
 		},
 		{"no stack", func(_ *world, e *cfn.Event) { e.StackID = "shop" }, `"shop" is not the ARN of a stack`},
-		{"no object", func(_ *world, e *cfn.Event) { e.ResourceProperties["Key"] = "b.yaml" }, "read the rules s3://assets/b.yaml: NoSuchKey"},
+		{"no object", func(_ *world, e *cfn.Event) { e.ResourceProperties["Key"] = "b.yaml" }, "read the rules s3://assets/b.yaml (is the object there?): NoSuchKey"},
 		{"another object", func(w *world, _ *cfn.Event) { w.objects["B"] = file("C") }, "s3://assets/B is not the file that is deployed: its SHA-256 is "},
 		{
 			"rules that are not valid", func(w *world, e *cfn.Event) {

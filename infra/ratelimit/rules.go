@@ -43,8 +43,12 @@ func (p *Props) readRules() (*predeploy.File, error) {
 	switch {
 	case p.RulesObject != nil && p.Rules != "":
 		return nil, errors.New("there are both Rules and RulesObject: leave one out")
+	case p.RulesObject != nil && p.RulesObject.Suffix == "":
+		return nil, errors.New("RulesObject has no Suffix, such as .yaml: without one the function might read the whole bucket")
 	case p.Rules == "":
 		return nil, nil
+	case filepath.Ext(p.Rules) == "": // likewise
+		return nil, fmt.Errorf("the file %s of Rules has no suffix: name it %[1]s.yaml", p.Rules)
 	}
 	switch p.OnChangedRules {
 	case "", FailOnChangedRules, OverwriteChangedRules, KeepChangedRules:

@@ -144,6 +144,8 @@ func TestRulesThatAreRefused(t *testing.T) {
 			"two places", ratelimit.Props{Rules: rulesFile(t, someRules), RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)},
 			"there are both Rules and RulesObject: leave one out",
 		},
+		{"no suffix", ratelimit.Props{Rules: "rules", OperationsCode: code(t)}, "the file rules of Rules has no suffix: name it rules.yaml"},
+		{"an object without one", ratelimit.Props{RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)}, "RulesObject has no Suffix"},
 		{
 			"an unknown way", ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t), OnChangedRules: "merge"},
 			`OnChangedRules is "merge": use fail, overwrite or keep`,
