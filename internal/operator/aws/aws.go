@@ -4,9 +4,12 @@ package aws
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 )
@@ -14,12 +17,38 @@ import (
 // CloudFormation is what this package calls of AWS CloudFormation.
 type CloudFormation interface {
 	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
+	DescribeStackEvents(context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackEventsOutput, error)
+	CreateStack(context.Context, *cloudformation.CreateStackInput, ...func(*cloudformation.Options)) (*cloudformation.CreateStackOutput, error)
+	UpdateStack(context.Context, *cloudformation.UpdateStackInput, ...func(*cloudformation.Options)) (*cloudformation.UpdateStackOutput, error)
+	DeleteStack(context.Context, *cloudformation.DeleteStackInput, ...func(*cloudformation.Options)) (*cloudformation.DeleteStackOutput, error)
+}
+
+// S3 is what this package calls of Amazon S3.
+type S3 interface {
+	HeadBucket(context.Context, *s3.HeadBucketInput, ...func(*s3.Options)) (*s3.HeadBucketOutput, error)
+	CreateBucket(context.Context, *s3.CreateBucketInput, ...func(*s3.Options)) (*s3.CreateBucketOutput, error)
+	DeleteBucket(context.Context, *s3.DeleteBucketInput, ...func(*s3.Options)) (*s3.DeleteBucketOutput, error)
+	PutBucketEncryption(context.Context, *s3.PutBucketEncryptionInput, ...func(*s3.Options)) (*s3.PutBucketEncryptionOutput, error)
+	PutPublicAccessBlock(context.Context, *s3.PutPublicAccessBlockInput, ...func(*s3.Options)) (*s3.PutPublicAccessBlockOutput, error)
+	PutBucketPolicy(context.Context, *s3.PutBucketPolicyInput, ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error)
+	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+}
+
+// STS is what this package calls of the AWS Security Token Service.
+type STS interface {
+	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
 
 // Account is one region of an AWS account.
 type Account struct {
 	CloudFormation CloudFormation
+	S3             S3
+	STS            STS
 	Region         string
+
+	// Wait waits for so long, or fails once the context ends.
+	Wait func(context.Context, time.Duration) error
 }
 
 // Connect returns the account of the usual AWS variables and files. It calls
@@ -29,9 +58,33 @@ func Connect(ctx context.Context) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAccount(cfg), nil
+	return &Account{
+		CloudFormation: cloudformation.NewFromConfig(cfg),
+		// An emulator has no host name for each bucket.
+		S3:     s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }),
+		STS:    sts.NewFromConfig(cfg),
+		Region: cfg.Region,
+		Wait:   wait,
+	}, nil
 }
 
-func newAccount(cfg aws.Config) *Account {
-	return &Account{CloudFormation: cloudformation.NewFromConfig(cfg), Region: cfg.Region}
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// account returns the twelve digits of the account whose credentials make the
+// calls.
+func (a *Account) account(ctx context.Context) (string, error) {
+	answer, err := a.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", explain(err)
+	}
+	return aws.ToString(answer.Account), nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/aws/smithy-go"
@@ -18,6 +17,7 @@ var (
 	ErrNotPermitted = errors.New("AWS does not permit the call")
 	errCredentials  = errors.New("AWS does not accept the credentials; sign in again (aws sso login), or check AWS_PROFILE and AWS_ACCESS_KEY_ID")
 	errThrottled    = errors.New("AWS throttles the calls; repeat the command in a minute")
+	errQuota        = errors.New("a quota of the account is reached; delete what nobody uses, or ask for more in Service Quotas")
 	errUnreachable  = errors.New("AWS cannot be reached; check the network, AWS_REGION and AWS_ENDPOINT_URL")
 	errTimeout      = errors.New("AWS did not answer in time; check the network, AWS_REGION and AWS_ENDPOINT_URL")
 )
@@ -28,6 +28,15 @@ var codes = map[string]error{
 	"ExpiredToken": errCredentials, "ExpiredTokenException": errCredentials, "InvalidClientTokenId": errCredentials,
 	"InvalidAccessKeyId": errCredentials, "SignatureDoesNotMatch": errCredentials, "UnrecognizedClientException": errCredentials,
 	"Throttling": errThrottled, "ThrottlingException": errThrottled, "SlowDown": errThrottled, "RequestLimitExceeded": errThrottled,
+	"LimitExceeded": errQuota, "LimitExceededException": errQuota, "TooManyBuckets": errQuota, "ServiceQuotaExceededException": errQuota,
+}
+
+// codeOf returns AWS's code of an error; "" if AWS did not answer.
+func codeOf(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
 }
 
 // explain returns an error of the SDK with what to do about it. It returns nil
@@ -36,13 +45,13 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	api, _ := errors.AsType[smithy.APIError](err)
+	known := codes[codeOf(err)]
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
-	case api != nil && codes[api.ErrorCode()] == ErrNotPermitted:
-		return fmt.Errorf("%w: %s (%w)", ErrNotPermitted, deniedCall(err, api), err)
-	case api != nil && codes[api.ErrorCode()] != nil:
-		return fmt.Errorf("%w (%w)", codes[api.ErrorCode()], err)
+	case known == ErrNotPermitted:
+		return fmt.Errorf("%w: %s; %s (%w)", ErrNotPermitted, deniedCall(err), policyAdvice, err)
+	case known != nil:
+		return fmt.Errorf("%w (%w)", known, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w (%w)", errTimeout, err)
 	case unsent && !errors.Is(err, context.Canceled):
@@ -51,14 +60,16 @@ func explain(err error) error {
 	return err
 }
 
+const policyAdvice = "`slidegate aws policy` prints the policy that deployments need"
+
 // denied is how AWS's services name the right that somebody lacks.
 var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)(?: on resource: (\S+))?`)
 
 // deniedCall names the right that a refused call needs. S3 does not always name
 // it: then the call does.
-func deniedCall(err error, api smithy.APIError) string {
-	if right := deniedRight(api.ErrorMessage()); right != "" {
-		return right
+func deniedCall(err error) string {
+	if rights := deniedRights(err.Error()); len(rights) > 0 {
+		return rights[0]
 	}
 	call, ok := errors.AsType[*smithy.OperationError](err)
 	if !ok {
@@ -77,12 +88,15 @@ var actions = map[string]string{
 	"PutPublicAccessBlock": "PutBucketPublicAccessBlock", "PutBucketEncryption": "PutEncryptionConfiguration",
 }
 
-// deniedRight returns the right that AWS's message says is missing, with its
-// resource; "" if it names none.
-func deniedRight(message string) string {
-	match := denied.FindStringSubmatch(message)
-	if match == nil {
-		return ""
+// deniedRights returns the rights that messages of AWS say are missing, with
+// their resources.
+func deniedRights(messages string) (rights []string) {
+	for _, match := range denied.FindAllStringSubmatch(messages, -1) {
+		right := match[1]
+		if match[2] != "" {
+			right += " on " + match[2]
+		}
+		rights = append(rights, right)
 	}
-	return strings.Join(slices.DeleteFunc(match[1:], func(part string) bool { return part == "" }), " on ")
+	return rights
 }

@@ -112,7 +112,7 @@ var allowed = map[string]string{
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/aws/embedded": "",
-	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",

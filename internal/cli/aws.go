@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator/aws"
+)
+
+func (c *cli) awsCommand() *cobra.Command {
+	return group("aws", "Deploy the limiter to an AWS account", c.awsDeployCommand(), c.awsDeleteCommand(), c.awsPolicyCommand())
+}
+
+// awsFlags are for commands on one stack.
+type awsFlags struct {
+	stack string
+	yes   bool
+}
+
+var stackName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,127}$`)
+
+func (f *awsFlags) add(cmd *cobra.Command) {
+	f.stack = "slidegate"
+	flags.Var(cmd, &f.stack, "stack", "the `NAME` of the CloudFormation stack (default \"slidegate\")", func(text string) (string, error) {
+		if !stackName.MatchString(text) {
+			return "", fmt.Errorf("--stack %s: want a letter, then up to 127 letters, digits and -", text)
+		}
+		return text, nil
+	})
+	flags.Complete(cmd, "stack", flags.NoWords)
+	flags.Refuse(cmd, func() bool { return f.stack == "" }, "--stack is empty: name the stack, or leave the flag out")
+}
+
+func (f *awsFlags) addYes(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+}
+
+func (c *cli) awsDeployCommand() *cobra.Command {
+	var f awsFlags
+	var o aws.Options
+	cmd := &cobra.Command{
+		Use:   "deploy [--rules FILE]",
+		Short: "Create or update the limiter's stack",
+		Long: `Deploy puts the limiter into an AWS account: two tables, the Lambda authorizer, and the rules. It needs neither
+a clone of the repository nor the CDK: a released command carries the code. It uploads code and rules to a
+bucket, and has CloudFormation create the stack or update it. If that fails, AWS takes all of it back, and
+deploy says why. An interrupt ends the command alone: AWS goes on.
+
+The bucket is the one of --bucket; or else the stack's; or the one of "cdk bootstrap"; or deploy creates one
+for the account and region, private, encrypted and for TLS alone.
+
+Without --rules the rules stay as they are. A file that is not valid is refused before anything changes. Rules
+that somebody has published since the last deployment are not overwritten, unless --on-changed-rules says so.`,
+		Example: `  slidegate aws deploy --rules rules.yaml
+  slidegate aws deploy --stack shop --rules rules.yaml --secret SLIDEGATE_HASH_SECRET=shop/hash --yes --json
+  slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
+		Args: flags.NoArguments,
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE` to publish")
+	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
+	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
+		"(default: the stack's, or fail)", "fail", "overwrite", "keep")
+	addSecrets(cmd, &o.Secrets)
+	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
+	flags.Complete(cmd, "bucket", flags.NoWords)
+	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64)", "arm64", "x86_64")
+	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "a `ZIP` with a Lambda's code, in place of what the command carries; once for each")
+	flags.Complete(cmd, "code", flags.FilesOf("zip"))
+	cmd.Flags().StringVar(&o.Template, "template", "", "a CloudFormation template, a `FILE`, in place of the one that the command carries")
+	flags.Complete(cmd, "template", flags.FilesOf("json"))
+	cmd.Flags().BoolVar(&o.Downgrade, "downgrade", false, "deploy over a newer version")
+	f.addYes(cmd)
+	return reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeployReport, error) {
+		account, l, err := c.account(ctx, &f)
+		if err != nil {
+			return nil, err
+		}
+		o.Stack, l.confirm = f.stack, askYes
+		return account.Deploy(ctx, o, l)
+	}, printDeployed)
+}
+
+// addSecrets adds --secret. A secret without a name goes.
+func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
+	*secrets = map[string]string{}
+	variables := slices.Sorted(maps.Keys(aws.Secrets))
+	words := make([]string, len(variables))
+	for i, v := range variables {
+		words[i] = v + "="
+	}
+	cmd.Flags().Func("secret", "a secret of the authorizer, `VARIABLE=NAME`: its name or ARN in Secrets Manager; no NAME removes it", func(text string) error {
+		variable, name, ok := strings.Cut(text, "=")
+		if !ok || aws.Secrets[variable] == "" {
+			return flags.Usagef("--secret %s: want VARIABLE=NAME, with a variable of %s", text, strings.Join(variables, ", "))
+		}
+		(*secrets)[variable] = name
+		return nil
+	})
+	flags.Complete(cmd, "secret", flags.OneOf(words...))
+}
+
+func printDeployed(p *term.Printer, r *aws.DeployReport) {
+	switch r.Status {
+	case aws.Unchanged:
+		p.Line("nothing to update: stack %s has all of it", r.Stack)
+	default:
+		p.Line("%s stack %s of version %s in region %s", r.Status, r.Stack, r.Version, r.Region)
+	}
+	rows := make([][]string, len(r.Outputs))
+	for i, o := range r.Outputs {
+		rows[i] = []string{"", o.Name, o.Value}
+	}
+	p.Line("")
+	p.Table("lll", rows)
+	if r.Next != "" {
+		p.Line("\nnext: %s", r.Next)
+	}
+}
+
+func (c *cli) awsDeleteCommand() *cobra.Command {
+	var f awsFlags
+	cmd := &cobra.Command{
+		Use:   "delete",
+		Short: "Delete the limiter's stack, but not its tables",
+		Long: `Delete has CloudFormation delete a stack that deploy made. The tables and the log stay, and delete names them. The
+bucket stays too.
+
+First remove the authorizer from your APIs: without its Lambda, they answer every request with 500. On a
+terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
+		Example: `  slidegate aws delete
+  slidegate aws delete --stack shop --yes --json`,
+		Args: flags.NoArguments,
+	}
+	f.add(cmd)
+	f.addYes(cmd)
+	flags.Refuse(cmd, func() bool { return !f.yes && !c.interactive() }, "--yes is missing: there is no terminal to ask on")
+	return reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeleteReport, error) {
+		account, l, err := c.account(ctx, &f)
+		if err != nil {
+			return nil, err
+		}
+		l.confirm = askFor(f.stack)
+		return account.Delete(ctx, f.stack, l)
+	}, func(p *term.Printer, r *aws.DeleteReport) {
+		p.Line("deleted stack %s in region %s", r.Stack, r.Region)
+		if len(r.Kept) == 0 {
+			return
+		}
+		p.Line("\nkept, and yours to delete:")
+		rows := make([][]string, len(r.Kept))
+		for i, k := range r.Kept {
+			rows[i] = []string{"", k.Type, k.ID}
+		}
+		p.Table("lll", rows)
+	})
+}
+
+func (c *cli) awsPolicyCommand() *cobra.Command {
+	var f awsFlags
+	var bucket string
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Print the rights that deploy and delete need, as an IAM policy",
+		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy and delete, and for those that
+CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.`,
+		Example: `  slidegate aws policy > policy.json
+  slidegate aws policy --stack shop --bucket shop-code`,
+		Args: flags.NoArguments, ValidArgsFunction: flags.NoWords,
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&bucket, "bucket", "", "the `BUCKET` of deploy --bucket")
+	flags.Complete(cmd, "bucket", flags.NoWords)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		_, err := io.WriteString(c.stdout, aws.Policy(os.Getenv("AWS_REGION"), f.stack, bucket))
+		return err
+	}
+	return cmd
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator/aws"
+)
+
+// interactive reports whether somebody can be asked.
+func (c *cli) interactive() bool {
+	in, ok := c.stdin.(*os.File)
+	return ok && term.IsTerminal(in) && term.IsTerminal(c.stderr)
+}
+
+// account connects to AWS, and returns who listens to its operations.
+func (c *cli) account(ctx context.Context, f *awsFlags) (*aws.Account, *awsListener, error) {
+	account, err := aws.Connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &awsListener{cli: c, ctx: ctx, ask: !f.yes && c.interactive(), out: term.NewPrinter(c.stderr), line: term.NewProgress(c.stderr, time.Now)}
+	poll := account.Wait
+	account.Wait = func(ctx context.Context, d time.Duration) error {
+		for ; d > 0; d -= time.Second { // the line shows the seconds
+			l.paint()
+			if err := poll(ctx, min(d, time.Second)); err != nil {
+				l.line.Clear()
+				return err
+			}
+		}
+		return nil
+	}
+	return account, l, nil
+}
+
+// awsListener shows on standard error what AWS does: a line for each resource
+// that is finished, and on a terminal one that tells what is under way.
+type awsListener struct {
+	*cli
+	ctx      context.Context
+	ask      bool
+	confirm  func(l *awsListener, question string) error
+	out      *term.Printer
+	line     *term.Progress
+	began    time.Time // by AWS's clock
+	started  time.Time // by this machine's
+	underWay []string  // resources
+}
+
+// Tell prints a line.
+func (l *awsListener) Tell(format string, args ...any) {
+	l.line.Clear()
+	l.out.Line(format, args...)
+}
+
+// Event prints a line for a resource that is finished.
+func (l *awsListener) Event(e aws.Event) {
+	if l.began.IsZero() {
+		l.began, l.started = e.At, time.Now()
+	}
+	at := slices.Index(l.underWay, e.Resource)
+	switch {
+	case e.Stack:
+		if strings.Contains(e.Status, "ROLLBACK_IN_PROGRESS") {
+			l.Tell("%s", l.out.Red("failed: AWS takes it back"))
+		}
+		return
+	case !e.Done() && at < 0:
+		l.underWay = append(l.underWay, e.Resource)
+	case e.Done() && at >= 0:
+		l.underWay = slices.Delete(l.underWay, at, at+1)
+	}
+	if e.Done() {
+		l.Tell("%6s  %s  %-28s  %s", fmt.Sprintf("%d s", int(e.At.Sub(l.began).Seconds())), l.word(e), e.Resource, e.Type)
+	}
+}
+
+// word says in one word how a resource has finished, in its colour.
+func (l *awsListener) word(e aws.Event) string {
+	done, _, _ := strings.Cut(e.Status, "_")
+	word := fmt.Sprintf("%-7s", map[string]string{"CREATE": "created", "UPDATE": "updated", "DELETE": "deleted", "IMPORT": "imported"}[done])
+	switch {
+	case e.Failed():
+		return l.out.Red("failed ")
+	case strings.HasSuffix(e.Status, "_SKIPPED"):
+		return "kept   "
+	}
+	return l.out.Green(word)
+}
+
+// paint shows what is under way.
+func (l *awsListener) paint() {
+	if l.started.IsZero() {
+		return
+	}
+	what := "waiting"
+	if n := len(l.underWay); n > 3 {
+		what = fmt.Sprintf("%s and %d more", strings.Join(l.underWay[:3], ", "), n-3)
+	} else if n > 0 {
+		what = strings.Join(l.underWay, ", ")
+	}
+	l.line.Line(fmt.Sprintf("%6s  %s ...", fmt.Sprintf("%d s", int(time.Since(l.started).Seconds())), what))
+}
+
+// errNotConfirmed is the outcome of a question that was answered by no.
+var errNotConfirmed = errors.New("nothing was changed")
+
+// Confirm asks, if there is somebody to ask.
+func (l *awsListener) Confirm(question string) error {
+	if !l.ask {
+		return nil
+	}
+	return l.confirm(l, question)
+}
+
+// askYes takes y and yes for a yes.
+func askYes(l *awsListener, question string) error {
+	answer, err := l.answer(question + " [y/N] ")
+	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+		err = errNotConfirmed
+	}
+	return err
+}
+
+// askFor takes one word for a yes.
+func askFor(word string) func(*awsListener, string) error {
+	return func(l *awsListener, question string) error {
+		answer, err := l.answer(question + "\nType " + word + " to go on: ")
+		if err == nil && answer != word {
+			err = errNotConfirmed
+		}
+		return err
+	}
+}
+
+// answer prints a prompt, and returns the line that is typed.
+func (l *awsListener) answer(prompt string) (string, error) {
+	fmt.Fprint(l.stderr, prompt)
+	line := make(chan string, 1)
+	go func() { // a read from a terminal cannot be interrupted
+		text, _ := bufio.NewReader(l.stdin).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case <-l.ctx.Done():
+		fmt.Fprintln(l.stderr)
+		return "", errNotConfirmed
+	case text := <-line:
+		return text, nil
+	}
+}

@@ -1,0 +1,145 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// prefix begins the keys of what deployments upload. The rest is the SHA-256 of
+// the content, so nothing is ever overwritten, and a rollback finds what it needs.
+const prefix = "slidegate/"
+
+// bucket is where a deployment's files are.
+type bucket struct {
+	account *Account
+	name    string
+	owner   string // the account: no call may reach a bucket of somebody else
+}
+
+// errNoBucket is wrapped by the error about a bucket that does not exist.
+var errNoBucket = errors.New("does not exist")
+
+// check makes sure that the bucket exists, is the account's, and is in its region,
+// from which alone Lambda reads code.
+func (b bucket) check(ctx context.Context) error {
+	answer, err := b.account.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner})
+	region := b.account.Region
+	if err == nil && aws.ToString(answer.BucketRegion) != "" {
+		region = *answer.BucketRegion
+	}
+	if moved, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && moved.HTTPStatusCode() == 301 {
+		region = moved.Response.Header.Get("X-Amz-Bucket-Region")
+	}
+	switch {
+	case region != b.account.Region:
+		return fmt.Errorf("bucket %s is in region %s: name one in %s, because Lambda reads code from its own region alone", b.name, region, b.account.Region)
+	case codeOf(err) == "NotFound", codeOf(err) == "NoSuchBucket":
+		return fmt.Errorf("bucket %s %w in account %s", b.name, errNoBucket, b.owner)
+	case err != nil:
+		return fmt.Errorf("bucket %s, which has to belong to account %s: %w", b.name, b.owner, explain(err))
+	}
+	return nil
+}
+
+// chooseBucket returns the bucket that is given; or the stack's, if earlier is
+// set; or the one that `cdk bootstrap` made; or one of Slidegate's own, which it
+// creates. It tells which one that is, if it was not given.
+func (a *Account) chooseBucket(ctx context.Context, owner, given, earlier string, tell func(string, ...any)) (bucket, error) {
+	if given != "" {
+		b := bucket{a, given, owner}
+		return b, b.check(ctx)
+	}
+	for _, name := range slices.DeleteFunc([]string{earlier, fmt.Sprintf("cdk-hnb659fds-assets-%s-%s", owner, a.Region)}, func(s string) bool { return s == "" }) {
+		b := bucket{a, name, owner}
+		err := b.check(ctx)
+		if err == nil {
+			tell("using bucket %s", name)
+			return b, nil
+		}
+		if !errors.Is(err, errNoBucket) && !errors.Is(err, ErrNotPermitted) {
+			return b, err
+		}
+	}
+	b := bucket{a, fmt.Sprintf("slidegate-%s-%s", owner, a.Region), owner}
+	err := b.check(ctx)
+	if !errors.Is(err, errNoBucket) {
+		tell("using bucket %s", b.name)
+		return b, err
+	}
+	if err := b.create(ctx); err != nil {
+		return b, err
+	}
+	tell("created bucket %s: private, encrypted, and for TLS alone", b.name)
+	return b, nil
+}
+
+// create creates the bucket whole, or not at all.
+func (b bucket) create(ctx context.Context) error {
+	in := &s3.CreateBucketInput{Bucket: &b.name}
+	if b.account.Region != "us-east-1" { // which is no constraint
+		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.account.Region)}
+	}
+	if _, err := b.account.S3.CreateBucket(ctx, in); err != nil {
+		return fmt.Errorf("create bucket %s: %w", b.name, explain(err))
+	}
+	err := b.protect(ctx)
+	if err == nil {
+		return nil
+	}
+	// The bucket is empty. It must go also after an interrupt.
+	_, left := b.account.S3.DeleteBucket(context.WithoutCancel(ctx), &s3.DeleteBucketInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner})
+	if left != nil {
+		return fmt.Errorf("bucket %s is new and not protected: delete it: %w", b.name, explain(err))
+	}
+	return fmt.Errorf("protect bucket %s, which is deleted again: %w", b.name, explain(err))
+}
+
+func (b bucket) protect(ctx context.Context) error {
+	yes := aws.Bool(true)
+	_, err := b.account.S3.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner,
+		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{BlockPublicAcls: yes, BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes}})
+	if err != nil {
+		return err
+	}
+	_, err = b.account.S3.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner,
+		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{{
+			ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAes256}}}}})
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer("ARN", "arn:"+partitionOf(b.account.Region)+":s3:::"+b.name).Replace(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":["ARN","ARN/*"],` +
+			`"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
+	_, err = b.account.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner, Policy: &text})
+	return err
+}
+
+// upload puts a file into the bucket under the hash of its content, unless it is
+// there.
+func (b bucket) upload(ctx context.Context, f file, tell func(string, ...any)) (key, hash string, err error) {
+	sum := sha256.Sum256(f.data)
+	hash = hex.EncodeToString(sum[:])
+	key = prefix + hash + f.ext
+	if _, err := b.account.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner}); err == nil {
+		return key, hash, nil
+	}
+	_, err = b.account.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner,
+		Body: bytes.NewReader(f.data), ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:]))})
+	if err != nil {
+		return "", "", fmt.Errorf("upload %s to bucket %s: %w", f.name, b.name, explain(err))
+	}
+	tell("uploaded %s", f.name)
+	return key, hash, nil
+}

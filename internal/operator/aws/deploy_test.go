@@ -1,0 +1,336 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	creates   = []string{"- CREATE_IN_PROGRESS", "RateLimitRules1A2B3C4D CREATE_IN_PROGRESS", "RateLimitRules1A2B3C4D CREATE_COMPLETE", "- CREATE_COMPLETE"}
+	updates   = []string{"- UPDATE_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "- UPDATE_COMPLETE"}
+	takesBack = []string{"- UPDATE_IN_PROGRESS", "Other UPDATE_FAILED Resource update cancelled",
+		"Publish UPDATE_FAILED Received response status [FAILED] from custom resource. Message returned: version 3 was published by jo (RequestId: 1-2)",
+		"- UPDATE_ROLLBACK_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_ROLLBACK_COMPLETE"}
+)
+
+// hashed are rules with a secret.
+const hashed = `
+hash_secret: {env: SLIDEGATE_HASH_SECRET, check: "7b5d1a0c"}
+rules:
+  - {name: api, key: 'ip:{ip}', hash: true, limit: 10/minute}
+`
+
+// A first deployment creates a bucket and the stack. The next one uploads what is
+// new, and leaves the parameters that it does not state as they are.
+func TestDeploy(t *testing.T) {
+	c, o, l := newCloud(), release(t), &listener{}
+	c.script = creates
+	o.Rules = rulesFile(t, hashed)
+	o.Secrets = map[string]string{"SLIDEGATE_HASH_SECRET": "shop/hash"}
+	r, err := c.account().Deploy(t.Context(), o, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bucket = "slidegate-123456789012-eu-north-1"
+	want := &DeployReport{
+		Stack: "shop", Status: Created, Account: testAccount, Region: testRegion, Version: "v1.2.0", Bucket: bucket, Next: "slidegate next",
+		Outputs: []Output{{Name: "RateLimitCountersTable", Value: "counters"}, {Name: "RateLimitRulesTable", Value: "rules"}},
+	}
+	same(t, "report", r, want)
+	same(t, "calls", c.calls, []string{
+		"CreateBucket " + bucket + " in eu-north-1", "PutPublicAccessBlock", "PutBucketEncryption", "PutBucketPolicy",
+		"PutObject " + bucket + "/slidegate/79….zip", "PutObject " + bucket + "/slidegate/b7….zip", "PutObject " + bucket + "/slidegate/93….yaml",
+		"CreateStack DELETE",
+	})
+	same(t, "policy", c.policy, `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::`+bucket+
+		`","arn:aws:s3:::`+bucket+`/*"],"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
+	same(t, "messages", l.told, []string{
+		"Create stack shop in account 123456789012, region eu-north-1?", "created bucket " + bucket + ": private, encrypted, and for TLS alone",
+		"uploaded " + o.Code[0], "uploaded " + o.Code[1], "uploaded " + o.Rules, "creating stack shop",
+		"- CREATE_IN_PROGRESS", "RateLimitRules CREATE_IN_PROGRESS", "RateLimitRules CREATE_COMPLETE", "- CREATE_COMPLETE",
+	})
+	if c.sent["HashSecret"] != "shop/hash" || c.sent["Architecture"] != "arm64" || len(c.sent["RulesHash"]) != 64 || c.sent["RulesKey"] != prefix+c.sent["RulesHash"]+".yaml" {
+		t.Errorf("parameters %v", c.sent)
+	}
+
+	earlier := c.sent
+	for name, value := range earlier {
+		c.stacks["shop"].Parameters = append(c.stacks["shop"].Parameters, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
+	}
+	c.calls, c.script, l = nil, updates, &listener{}
+	o.Rules = rulesFile(t, hashed+"# new")
+	o.Secrets = nil
+	if r, err = c.account().Deploy(t.Context(), o, l); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "status", r.Status, Updated)
+	same(t, "calls", c.calls, []string{"PutObject " + bucket + "/slidegate/fa….yaml", "UpdateStack"})
+	same(t, "messages", l.told, []string{"using bucket " + bucket, "uploaded " + o.Rules, "updating stack shop",
+		"- UPDATE_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "- UPDATE_COMPLETE"})
+	same(t, "HashSecret", c.sent["HashSecret"], "(previous)")
+	if c.sent["RulesHash"] == earlier["RulesHash"] || c.sent["AuthorizerKey"] != earlier["AuthorizerKey"] {
+		t.Errorf("parameters %v", c.sent)
+	}
+
+	c.refuse["UpdateStack"] = refusal("CloudFormation", "UpdateStack", "ValidationError", "No updates are to be performed.")
+	o.Rules = ""
+	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Unchanged || len(r.Outputs) != 2 {
+		t.Errorf("nothing to update: %+v, %v", r, err)
+	}
+}
+
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestRefusals: what deployments refuse, and what AWS refuses. calls are those that
+// changed something before.
+func TestRefusals(t *testing.T) {
+	stack := func(status types.StackStatus) func(*cloud, *Options) {
+		return func(c *cloud, _ *Options) {
+			c.stacks["shop"] = &types.Stack{StackName: aws.String("shop"), StackId: aws.String("arn:shop"), StackStatus: status, Outputs: outputs(versionOutput, "v1.2.0")}
+		}
+	}
+	refused := func(service, call, code, message string) func(*cloud, *Options) {
+		return func(c *cloud, _ *Options) { c.refuse[call] = refusal(service, call, code, message) }
+	}
+	script := func(status types.StackStatus, steps ...string) func(*cloud, *Options) {
+		return func(c *cloud, o *Options) {
+			if c.script = steps; status != "" {
+				stack(status)(c, o)
+			}
+		}
+	}
+	const unpermitted = "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: "
+	for _, test := range []struct {
+		name    string
+		prepare func(*cloud, *Options)
+		want    string
+		calls   int // 0: nothing has changed
+	}{
+		{"an update under way", stack("UPDATE_IN_PROGRESS"), "stack shop is UPDATE_IN_PROGRESS: another operation is under way: deploy again once it has ended; `aws cloudformation describe-stack-events --stack-name shop` shows it", 0},
+		{"a cleanup under way", stack("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"), "another operation is under way", 0},
+		{"a rollback under way", stack("ROLLBACK_IN_PROGRESS"), "another operation is under way", 0},
+		{"a failed creation", stack("ROLLBACK_COMPLETE"), "stack shop is ROLLBACK_COMPLETE: AWS updates no such stack: run `slidegate aws delete --stack shop`, then deploy again", 0},
+		{"a failed rollback of it", stack("ROLLBACK_FAILED"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
+		{"a failed deletion", stack("DELETE_FAILED"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
+		{"a change set never executed", stack("REVIEW_IN_PROGRESS"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
+		{"a failed rollback of an update", stack("UPDATE_ROLLBACK_FAILED"), "run `aws cloudformation continue-update-rollback --stack-name shop`", 0},
+		{"a failed update that stayed", stack("UPDATE_FAILED"), "take it back by `aws cloudformation rollback-stack --stack-name shop`", 0},
+		{"a stack of something else", func(c *cloud, o *Options) { stack("CREATE_COMPLETE")(c, o); c.stacks["shop"].Outputs = nil },
+			"stack shop was not made by `slidegate aws deploy`: it has no output SlidegateVersion; give another --stack", 0},
+		{"a newer stack", func(c *cloud, o *Options) {
+			stack("CREATE_COMPLETE")(c, o)
+			c.stacks["shop"].Outputs = outputs(versionOutput, "v1.10.0")
+		}, "stack shop has version v1.10.0, and this command would deploy the older v1.2.0: install v1.10.0 or later, or give --downgrade", 0},
+
+		{"code of another name", func(_ *cloud, o *Options) { o.Code[0] = "authorizer.zip" }, "--code authorizer.zip: want the name that releases have, such as authorizer_arm64.zip", 0},
+		{"code for another architecture", func(_ *cloud, o *Options) { o.Architecture = "x86_64" }, "_arm64.zip: the stack's Lambdas are for amd64: give that code, or another --architecture", 0},
+		{"code that is missing", func(_ *cloud, o *Options) { o.Code = o.Code[:1] }, "this build of slidegate carries no Lambda code", 0},
+		{"a zip that is none", func(_ *cloud, o *Options) { os.WriteFile(o.Code[1], []byte("PK"), 0o600) }, "operations_arm64.zip: zip: not a valid zip file", 0},
+		{"no template", func(_ *cloud, o *Options) { o.Template = "" }, "this build of slidegate carries no Lambda code and no template", 0},
+		{"a template that is missing", func(_ *cloud, o *Options) { o.Template += "x" }, "--template: open", 0},
+		{"a template that is none", func(_ *cloud, o *Options) { os.WriteFile(o.Template, []byte("Resources:"), 0o600) }, "template.json is not JSON", 0},
+		{"a template of something else", func(_ *cloud, o *Options) { os.WriteFile(o.Template, []byte(`{"Outputs": {}}`), 0o600) }, "has no output SlidegateVersion: it is not the template of a limiter", 0},
+		{"a template of another version", func(_ *cloud, o *Options) {
+			os.WriteFile(o.Template, []byte(`{"Outputs": {"SlidegateVersion": {"Value": "v0.1.0"}}}`), 0o600)
+			o.Secrets = map[string]string{"SLIDEGATE_HASH_SECRET": "x"}
+		}, "the template v0.1.0 has no parameter HashSecret: this command is for templates of another version", 0},
+		{"a secret that the stack cannot have", func(_ *cloud, o *Options) {
+			o.Rules = rulesFile(t, strings.ReplaceAll(hashed, "SLIDEGATE_HASH_SECRET", "MINE"))
+		},
+			"rules.yaml names the secret MINE, which the stack does not have: name one of SLIDEGATE_HASH_SECRET, SLIDEGATE_ORIGIN_SECRET, SLIDEGATE_RECEIPT_SECRET", 0},
+		{"a secret that is not given", func(_ *cloud, o *Options) { o.Rules = rulesFile(t, hashed) },
+			"rules.yaml needs the secret SLIDEGATE_HASH_SECRET: give --secret SLIDEGATE_HASH_SECRET=NAME, its name in Secrets Manager", 0},
+
+		{"rules that are not valid", func(_ *cloud, o *Options) { o.Rules = rulesFile(t, "rules: [{name: api}]") }, "rules.yaml:1:9: rules[0]: key is missing", 0},
+		{"rules that are missing", func(_ *cloud, o *Options) { o.Rules = "none.yaml" }, "read the rules: open none.yaml", 0},
+
+		{"no bucket", func(_ *cloud, o *Options) { o.Bucket = "mine" }, "bucket mine does not exist in account 123456789012", 0},
+		{"a bucket of somebody else", func(c *cloud, o *Options) { o.Bucket = "mine"; c.buckets["mine"] = "foreign" },
+			"bucket mine, which has to belong to account 123456789012: AWS does not permit the call: s3:ListBucket", 0},
+		{"a bucket of another region", func(c *cloud, o *Options) { o.Bucket = "mine"; c.buckets["mine"] = "us-east-1" },
+			"bucket mine is in region us-east-1: name one in eu-north-1, because Lambda reads code from its own region alone", 0},
+		{"Slidegate's name taken by somebody else", func(c *cloud, _ *Options) { c.buckets["slidegate-123456789012-eu-north-1"] = "foreign" },
+			"bucket slidegate-123456789012-eu-north-1, which has to belong to account 123456789012", 0},
+		{"no more buckets", refused("S3", "CreateBucket", "TooManyBuckets", "100"), "create bucket slidegate-123456789012-eu-north-1: a quota of the account is reached", 0},
+		{"a bucket that cannot be protected", refused("S3", "PutBucketPolicy", "AccessDenied", unpermitted+"s3:PutBucketPolicy on resource: arn:aws:s3:::b because no"),
+			"protect bucket slidegate-123456789012-eu-north-1, which is deleted again: AWS does not permit the call: s3:PutBucketPolicy on arn:aws:s3:::b", 4},
+		{"an upload without a right", refused("S3", "PutObject", "AccessDenied", "Access Denied"), "upload ", 4},
+
+		{"nobody", refused("STS", "GetCallerIdentity", "InvalidClientTokenId", "x"), "AWS does not accept the credentials", 0},
+		{"no right to look", refused("CloudFormation", "DescribeStacks", "AccessDenied", unpermitted+"cloudformation:DescribeStacks on resource: arn:x because no"),
+			"stack shop in region eu-north-1: AWS does not permit the call: cloudformation:DescribeStacks on arn:x; `slidegate aws policy` prints the policy that deployments need", 0},
+		{"no right to create", refused("CloudFormation", "CreateStack", "AccessDenied", unpermitted+"cloudformation:CreateStack on resource: arn:x because no"),
+			"stack shop: AWS does not permit the call: cloudformation:CreateStack on arn:x", 6},
+		{"no more stacks", refused("CloudFormation", "CreateStack", "LimitExceededException", "Limit for stack has been exceeded"),
+			"stack shop: a quota of the account is reached; delete what nobody uses, or ask for more in Service Quotas", 6},
+		{"two at once", refused("CloudFormation", "CreateStack", "AlreadyExistsException", "x"), "stack shop was created by somebody else just now: deploy again to update it", 6},
+
+		{"a creation that fails", script("", "- CREATE_IN_PROGRESS", "Table CREATE_FAILED "+unpermitted+"dynamodb:CreateTable on resource: arn:t because no",
+			"Other CREATE_FAILED Resource creation cancelled", "- DELETE_IN_PROGRESS", "Kept DELETE_SKIPPED", "- DELETE_COMPLETE"),
+			"stack shop could not be created, and AWS deleted it again\n" +
+				"Table (AWS::Test::Table): " + unpermitted + "dynamodb:CreateTable on resource: arn:t because no\n" +
+				"the credentials of this command lack rights; `slidegate aws policy` prints the policy that deployments need\n" +
+				"Kept id-of-Kept (AWS::Test::Kept) is left: delete it, unless you need it", 7},
+		{"a quota of a resource", script("", "Function CREATE_FAILED Code storage limit exceeded.", "- DELETE_COMPLETE"),
+			"Function (AWS::Test::Function): Code storage limit exceeded.; a quota of the account is reached", 7},
+		{"an update that fails", script("UPDATE_COMPLETE", takesBack...),
+			"stack shop could not be updated, and is as before: AWS took the update back\nPublish (Custom::Rules): version 3 was published by jo", 7},
+		{"a Lambda that lacks a right", script("UPDATE_COMPLETE", "Publish UPDATE_FAILED "+unpermitted+"s3:GetObject", "- UPDATE_ROLLBACK_COMPLETE"),
+			"Publish (Custom::Rules): " + unpermitted + "s3:GetObject", 7},
+		{"an update that cannot be taken back", script("UPDATE_COMPLETE", "- UPDATE_ROLLBACK_FAILED"), "stack shop is UPDATE_ROLLBACK_FAILED", 7},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, o := newCloud(), release(t)
+			test.prepare(c, &o)
+			r, err := c.account().Deploy(t.Context(), o, &listener{})
+			if err == nil {
+				t.Fatalf("reported %+v", r)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v\nwant %s", err, test.want)
+			}
+			if len(c.calls) != test.calls {
+				t.Errorf("calls %q, want %d", c.calls, test.calls)
+			}
+			if strings.HasSuffix(test.name, "that lacks a right") && strings.Contains(err.Error(), policyAdvice) {
+				t.Error("the caller's rights would not help")
+			}
+		})
+	}
+}
+
+// A bucket that cannot be protected does not stay.
+func TestNoUnprotectedBucket(t *testing.T) {
+	c := newCloud()
+	c.refuse["PutBucketEncryption"] = refusal("S3", "PutBucketEncryption", "AccessDenied", "Access Denied")
+	if _, err := c.account().Deploy(t.Context(), release(t), &listener{}); err == nil || len(c.buckets) > 0 {
+		t.Errorf("error %v, buckets %v", err, c.buckets)
+	}
+}
+
+// Buckets are taken in this order: the stack's, that of the CDK, Slidegate's own.
+func TestBuckets(t *testing.T) {
+	const cdk, own = "cdk-hnb659fds-assets-123456789012-eu-north-1", "slidegate-123456789012-eu-north-1"
+	for _, test := range []struct {
+		buckets map[string]string
+		want    string
+	}{
+		{map[string]string{"old": testRegion, cdk: testRegion, own: testRegion}, "using bucket old"},
+		{map[string]string{cdk: testRegion, own: testRegion}, "using bucket " + cdk},
+		{map[string]string{cdk: "foreign", own: testRegion}, "using bucket " + own},
+		{map[string]string{}, "created bucket " + own + ": private, encrypted, and for TLS alone"},
+	} {
+		c, l := newCloud(), &listener{}
+		c.buckets = test.buckets
+		if _, err := c.account().chooseBucket(t.Context(), testAccount, "", "old", l.Tell); err != nil || l.told[0] != test.want {
+			t.Errorf("%v: %q, %v; want %s", test.buckets, l.told, err, test.want)
+		}
+	}
+}
+
+// Whoever says no to the question has changed nothing.
+func TestNo(t *testing.T) {
+	c, no := newCloud(), errors.New("no")
+	if _, err := c.account().Deploy(t.Context(), release(t), &listener{no: no}); !errors.Is(err, no) || len(c.calls) > 0 {
+		t.Errorf("error %v, calls %q", err, c.calls)
+	}
+}
+
+// An interrupt ends the command, and says what AWS goes on with. Reads of events
+// may fail for a while.
+func TestInterrupt(t *testing.T) {
+	c, o := newCloud(), release(t)
+	c.script = []string{"- CREATE_IN_PROGRESS"}
+	ctx, cancel := context.WithCancel(t.Context())
+	a := c.account()
+	a.Wait = func(ctx context.Context, _ time.Duration) error { cancel(); return ctx.Err() }
+	_, err := a.Deploy(ctx, o, &listener{})
+	const want = "interrupted: AWS goes on with stack shop in region eu-north-1; `aws cloudformation describe-stack-events --stack-name shop` shows it"
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+
+	c, o = newCloud(), release(t)
+	c.script, c.refuse["DescribeStackEvents"] = creates, refusal("CloudFormation", "DescribeStackEvents", "Throttling", "Rate exceeded")
+	a, misses := c.account(), 0
+	a.Wait = func(context.Context, time.Duration) error {
+		if misses++; misses == maxMisses-1 {
+			delete(c.refuse, "DescribeStackEvents")
+		}
+		return nil
+	}
+	if r, err := a.Deploy(t.Context(), o, &listener{}); err != nil || r.Status != Created {
+		t.Errorf("%+v, %v", r, err)
+	}
+	c, c.refuse = newCloud(), map[string]error{}
+	c.script, c.refuse = creates, map[string]error{"DescribeStackEvents": refusal("CloudFormation", "DescribeStackEvents", "Throttling", "Rate exceeded")}
+	if _, err := c.account().Deploy(t.Context(), release(t), &listener{}); err == nil || !strings.HasPrefix(err.Error(), "the events of stack shop cannot be read: AWS goes on") {
+		t.Error(err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	c, l := newCloud(), &listener{}
+	c.stacks["shop"] = &types.Stack{StackName: aws.String("shop"), StackId: aws.String("arn:shop"), StackStatus: "UPDATE_COMPLETE", Outputs: outputs(versionOutput, "v1.2.0")}
+	c.script = []string{"- DELETE_IN_PROGRESS", "Function DELETE_COMPLETE", "Rules DELETE_SKIPPED", "- DELETE_COMPLETE"}
+	r, err := c.account().Delete(t.Context(), "shop", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "report", r, &DeleteReport{"shop", Deleted, testAccount, testRegion, []Kept{{"Rules", "AWS::Test::Rules", "id-of-Rules"}}})
+	same(t, "question", l.told[0], "Delete stack shop in account 123456789012, region eu-north-1? APIs that still have its authorizer will answer 500.")
+
+	if _, err = c.account().Delete(t.Context(), "shop", l); !errors.Is(err, ErrNoStack) {
+		t.Errorf("a second time: %v", err)
+	}
+	c.stacks["other"] = &types.Stack{StackName: aws.String("other"), StackId: aws.String("arn:other"), Outputs: outputs("Url", "x")}
+	if _, err = c.account().Delete(t.Context(), "other", l); err == nil || !strings.Contains(err.Error(), "stack other was not made by") {
+		t.Errorf("another's: %v", err)
+	}
+	c.stacks["failed"] = &types.Stack{StackName: aws.String("failed"), StackId: aws.String("arn:failed"), StackStatus: "ROLLBACK_COMPLETE"}
+	c.script = []string{"Role DELETE_FAILED in use", "- DELETE_FAILED"}
+	if _, err = c.account().Delete(t.Context(), "failed", l); err == nil || err.Error() != "stack failed is DELETE_FAILED\nRole (AWS::Test::Role): in use" {
+		t.Errorf("one that fails: %v", err)
+	}
+}
+
+// The policy is for this stack and bucket, and for the region's partition.
+func TestPolicy(t *testing.T) {
+	for _, test := range []struct{ region, stack, bucket, want string }{
+		{"eu-north-1", "shop", "", `"arn:aws:s3:::slidegate-*/slidegate/*"`},
+		{"cn-north-1", "shop", "mine", `"arn:aws-cn:s3:::mine/slidegate/*"`},
+		{"us-gov-west-1", "shop", "", `"arn:aws-us-gov:cloudformation:*:*:stack/shop/*"`},
+		{"", "shop", "", `"arn:aws:secretsmanager:*:*:secret:shop/*"`},
+	} {
+		if text := Policy(test.region, test.stack, test.bucket); !strings.Contains(text, test.want) || !json.Valid([]byte(text)) {
+			t.Errorf("%s\nwant %s", text, test.want)
+		}
+	}
+}
+
+// A template that is too long for a call is refused.
+func TestLongTemplate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "template.json")
+	if err := os.WriteFile(path, fmt.Appendf(nil, `{"Description": "%051200d"}`, 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTemplate(path); err == nil || !strings.Contains(err.Error(), "AWS takes at most 51200") {
+		t.Error(err)
+	}
+}

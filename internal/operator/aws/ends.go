@@ -1,0 +1,97 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// leave says what goes on in AWS when a command ends before the operation.
+func (a *Account) leave(stack string, err error) error {
+	what := "the events of stack " + stack + " cannot be read"
+	if errors.Is(err, context.Canceled) {
+		what = "interrupted"
+	}
+	return fmt.Errorf("%s: AWS goes on with stack %s in region %s; %s shows it (%w)", what, stack, a.Region, watchAdvice(stack), err)
+}
+
+// failed says why an operation failed, and what state AWS has left.
+func (a *Account) failed(stack string, status types.StackStatus, events []Event) error {
+	lines := []string{map[types.StackStatus]string{
+		types.StackStatusDeleteComplete:         "stack " + stack + " could not be created, and AWS deleted it again",
+		types.StackStatusUpdateRollbackComplete: "stack " + stack + " could not be updated, and is as before: AWS took the update back",
+	}[status]}
+	if lines[0] == "" {
+		lines[0] = fmt.Sprintf("stack %s is %s", stack, status)
+	}
+	lines = append(lines, failures(events)...)
+	if lacksRights(events) {
+		lines = append(lines, "the credentials of this command lack rights; "+policyAdvice)
+	}
+	for _, k := range keptBy(events) {
+		lines = append(lines, fmt.Sprintf("%s %s (%s) is left: delete it, unless you need it", k.Resource, k.ID, k.Type))
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// lacksRights reports whether AWS refused the caller of an operation. What a
+// Lambda's own role lacks is another matter.
+func lacksRights(events []Event) bool {
+	return slices.ContainsFunc(events, func(e Event) bool {
+		return e.Failed() && !strings.HasPrefix(e.Type, "Custom::") && len(deniedRights(e.Reason)) > 0
+	})
+}
+
+// DeleteReport is what is left of a stack.
+type DeleteReport struct {
+	Stack   string `json:"stack"`
+	Status  string `json:"status"` // deleted
+	Account string `json:"account"`
+	Region  string `json:"region"`
+	Kept    []Kept `json:"kept"`
+}
+
+// Delete deletes a stack that Deploy made, in any state. Its tables stay.
+func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*DeleteReport, error) {
+	s, err := a.describe(ctx, stack)
+	if err != nil {
+		return nil, err
+	}
+	// A stack that was never complete has no outputs.
+	if outputOf(s, versionOutput) == "" && len(s.Outputs) > 0 {
+		return nil, fmt.Errorf("stack %s was not made by `slidegate aws deploy`: it has no output %s", stack, versionOutput)
+	}
+	account, err := a.account(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = l.Confirm(fmt.Sprintf("Delete stack %s in account %s, region %s? APIs that still have its authorizer will answer 500.", stack, account, a.Region))
+	if err != nil {
+		return nil, err
+	}
+	last, err := a.lastEvent(ctx, *s.StackId)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: s.StackId}); err != nil {
+		return nil, fmt.Errorf("stack %s: %w", stack, explain(err))
+	}
+	l.Tell("deleting stack %s", stack)
+	events, err := a.follow(ctx, operation{*s.StackId, last, []string{"DELETE_COMPLETE", "DELETE_FAILED"}}, l.Event)
+	if err != nil {
+		return nil, a.leave(stack, err)
+	}
+	if s, err = a.describe(ctx, aws.ToString(s.StackId)); err != nil {
+		return nil, err
+	}
+	if s.StackStatus != types.StackStatusDeleteComplete {
+		return nil, a.failed(stack, s.StackStatus, events)
+	}
+	return &DeleteReport{stack, Deleted, account, a.Region, append([]Kept{}, keptBy(events)...)}, nil
+}

@@ -1,0 +1,96 @@
+package aws
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// The parameters of the template.
+const (
+	codeBucket     = "CodeBucket"
+	authorizerKey  = "AuthorizerKey"
+	operationsKey  = "OperationsKey"
+	architecture   = "Architecture" // arm64 or x86_64
+	rulesBucket    = "RulesBucket"
+	rulesKey       = "RulesKey"
+	rulesHash      = "RulesHash"
+	onChangedRules = "OnChangedRules"
+)
+
+// Secrets are the template's parameters for secrets by the authorizer's variables.
+var Secrets = map[string]string{
+	"SLIDEGATE_RECEIPT_SECRET": "ReceiptSecret",
+	"SLIDEGATE_HASH_SECRET":    "HashSecret",
+	"SLIDEGATE_ORIGIN_SECRET":  "OriginSecret",
+}
+
+// settings returns the parameters that the options state. It refuses rules whose
+// secrets the authorizer would not have.
+func settings(old *types.Stack, t *template, o Options, rules *rules) (map[string]string, error) {
+	given := map[string]string{}
+	for variable, secret := range o.Secrets {
+		given[Secrets[variable]] = secret
+	}
+	if o.OnChangedRules != "" {
+		given[onChangedRules] = o.OnChangedRules
+	}
+	for name := range given {
+		if _, ok := t.Parameters[name]; !ok {
+			return nil, fmt.Errorf("the template %s has no parameter %s: this command is for templates of another version", t.version(), name)
+		}
+	}
+	if rules == nil {
+		return given, nil
+	}
+	for _, variable := range rules.Secrets {
+		parameter, ok := Secrets[variable]
+		if !ok {
+			return nil, fmt.Errorf("%s names the secret %s, which the stack does not have: name one of %s", rules.name, variable,
+				strings.Join(slices.Sorted(maps.Keys(Secrets)), ", "))
+		}
+		if secret, stated := given[parameter]; secret == "" && (stated || parameterOf(old, parameter) == "") {
+			return nil, fmt.Errorf("%s needs the secret %s: give --secret %[2]s=NAME, its name in Secrets Manager", rules.name, variable)
+		}
+	}
+	return given, nil
+}
+
+// parameters returns the template's parameters: those given, and the others as the
+// stack has them. What neither has keeps its default.
+func (t *template) parameters(old *types.Stack, given map[string]string) (all []types.Parameter) {
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		if value, ok := given[name]; ok {
+			all = append(all, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
+		} else if old != nil && slices.ContainsFunc(old.Parameters, func(p types.Parameter) bool { return aws.ToString(p.ParameterKey) == name }) {
+			all = append(all, types.Parameter{ParameterKey: aws.String(name), UsePreviousValue: aws.Bool(true)})
+		}
+	}
+	return all
+}
+
+// parameterOf returns the value of a stack's parameter; "" for none.
+func parameterOf(s *types.Stack, name string) string {
+	if s != nil {
+		for _, p := range s.Parameters {
+			if aws.ToString(p.ParameterKey) == name {
+				return aws.ToString(p.ParameterValue)
+			}
+		}
+	}
+	return ""
+}
+
+// outputOf returns the value of a stack's output; "" for none.
+func outputOf(s *types.Stack, name string) string {
+	for _, o := range s.Outputs {
+		if aws.ToString(o.OutputKey) == name {
+			return aws.ToString(o.OutputValue)
+		}
+	}
+	return ""
+}
