@@ -30,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips synth local-up local-down e2e deploy version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-down e2e deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -141,11 +141,43 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
 	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist operations backend
 
-# Another Go gives other bytes. functions/backend is the sample's, and not released.
-zips: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+# Another Go, or other flags, give other bytes. functions/backend is the sample's,
+# and not released.
+zips release-files check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+zips release-files: export GOFLAGS = -trimpath
 zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
 	@localstack/require.sh go
 	cd infra && for goarch in arm64 amd64; do go run ./lambdazip -goarch $$goarch -o lambdas/zips $(filter-out backend,$(notdir $(wildcard functions/*))); done
+
+# What .goreleaser.yaml packs with the command, and into it.
+release-files: zips
+	@rm -rf dist/files && mkdir -p dist/files/completions
+	cp docs/rules.schema.json dist/files/slidegate-rules.schema.json
+	cp infra/lambdas/zips/*.zip internal/operator/aws/embedded/files/
+	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
+	go build -o dist/slidegate ./cmd/slidegate
+	dist/slidegate completion bash >dist/files/completions/slidegate.bash
+	dist/slidegate completion zsh >dist/files/completions/_slidegate
+	dist/slidegate completion fish >dist/files/completions/slidegate.fish
+	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
+
+check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
+	PATH=$(BIN):$$PATH goreleaser release --snapshot --clean
+	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 30m ./release -dist $(CURDIR)/dist/release'
+
+# The workflow `release` runs this at a tag. The zips must be those that the
+# module has.
+.PHONY: pack
+pack: export GORELEASER_CURRENT_TAG = $(VERSION)
+pack: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod zips
+	@for zip in infra/lambdas/zips/*.zip; do git show infra/lambdas/$(VERSION):$$zip | cmp - $$zip; done
+	@mkdir -p dist
+	@sed '1,/^## \[$(VERSION:v%=%)\]/d; /^## \[/,$$d' CHANGELOG.md >dist/notes.md
+	PATH=$(BIN):$$PATH goreleaser release --clean --release-notes dist/notes.md
+
+$(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tools/goreleaser/go.sum
+	@localstack/require.sh go
+	cd tools/goreleaser && go build -o $@ $$(go list tool | grep -E '/$*(/v[0-9]+)?$$')
 
 .PHONY: dist/slidegate # go build knows better than make what is out of date
 dist/slidegate:

@@ -14,7 +14,9 @@ import (
 
 // buildReport says how this program was built.
 type buildReport struct {
-	Version  string `json:"version"` // of the module, as the Go tool stamped it
+	Version  string `json:"version"`          // of the module, as the Go tool stamped it
+	Commit   string `json:"commit,omitempty"` // that a release or a clone was built from
+	Date     string `json:"date,omitempty"`   // of that commit, as RFC 3339
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -31,14 +33,34 @@ func (c *cli) versionCommand() *cobra.Command {
 }
 
 func readBuild() buildReport {
-	b := buildReport{"unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		b.Version = info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return newBuildReport(info)
+}
+
+func newBuildReport(info *debug.BuildInfo) buildReport {
+	b := buildReport{Version: info.Main.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if b.Version == "" {
+		b.Version = "unknown"
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			b.Commit = setting.Value
+		case "vcs.time":
+			b.Date = setting.Value
+		}
 	}
 	return b
 }
 
 // String is the line that version and --version print.
 func (b buildReport) String() string {
-	return fmt.Sprintf("slidegate %s (%s, %s)", b.Version, b.Go, b.Platform)
+	commit := ""
+	if b.Commit != "" {
+		commit = fmt.Sprintf("commit %s of %s, ", b.Commit, b.Date)
+	}
+	return fmt.Sprintf("slidegate %s (%s%s, %s)", b.Version, commit, b.Go, b.Platform)
 }

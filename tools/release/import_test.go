@@ -57,6 +57,7 @@ func main() {
 // replace directive.
 func TestImport(t *testing.T) {
 	copied := newCopy(t)
+	copied.spareZips()
 	copied.release(t)
 	stranger := newStranger(t, copied, map[string]string{
 		"main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "examples", "grpc", "main.go"))),
@@ -110,7 +111,7 @@ func main() {
 const version = "v0.999.0"
 
 // newCopy returns a repository with the files of this one that are committed, or
-// would be after `git add`. Files in place of the Lambdas' code spare minutes.
+// would be after `git add`.
 func newCopy(t *testing.T) *repository {
 	t.Helper()
 	isolateGit(t)
@@ -128,12 +129,17 @@ func newCopy(t *testing.T) *repository {
 			t.Fatal(err)
 		}
 	}
+	return r
+}
+
+// spareZips has texts in place of the Lambdas' zips, which take minutes to build.
+func (r *repository) spareZips() {
+	r.t.Helper()
 	zips := "zips:\n"
 	for _, name := range zipNames {
 		zips += "\techo " + name + " >infra/lambdas/zips/" + name + "\n"
 	}
 	r.write("GNUmakefile", zips) // which make takes before Makefile
-	return r
 }
 
 // release tags a version of all that is in the repository.
