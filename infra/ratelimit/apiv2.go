@@ -53,14 +53,19 @@ func (p *protection) prepareWebSocket(scope constructs.Construct, api awsapigate
 	})
 	p.permit(scope, api.ApiId(), own.Ref())
 	return func() {
+		var connect []endpoint
 		for _, route := range findOf(api, api.ApiId(), awsapigatewayv2.CfnRoute.ApiId) {
 			if *route.RouteKey() == "$connect" {
-				p.attach([]endpoint{route}, own.Ref())
-				p.checkStages(api.ApiId())
-				return
+				connect = append(connect, route)
+			} else {
+				acknowledge(route, "APIG4", "a WebSocket API has an authorizer at $connect only")
 			}
 		}
-		addError(api, "the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions with an integration")
+		if connect == nil {
+			addError(api, "the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions with an integration")
+		}
+		p.attach(connect, own.Ref())
+		p.checkStages(api.ApiId())
 	}
 }
 

@@ -85,7 +85,8 @@ func newRole(r *RateLimit, options *awslambda.FunctionOptions) awsiam.IRole {
 	role := awsiam.NewRole(r, jsii.String("Role"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
-	if options.Vpc != nil { // network interfaces have no narrower policy
+	if options.Vpc != nil {
+		acknowledge(role, "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole]", "network interfaces have no narrower policy")
 		role.AddManagedPolicy(awsiam.ManagedPolicy_FromAwsManagedPolicyName(jsii.String("service-role/AWSLambdaVPCAccessExecutionRole")))
 	}
 	return role

@@ -181,6 +181,13 @@ func findOf[T any](api constructs.IConstruct, id *string, stated func(T) *string
 	return slices.DeleteFunc(find[T](api), func(t T) bool { return text(stated(t)) != *id })
 }
 
+// acknowledge tells cdk-nag why the limiter does what one of its rules finds.
+func acknowledge(at constructs.IConstruct, rule, reason string) {
+	awscdk.Validations_Of(at).Acknowledge(&awscdk.Acknowledgment{
+		Id: jsii.String("AwsSolutions::AwsSolutions-" + rule), Reason: &reason,
+	})
+}
+
 func addError(at constructs.IConstruct, message string) {
 	awscdk.Annotations_Of(at).AddError(jsii.String("Slidegate: " + message))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -123,6 +124,22 @@ func newOperationsRole(r *RateLimit, object *RulesObject) awsiam.Role {
 	bucket := awss3.Bucket_FromBucketName(r, jsii.String("RulesBucket"), object.Bucket)
 	grantWrite(role, r.RulesTable, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query")
 	grant(role, bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject")
+	acknowledge(role, "IAM5[Resource::arn:<AWS::Partition>:s3:::"+r.flat(object.Bucket)+"/*"+object.Suffix+"]", "a policy for one file would change with it, and take effect after the deployment that publishes it")
 	grant(role, awscdk.Stack_Of(r).StackId(), "cloudformation:DescribeStacks")
 	return role
+}
+
+// flat writes the name of a bucket as cdk-nag does, with <NAME> for a reference.
+func (r *RateLimit) flat(bucket *string) string {
+	switch resolved := awscdk.Stack_Of(r).Resolve(bucket).(type) {
+	case string:
+		return resolved
+	case map[string]any:
+		if name, ok := resolved["Ref"].(string); ok {
+			return "<" + name + ">"
+		}
+		sub, _ := resolved["Fn::Sub"].(string)
+		return strings.NewReplacer("${", "<", "}", ">").Replace(sub)
+	}
+	return ""
 }

@@ -9,7 +9,7 @@ import (
 // newCounters adds no index and no stream, because every decision would write
 // to them. It adds no backup, because a counter has no value after its window.
 func newCounters(r *RateLimit, p Props) awsdynamodb.Table {
-	return awsdynamodb.NewTable(r, jsii.String("Counters"), &awsdynamodb.TableProps{
+	table := awsdynamodb.NewTable(r, jsii.String("Counters"), &awsdynamodb.TableProps{
 		PartitionKey:         stringKey("k"),
 		BillingMode:          awsdynamodb.BillingMode_PAY_PER_REQUEST,
 		MaxReadRequestUnits:  ceiling(p.MaxReads),
@@ -17,6 +17,8 @@ func newCounters(r *RateLimit, p Props) awsdynamodb.Table {
 		TimeToLiveAttribute:  jsii.String("ttl"),
 		RemovalPolicy:        p.RemovalPolicy,
 	})
+	acknowledge(table, "DDB3", "a counter has no value after its window")
+	return table
 }
 
 // newRules adds the table of published rules and overrides. It has backups,
