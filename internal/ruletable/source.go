@@ -83,7 +83,8 @@ func NewSource(table *Table, o SourceOptions) *Source {
 // table, for 3 s and as long as their context lets them. They fail if the table
 // cannot be read and nothing stands in for its rules; the next call then reads
 // again.
-// Later calls never fail; one in ten seconds waits for at most 100 ms.
+// Later calls never fail. One in ten seconds waits for at most 100 ms, and so do
+// all calls that come after a pause.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	r, err := s.cache.Get(ctx, now, tableName(s.table.name))
 	return r.set, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,59 @@ func TestSlowReload(t *testing.T) {
 		o.put("k", 7)
 		expectValue(7, 0, 1)
 	})
+}
+
+// TestBurstAfterPause: after a pause all requests wait for the reload, for at most
+// 100 ms after its start. A burst gets no value that ended long ago.
+func TestBurstAfterPause(t *testing.T) {
+	for _, step := range []struct {
+		name               string
+		idle, load, wanted time.Duration // wanted is how long the burst waits
+		old                int           // of 64 requests that get the old value
+	}{
+		{"steady load", 10 * time.Second, 50 * time.Millisecond, 50 * time.Millisecond, 63},
+		{"a pause", 11 * time.Second, 50 * time.Millisecond, 50 * time.Millisecond, 0},
+		{"a long pause", time.Hour, 50 * time.Millisecond, 50 * time.Millisecond, 0},
+		{"a pause, and a slow origin", time.Hour, time.Second, 100 * time.Millisecond, 64},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache, o := newCache(0)
+				get := func() int {
+					got, err := cache.Get(t.Context(), epoch.Add(time.Since(born)), "k")
+					if err != nil {
+						t.Error(err)
+					}
+					return got
+				}
+				get()
+				time.Sleep(step.idle)
+				gate := make(chan struct{})
+				o.put("k", 6)
+				o.set(nil, gate)
+				time.AfterFunc(step.load, func() { close(gate) })
+				var old atomic.Int64
+				var wg sync.WaitGroup
+				began := time.Now()
+				for range 64 {
+					wg.Go(func() {
+						if get() == 0 {
+							old.Add(1)
+						}
+					})
+				}
+				wg.Wait()
+				if took := time.Since(began); old.Load() != int64(step.old) || took != step.wanted {
+					t.Errorf("%d requests got the old value within %v, want %d within %v", old.Load(), took, step.old, step.wanted)
+				}
+				began = time.Now()
+				if get(); time.Since(began) != 0 { // also while a slow load goes on
+					t.Errorf("a later request waits %v", time.Since(began))
+				}
+				time.Sleep(step.load)
+			})
+		})
+	}
 }
 
 // TestFirstTimeout: requests wait for a first value that does not come until

@@ -3,8 +3,10 @@
 //
 // A value is fresh for a while, by default ten seconds. The request that finds
 // an older value starts a load and waits for it for at most 100 ms. Then it uses
-// the newest value; all other requests use the old one at once. The load starts
-// on a request, not by a timer, because a Lambda is frozen between requests.
+// the newest value; all other requests use the old one at once. After a pause
+// they wait too: otherwise a burst would pass under rules that ended long ago.
+// The load starts on a request, not by a timer, because a Lambda is frozen
+// between requests.
 //
 // Callers pass the time, so tests and replays run at any moment. Libraries
 // such as otter read a clock of their own, and their readers never wait for a
@@ -26,9 +28,12 @@ const (
 	// Every is how old a value may be before a request reloads it, unless
 	// Options.Fresh has another time.
 	Every = 10 * time.Second
-	// wait bounds how long the request that starts a reload waits for it, in
-	// real time.
+	// wait bounds how long requests wait for a reload after it started, in real
+	// time.
 	wait = 100 * time.Millisecond
+	// pause is the part of Fresh by which a value has to be overdue, so that all
+	// requests wait for its reload. Under steady load none is.
+	pause = 0.1
 )
 
 // errLate is the error of a request that has waited for Options.FirstWait.
@@ -96,9 +101,15 @@ type entry[V any] struct {
 // entry from much later does not: a clock that was set back would keep it for ever.
 func (e *entry[V]) isFresh(now time.Time) bool { return e != nil && now.Sub(e.tried).Abs() < e.fresh }
 
+// afterPause reports whether no request has asked for the value for a while.
+func (e *entry[V]) afterPause(now time.Time) bool {
+	return now.Sub(e.tried).Abs() >= e.fresh+time.Duration(pause*float64(e.fresh))
+}
+
 // flight is a load under way. Its outcome is set when done is closed.
 type flight[V any] struct {
 	done  chan struct{}
+	late  chan struct{} // closed after wait
 	value V
 	err   error
 }
@@ -127,13 +138,13 @@ func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) 
 	if last == nil {
 		return c.first(ctx, key, load)
 	}
-	if started { // a load that takes longer continues beside the request
+	if started || last.afterPause(now) { // a load that takes longer continues beside the requests
 		select {
 		case <-load.done:
 			if load.err == nil || last.err != nil { // a reload never fails, but an earlier first load may have
 				return load.value, load.err
 			}
-		case <-time.After(wait):
+		case <-load.late:
 		case <-ctx.Done():
 		}
 	}
@@ -188,7 +199,7 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough fun
 	if load := c.flights[key]; load != nil {
 		return load, false
 	}
-	load = &flight[V]{done: make(chan struct{})}
+	load = &flight[V]{done: make(chan struct{}), late: make(chan struct{})}
 	last, _ := c.entries.GetIfPresent(key)
 	if enough(last) {
 		load.value, load.err = last.value, last.err
@@ -196,6 +207,7 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough fun
 		return load, true
 	}
 	c.flights[key] = load
+	time.AfterFunc(wait, func() { close(load.late) })
 	go func() {
 		load.value, load.err = c.load(context.WithoutCancel(ctx), now, key, last)
 		c.mu.Lock()

@@ -1,6 +1,9 @@
 package session
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -38,5 +41,31 @@ func TestNow(t *testing.T) {
 		if local := s.LocalNow(); !local.Equal(start.Add(time.Second)) {
 			t.Errorf("%s: the time of counters in this process is %v, want a second after the start", name, local)
 		}
+	}
+}
+
+// TestProbeSetsTheClock: after the probe of a table, a client whose machine is an
+// hour ahead has DynamoDB's time.
+func TestProbeSetsTheClock(t *testing.T) {
+	behind := -time.Hour
+	dynamoDB := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(behind).UTC().Format(http.TimeFormat))
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = w.Write([]byte("{}")) // no such item
+	}))
+	defer dynamoDB.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_DYNAMODB": dynamoDB.URL, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	} {
+		t.Setenv(name, value)
+	}
+	client, err := connect(t.Context(), nil, func(ctx context.Context, client *dynamo.Client) error {
+		return probeCounters(ctx, client, "counters")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := time.Until(client.Clock.Now()) - behind; off.Abs() > 2*time.Second {
+		t.Errorf("the client's clock differs from DynamoDB's by %v", off)
 	}
 }

@@ -312,9 +312,15 @@ func (s *Session) Recorded() (store limit.Store, calls func() (reads, writes int
 	return counters, func() (reads, writes int64) { return dynamo.Calls(counters) }
 }
 
-// probeCounters fails unless the table is one of counters, and answers.
+// probeCounters fails unless the table is one of counters, and answers. It asks
+// twice, because the client's clock believes no single answer: a process whose
+// clock is an hour ahead would write its first charges an hour ahead.
 func probeCounters(ctx context.Context, client *dynamo.Client, table string) error {
-	return probe(ctx, dynamo.New(client, table, dynamo.Options{Wall: time.Now}))
+	store := dynamo.New(client, table, dynamo.Options{Wall: time.Now})
+	if err := probe(ctx, store); err != nil {
+		return err
+	}
+	return probe(ctx, store)
 }
 
 // probe reads a counter that does not exist.
