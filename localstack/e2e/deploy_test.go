@@ -37,6 +37,7 @@ type deployment struct {
 	counters string // the table
 	rules    string // the location of the rules, for commands
 	file     string // the rules file that was deployed
+	dir      string // of the Lambdas' zips, and of what the CDK synthesized
 	cli      string // the command slidegate
 	issuer   *issuer
 	db       *dynamodb.Client
@@ -84,6 +85,7 @@ func deploy(t *testing.T) *deployment {
 		cli:      filepath.Join(dir, "slidegate"),
 		rules:    "dynamodb://" + stack["RateLimitRulesTable"],
 		file:     rules,
+		dir:      dir,
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
 		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],

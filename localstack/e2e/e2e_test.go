@@ -27,9 +27,13 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("an HTTP API is limited, and its backend answers 429", func(t *testing.T) { d.httpAPI(t, "carol"+d.run) })
 	t.Run("a TOKEN authorizer is limited", func(t *testing.T) { d.tokenAPI(t, "dave"+d.run) })
 	t.Run("connections of a WebSocket API are limited", func(t *testing.T) { d.webSocketAPI(t, "erin"+d.run) })
-	t.Run("callers are verified on every kind of API", d.verified)
+	t.Run("callers are verified on every kind of API", func(t *testing.T) {
+		t.Parallel() // it waits most of the time
+		d.verified(t)
+	})
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
 	t.Run("deployments publish rules, and rollbacks the old ones", func(t *testing.T) { d.deploysRules(t) })
+	t.Run("the Lambdas need each of their rights", func(t *testing.T) { d.rights(t) })
 }
 
 func (d *deployment) allowed(t *testing.T, user string) {
