@@ -17,6 +17,7 @@ func addAPIs(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda
 	output(stack, "HttpApiId", "the id of the HTTP API", newHTTPAPI(stack, limiter, backend).ApiId())
 	output(stack, "WebSocketApiId", "the id of the WebSocket API", newWebSocketAPI(stack, limiter, backend).ApiId())
 	output(stack, "TokenApiId", "the id of the REST API with a TOKEN authorizer", newTokenAPI(stack, limiter, backend).RestApiId())
+	output(stack, "SpecApiId", "the id of the REST API by an OpenAPI definition", newSpecAPI(stack, limiter).RestApiId())
 }
 
 func newHTTPAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awslambda.IFunction) awsapigatewayv2.HttpApi {
@@ -59,6 +60,26 @@ func newTokenAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit, backend awsla
 		},
 	})
 	api.Root().ResourceForPath(jsii.String("/v1/items/{id}")).AddMethod(jsii.String("ANY"), awsapigateway.NewLambdaIntegration(backend, nil), nil)
+	limiter.Protect(api)
+	return api
+}
+
+// newSpecAPI is a REST API by a definition, which answers itself.
+func newSpecAPI(stack awscdk.Stack, limiter *ratelimit.RateLimit) awsapigateway.SpecRestApi {
+	type object = map[string]any
+	api := awsapigateway.NewSpecRestApi(stack, jsii.String("SpecApi"), &awsapigateway.SpecRestApiProps{
+		EndpointTypes:  &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+		CloudWatchRole: jsii.Bool(false),
+		ApiDefinition: awsapigateway.ApiDefinition_FromInline(object{
+			"openapi": "3.0.1",
+			"info":    object{"title": "Slidegate sample", "version": "1"},
+			"paths": object{"/v1/items/{id}": object{"get": object{"x-amazon-apigateway-integration": object{
+				"type":             "mock",
+				"requestTemplates": object{"application/json": `{"statusCode": 200}`},
+				"responses":        object{"default": object{"statusCode": "200", "responseTemplates": object{"application/json": "{}"}}},
+			}}}},
+		}),
+	})
 	limiter.Protect(api)
 	return api
 }

@@ -34,6 +34,7 @@ type deployment struct {
 	http     string // of the HTTP API's default stage
 	socket   string // of the WebSocket API's stage
 	token    string // of the stage of the REST API with a TOKEN authorizer
+	spec     string // of the stage of the REST API by a definition
 	counters string // the table
 	rules    string // the location of the rules, for commands
 	file     string // the rules file that was deployed
@@ -91,6 +92,7 @@ func deploy(t *testing.T) *deployment {
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],
 		socket:   endpoint + "/_aws/execute-api/" + stack["WebSocketApiId"] + "/prod",
 		token:    endpoint + "/restapis/" + stack["TokenApiId"] + "/prod/_user_request_",
+		spec:     endpoint + "/restapis/" + stack["SpecApiId"] + "/prod/_user_request_",
 		counters: stack["RateLimitCountersTable"],
 		db: dynamodb.New(dynamodb.Options{
 			BaseEndpoint: &endpoint,
@@ -156,7 +158,7 @@ func readOutputs(t *testing.T, path string) map[string]string {
 	if err := json.Unmarshal(data, &stacks); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	for _, name := range []string{"ApiId", "HttpApiId", "WebSocketApiId", "TokenApiId", "RateLimitCountersTable", "RateLimitRulesTable"} {
+	for _, name := range []string{"ApiId", "HttpApiId", "WebSocketApiId", "TokenApiId", "SpecApiId", "RateLimitCountersTable", "RateLimitRulesTable"} {
 		if stacks["Slidegate"][name] == "" {
 			t.Fatalf("the stack has no output %s: %s", name, data)
 		}

@@ -26,6 +26,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("the backend of an HTTP API settles and refunds", func(t *testing.T) { d.settles(t, d.http, "grace"+d.run) })
 	t.Run("an HTTP API is limited, and its backend answers 429", func(t *testing.T) { d.httpAPI(t, "carol"+d.run) })
 	t.Run("a TOKEN authorizer is limited", func(t *testing.T) { d.tokenAPI(t, "dave"+d.run) })
+	t.Run("an API by an OpenAPI definition is limited", func(t *testing.T) { d.specAPI(t, "heidi"+d.run) })
 	t.Run("connections of a WebSocket API are limited", func(t *testing.T) { d.webSocketAPI(t, "erin"+d.run) })
 	t.Run("callers are verified on every kind of API", func(t *testing.T) {
 		t.Parallel() // it waits most of the time
