@@ -195,6 +195,7 @@ func serve(t *testing.T, proxy string, r *repository, dir string) {
 	err = errors.Join(
 		zip.CreateFromVCS(out, module.Version{Path: pathOf(dir), Version: version}, r.dir, tag, subdir), out.Close(),
 		os.WriteFile(base+".mod", []byte(r.git("show", tag+":"+path.Join(dir, "go.mod"))), 0o644),
+		os.WriteFile(filepath.Join(filepath.Dir(base), "list"), []byte(version+"\n"), 0o644),
 		os.WriteFile(base+".info", []byte(`{"Version": "`+version+`"}`), 0o644),
 	)
 	if err != nil {
