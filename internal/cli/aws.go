@@ -71,6 +71,7 @@ that somebody has published since the last deployment are not overwritten, unles
 	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
 	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
 		"(default: the stack's, or fail)", "fail", "overwrite", "keep")
+	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	flags.Complete(cmd, "bucket", flags.NoWords)

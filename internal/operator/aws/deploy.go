@@ -32,7 +32,7 @@ type Options struct {
 	Template       string            // a file; empty for the one that the command carries
 	Architecture   string            // arm64 or x86_64; empty for the stack's, or arm64
 	Rules          string            // a file; empty to leave the rules as they are
-	OnChangedRules string            // fail, overwrite or keep; empty for the stack's, or fail
+	OnChangedRules string            // by hand, since the last deployment: fail, overwrite or keep; empty for fail
 	Secrets        map[string]string // names or ARNs of Secrets Manager, by variables; an empty one goes
 	Downgrade      bool              // deploys over a newer version
 }
@@ -114,10 +114,18 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	if err != nil {
 		return nil, err
 	}
+	if old == nil {
+		given[rulesBucket] = b.name // the Lambda's role names it also without rules
+	}
 	if err := b.uploadAll(ctx, authorizer, operations, rules, given, l.Tell); err != nil {
 		return nil, err
 	}
-	r := &DeployReport{Stack: o.Stack, Account: account, Region: a.Region, Version: t.version(), Bucket: b.name}
+	release, _, _ := strings.Cut(t.version(), "+")
+	r := &DeployReport{Stack: o.Stack, Status: Unchanged, Account: account, Region: a.Region, Version: release, Bucket: b.name}
+	if old != nil && !changes(old, &t, given) {
+		r.complete(old)
+		return r, nil
+	}
 	return r, a.apply(ctx, r, old, &t, given, l)
 }
 
@@ -215,9 +223,6 @@ func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, 
 		op, err = a.update(ctx, old, t, given)
 	}
 	switch {
-	case codeOf(err) == "ValidationError" && strings.Contains(err.Error(), "No updates are to be performed"):
-		r.Status = Unchanged
-		return r.complete(old)
 	case codeOf(err) == "AlreadyExistsException":
 		return fmt.Errorf("stack %s was created by somebody else just now: deploy again to update it (%w)", r.Stack, err)
 	case err != nil:
@@ -235,7 +240,8 @@ func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, 
 	if s.StackStatus != types.StackStatusCreateComplete && s.StackStatus != types.StackStatusUpdateComplete {
 		return a.failed(r.Stack, s.StackStatus, events)
 	}
-	return r.complete(s)
+	r.complete(s)
+	return nil
 }
 
 // create has AWS create the stack. If that fails, AWS deletes the stack again: it
@@ -264,7 +270,7 @@ func (a *Account) update(ctx context.Context, old *types.Stack, t *template, giv
 }
 
 // complete adds a stack's outputs to the report. Those for programs stay out.
-func (r *DeployReport) complete(s *types.Stack) error {
+func (r *DeployReport) complete(s *types.Stack) {
 	r.Outputs = []Output{}
 	for _, o := range s.Outputs {
 		name := aws.ToString(o.OutputKey)
@@ -277,5 +283,4 @@ func (r *DeployReport) complete(s *types.Stack) error {
 		}
 	}
 	slices.SortFunc(r.Outputs, func(a, b Output) int { return strings.Compare(a.Name, b.Name) })
-	return nil
 }

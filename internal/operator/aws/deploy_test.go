@@ -20,7 +20,7 @@ var (
 	creates   = []string{"- CREATE_IN_PROGRESS", "RateLimitRules1A2B3C4D CREATE_IN_PROGRESS", "RateLimitRules1A2B3C4D CREATE_COMPLETE", "- CREATE_COMPLETE"}
 	updates   = []string{"- UPDATE_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "- UPDATE_COMPLETE"}
 	takesBack = []string{"- UPDATE_IN_PROGRESS", "Other UPDATE_FAILED Resource update cancelled",
-		"Publish UPDATE_FAILED Received response status [FAILED] from custom resource. Message returned: version 3 was published by jo (RequestId: 1-2)",
+		"Publish UPDATE_FAILED Received response status [FAILED] from custom resource. Message returned: version 3 was published by jo, or OnChangedRules: \"overwrite\" for one deployment (RequestId: 1-2)",
 		"- UPDATE_ROLLBACK_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_ROLLBACK_COMPLETE"}
 )
 
@@ -83,10 +83,21 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("parameters %v", c.sent)
 	}
 
-	c.refuse["UpdateStack"] = refusal("CloudFormation", "UpdateStack", "ValidationError", "No updates are to be performed.")
-	o.Rules = ""
-	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Unchanged || len(r.Outputs) != 2 {
-		t.Errorf("nothing to update: %+v, %v", r, err)
+	for i, p := range c.stacks["shop"].Parameters {
+		if value := c.sent[*p.ParameterKey]; value != "(previous)" {
+			c.stacks["shop"].Parameters[i].ParameterValue = aws.String(value)
+		}
+	}
+	for _, o.Rules = range []string{o.Rules, ""} {
+		c.calls = nil
+		if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Unchanged || len(r.Outputs) != 2 || len(c.calls) > 0 {
+			t.Errorf("nothing to update: %+v, %v, calls %q", r, err, c.calls)
+		}
+	}
+	writeTemplate(t, o.Template, "v1.2.0+1")
+	c.stacks["shop"].Outputs = outputs(versionOutput, "v1.2.0+2")
+	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || r.Version != "v1.2.0" {
+		t.Errorf("another template of the version: %+v, %v", r, err)
 	}
 }
 
@@ -190,7 +201,7 @@ func TestRefusals(t *testing.T) {
 		{"a quota of a resource", script("", "Function CREATE_FAILED Code storage limit exceeded.", "- DELETE_COMPLETE"),
 			"Function (AWS::Test::Function): Code storage limit exceeded.; a quota of the account is reached", 7},
 		{"an update that fails", script("UPDATE_COMPLETE", takesBack...),
-			"stack shop could not be updated, and is as before: AWS took the update back\nPublish (Custom::Rules): version 3 was published by jo", 7},
+			"stack shop could not be updated, and is as before: AWS took the update back\nPublish (Custom::Rules): version 3 was published by jo, or --on-changed-rules overwrite for one deployment", 7},
 		{"a Lambda that lacks a right", script("UPDATE_COMPLETE", "Publish UPDATE_FAILED "+unpermitted+"s3:GetObject", "- UPDATE_ROLLBACK_COMPLETE"),
 			"Publish (Custom::Rules): " + unpermitted + "s3:GetObject", 7},
 		{"an update that cannot be taken back", script("UPDATE_COMPLETE", "- UPDATE_ROLLBACK_FAILED"), "stack shop is UPDATE_ROLLBACK_FAILED", 7},

@@ -134,7 +134,9 @@ func newEvent(e types.StackEvent) Event {
 func failures(events []Event) (lines []string) {
 	for _, e := range events {
 		if e.Failed() && !e.Stack && !strings.HasSuffix(strings.ToLower(e.Reason), "cancelled") {
-			line := fmt.Sprintf("%s (%s): %s", e.Resource, e.Type, e.Reason)
+			// The Lambda speaks to people with the CDK.
+			reason := strings.ReplaceAll(e.Reason, `OnChangedRules: "overwrite"`, "--on-changed-rules overwrite")
+			line := fmt.Sprintf("%s (%s): %s", e.Resource, e.Type, reason)
 			if strings.Contains(strings.ToLower(e.Reason), "limit exceeded") || strings.Contains(e.Reason, "LimitExceeded") {
 				line += "; " + errQuota.Error()
 			}

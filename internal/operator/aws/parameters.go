@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,8 +37,8 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	for variable, secret := range o.Secrets {
 		given[Secrets[variable]] = secret
 	}
-	if o.OnChangedRules != "" {
-		given[onChangedRules] = o.OnChangedRules
+	if rules != nil { // for this deployment alone: what was overwritten once need not be again
+		given[onChangedRules] = cmp.Or(o.OnChangedRules, "fail")
 	}
 	for name := range given {
 		if _, ok := t.Parameters[name]; !ok {
@@ -71,6 +72,17 @@ func (t *template) parameters(old *types.Stack, given map[string]string) (all []
 		}
 	}
 	return all
+}
+
+// changes reports whether a template and parameters differ from what a stack has.
+// AWS would update a stack whose template reads secrets in any case.
+func changes(old *types.Stack, t *template, given map[string]string) bool {
+	for name, value := range given {
+		if parameterOf(old, name) != value {
+			return true
+		}
+	}
+	return outputOf(old, versionOutput) != t.version()
 }
 
 // parameterOf returns the value of a stack's parameter; "" for none.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/infra/internal/cdktest"
+)
+
+func TestMain(m *testing.M) { cdktest.Main(m) }
+
+// TestTemplate lists what `slidegate aws deploy` relies on. The template has no
+// assets, because nothing would upload them, and fits into a call.
+func TestTemplate(t *testing.T) {
+	t.Setenv("CDK_VALIDATION", "false") // which takes seconds, and goes on where the release writes the template
+	out := filepath.Join(t.TempDir(), "template.json")
+	err := run("v0.2.0", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > 51_200 || bytes.Contains(text, []byte("cdk-hnb659fds")) {
+		t.Errorf("it has %d bytes, or assets", len(text))
+	}
+	var template struct {
+		Parameters map[string]struct{ Default any }
+		Outputs    map[string]struct{ Value any }
+		Resources  map[string]struct{ Type, Condition string }
+	}
+	if err := json.Unmarshal(text, &template); err != nil {
+		t.Fatal(err)
+	}
+	var got, resources []string
+	for _, name := range slices.Sorted(maps.Keys(template.Parameters)) {
+		got = append(got, fmt.Sprintf("parameter %s %v", name, template.Parameters[name].Default))
+	}
+	for _, name := range slices.Sorted(maps.Keys(template.Outputs)) {
+		got = append(got, "output "+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(template.Resources)) {
+		resources = append(resources, strings.TrimSpace(name[:len(name)-8]+" "+template.Resources[name].Type+" "+template.Resources[name].Condition))
+	}
+	got = slices.Concat(got, slices.Sorted(slices.Values(resources))) // without CDK's hashes
+	want := []string{
+		"parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter HashSecret ",
+		"parameter OnChangedRules fail", "parameter OperationsKey <nil>", "parameter OriginSecret ", "parameter ReceiptSecret ",
+		"parameter RulesBucket <nil>", "parameter RulesHash ", "parameter RulesKey ",
+		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
+		"output SlidegateVersion",
+		"RateLimitCounters AWS::DynamoDB::Table", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionGateways AWS::Lambda::Permission",
+		"RateLimitLog AWS::Logs::LogGroup", "RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsRole AWS::IAM::Role",
+		"RateLimitOperationsRoleDefaultPolicy AWS::IAM::Policy", "RateLimitPublishedRules Custom::SlidegateRules PublishesRules",
+		"RateLimitRole AWS::IAM::Role", "RateLimitRoleDefaultPolicy AWS::IAM::Policy", "RateLimitRules AWS::DynamoDB::Table",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("template (-want +got):\n%s", diff)
+	}
+	if version, _ := template.Outputs["SlidegateVersion"].Value.(string); !strings.HasPrefix(version, "v0.2.0+") {
+		t.Errorf("version %s", version)
+	}
+}

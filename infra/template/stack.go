@@ -1,0 +1,103 @@
+package main
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/jsii-runtime-go"
+
+	"github.com/slidegate/slidegate/infra/ratelimit"
+)
+
+// newStack returns the stack of a limiter. What a deployment decides is in
+// parameters, which internal/operator/aws states.
+func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
+	stack := awscdk.NewStack(app, jsii.String("Limiter"), &awscdk.StackProps{
+		Description: jsii.String("Slidegate " + version + ": a rate limiter for APIs of this account"),
+		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{GenerateBootstrapVersionRule: jsii.Bool(false)}),
+	})
+	code := awss3.Bucket_FromBucketName(stack, jsii.String("Code"), required(stack, "CodeBucket", "the bucket of the Lambdas' code"))
+	authorizer := required(stack, "AuthorizerKey", "the key of the authorizer's code")
+	operations := required(stack, "OperationsKey", "the key of the code that publishes rules")
+	architecture := choice(stack, "Architecture", "of the Lambdas' code", "arm64", "x86_64")
+	key := optional(stack, "RulesKey", "the key of a rules file to publish; empty for none")
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Code:           awslambda.Code_FromBucket(code, authorizer, nil),
+		OperationsCode: awslambda.Code_FromBucket(code, operations, nil),
+		Architecture:   awslambda.Architecture_Custom(architecture, nil),
+		Standalone:     true,
+		RulesObject: &ratelimit.RulesObject{
+			Bucket: required(stack, "RulesBucket", "the bucket of the rules file"), Key: key,
+			Hash: optional(stack, "RulesHash", "SHA-256 of the rules file, in hex"), Suffix: ".yaml",
+		},
+		OnChangedRules: ratelimit.OnChangedRules(*choice(stack, "OnChangedRules", "what to do if rules were published since the last deployment", "fail", "overwrite", "keep")),
+		Secrets: map[string]awscdk.SecretValue{
+			"SLIDEGATE_RECEIPT_SECRET": secret(stack, "ReceiptSecret", "signs receipts"),
+			"SLIDEGATE_HASH_SECRET":    secret(stack, "HashSecret", "hashes keys"),
+			"SLIDEGATE_ORIGIN_SECRET":  secret(stack, "OriginSecret", "is sent by the proxy in front"),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	published := given(stack, "PublishesRules", key)
+	limiter.PublishedRules.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(published)
+	next := limiter.Node().FindChild(jsii.String("OutputNext")).(awscdk.CfnOutput)
+	next.SetValue(awscdk.Fn_ConditionIf(published.LogicalId(), next.Value(),
+		jsii.String("slidegate rules apply rules.yaml --rules stack://"+*awscdk.Aws_STACK_NAME()+"/RateLimit")).ToString())
+	awscdk.Validations_Of(stack).Acknowledge(&awscdk.Acknowledgment{
+		Id: jsii.String("CloudFormation-Validate::W2509"), Reason: jsii.String("the parameters hold names of secrets, not secrets"),
+	})
+	admitGateways(stack, limiter.Function)
+	return stack, nil
+}
+
+// admitGateways lets the authorizers of all APIs of the account and region call
+// the function: their ids are not known here.
+func admitGateways(stack awscdk.Stack, function awslambda.Function) {
+	function.AddPermission(jsii.String("Gateways"), &awslambda.Permission{
+		Principal: awsiam.NewServicePrincipal(jsii.String("apigateway.amazonaws.com"), nil),
+		SourceArn: stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("execute-api"), Resource: jsii.String("*/authorizers/*")}),
+	})
+	output(stack, "AuthorizerUri", "for the authorizer of an API", stack.FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("apigateway"), Account: jsii.String("lambda"), Resource: jsii.String("path/2015-03-31/functions"),
+		ResourceName: jsii.String(*function.FunctionArn() + "/invocations"),
+	}))
+}
+
+func required(stack awscdk.Stack, name, description string) *string {
+	return parameter(stack, name, &awscdk.CfnParameterProps{Description: &description, MinLength: jsii.Number(1)})
+}
+
+func optional(stack awscdk.Stack, name, description string) *string {
+	return parameter(stack, name, &awscdk.CfnParameterProps{Description: &description, Default: jsii.String("")})
+}
+
+// choice is one of several words, the first unless another is given.
+func choice(stack awscdk.Stack, name, description string, words ...string) *string {
+	return parameter(stack, name, &awscdk.CfnParameterProps{Description: &description, Default: words[0], AllowedValues: jsii.Strings(words...)})
+}
+
+func parameter(stack awscdk.Stack, name string, props *awscdk.CfnParameterProps) *string {
+	return awscdk.NewCfnParameter(stack, &name, props).ValueAsString()
+}
+
+// secret is a variable that Secrets Manager has, under the name that a parameter
+// states. The function has no such variable if the parameter is empty.
+func secret(stack awscdk.Stack, name, does string) awscdk.SecretValue {
+	condition := given(stack, "Has"+name, optional(stack, name, "the name or ARN in Secrets Manager of the secret that "+does+"; empty for none"))
+	return awscdk.SecretValue_UnsafePlainText(awscdk.Fn_ConditionIf(condition.LogicalId(),
+		awscdk.Fn_Sub(jsii.String("{{resolve:secretsmanager:${"+name+"}}}"), nil), awscdk.Aws_NO_VALUE()).ToString())
+}
+
+// given is the condition that a parameter is not empty.
+func given(stack awscdk.Stack, name string, parameter *string) awscdk.CfnCondition {
+	return awscdk.NewCfnCondition(stack, &name, &awscdk.CfnConditionProps{
+		Expression: awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(parameter, jsii.String(""))),
+	})
+}
+
+func output(stack awscdk.Stack, name, description string, value *string) {
+	awscdk.NewCfnOutput(stack, &name, &awscdk.CfnOutputProps{Description: &description, Value: value})
+}
