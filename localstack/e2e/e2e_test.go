@@ -34,7 +34,7 @@ func TestEndToEnd(t *testing.T) {
 	})
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
 	t.Run("deployments publish rules, and rollbacks the old ones", func(t *testing.T) { d.deploysRules(t) })
-	t.Run("the Lambdas need each of their rights", func(t *testing.T) { d.rights(t) })
+	t.Run("Lambdas and people need each of their rights", func(t *testing.T) { d.rights(t) })
 }
 
 func (d *deployment) allowed(t *testing.T, user string) {
