@@ -244,8 +244,6 @@ func TestNewRefuses(t *testing.T) {
 		{"ceiling of a given table", ratelimit.Props{MaxReads: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
 		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
 			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
-		{"the log's retention", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{LogRetention: awslogs.RetentionDays_ONE_DAY}},
-			"FunctionOptions.LogRetention has no effect here: set Props.LogRetention"},
 		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},
 			"the construct sets the variable SLIDEGATE_DEADLINE: use the prop Deadline"},
 		{"policies for Protect", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_SIMPLE_RESPONSES")}, "leave out SLIDEGATE_SIMPLE_RESPONSES"},

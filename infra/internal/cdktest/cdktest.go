@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
-	"github.com/aws/aws-cdk-go/awscdk/v2/cxapi"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -75,15 +76,31 @@ func Synth(t *testing.T, stack awscdk.Stack) Template {
 	return template
 }
 
-// Messages returns the messages of a level that the app's constructs have for
-// users, as "PATH: MESSAGE" from the stack's part of the path.
+// Messages synthesizes the app of a stack and returns the messages of a level,
+// such as error, that its constructs have for users, as "PATH: MESSAGE".
 func Messages(t *testing.T, stack awscdk.Stack, level string) (messages []string) {
 	t.Helper()
-	all := assertions.Annotations_FromStack(stack)
-	find := map[string]func(*string, any) *[]*cxapi.SynthesisMessage{"error": all.FindError, "warning": all.FindWarning}[level]
-	for _, m := range *find(jsii.String("*"), assertions.Match_AnyValue()) {
-		messages = append(messages, fmt.Sprint(*m.Id, ": ", m.Entry.Data))
+	stage := awscdk.Stage_Of(stack)
+	stage.Synth(nil)
+	data, err := os.ReadFile(filepath.Join(*stage.Outdir(), *stack.ArtifactId()+".metadata.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	var entries map[string][]struct {
+		Type string
+		Data any
+	}
+	if err := json.Unmarshal(data, &entries); err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range entries {
+		for _, entry := range list {
+			if entry.Type == "aws:cdk:"+level {
+				messages = append(messages, fmt.Sprint(path, ": ", entry.Data))
+			}
+		}
+	}
+	slices.Sort(messages)
 	return messages
 }
 
