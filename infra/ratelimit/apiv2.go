@@ -22,16 +22,11 @@ func (p *protection) prepareHTTP(scope constructs.Construct, api awsapigatewayv2
 		IdentitySource:                 &[]*string{},
 	})
 	p.permit(scope, api.ApiId(), own.Ref())
+	p.own = own.Ref()
+	p.covers = func(e endpoint) bool { return !strings.HasPrefix(routeKey(e), "OPTIONS ") }
 	return func() {
-		var covered []endpoint
-		keys := map[string]bool{}
-		for _, route := range findOf(api, api.ApiId(), awsapigatewayv2.CfnRoute.ApiId) {
-			keys[*route.RouteKey()] = true
-			if !strings.HasPrefix(*route.RouteKey(), "OPTIONS ") {
-				covered = append(covered, route)
-			}
-		}
-		p.attach(covered, own.Ref())
+		routes, keys := p.routes(api.ApiId())
+		p.attach(routes)
 		cfn, ok := api.Node().DefaultChild().(awsapigatewayv2.CfnApi)
 		if ok && cfn.CorsConfiguration() != nil && keys["$default"] && !keys["OPTIONS /{proxy+}"] {
 			addWarning(api, warnPreflight, "the route $default receives preflights, which carry no credentials: "+
@@ -52,21 +47,39 @@ func (p *protection) prepareWebSocket(scope constructs.Construct, api awsapigate
 		IdentitySource: &[]*string{},
 	})
 	p.permit(scope, api.ApiId(), own.Ref())
+	p.own = own.Ref()
+	p.covers = func(e endpoint) bool { return routeKey(e) == "$connect" }
 	return func() {
-		var connect []endpoint
-		for _, route := range findOf(api, api.ApiId(), awsapigatewayv2.CfnRoute.ApiId) {
-			if *route.RouteKey() == "$connect" {
-				connect = append(connect, route)
-			} else {
+		routes, keys := p.routes(api.ApiId())
+		for _, route := range routes {
+			if !p.covers(route) {
 				acknowledge(route, "APIG4", "a WebSocket API has an authorizer at $connect only")
 			}
 		}
-		if connect == nil {
+		if !keys["$connect"] {
 			addError(api, "the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions with an integration")
 		}
-		p.attach(connect, own.Ref())
+		p.attach(routes)
 		p.checkStages(api.ApiId())
 	}
+}
+
+// routes returns the routes of an API, and their keys.
+func (p *protection) routes(api *string) (routes []endpoint, keys map[string]bool) {
+	keys = map[string]bool{}
+	for _, route := range findOf(p.api, api, awsapigatewayv2.CfnRoute.ApiId) {
+		routes = append(routes, route)
+		keys[*route.RouteKey()] = true
+	}
+	return routes, keys
+}
+
+func routeKey(e endpoint) string {
+	route, ok := e.(awsapigatewayv2.CfnRoute)
+	if !ok {
+		return ""
+	}
+	return *route.RouteKey()
 }
 
 // checkStages warns of stages that go on without the authorizer.

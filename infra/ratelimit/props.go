@@ -55,8 +55,9 @@ type Props struct {
 
 	// Secrets are environment variables of the authorizer, from Secrets Manager or
 	// a parameter of the template: SLIDEGATE_RECEIPT_SECRET, and those that the
-	// rules name (hash_secret and client_ip). Who may read the function's
-	// configuration can read them.
+	// rules name (hash_secret and client_ip). CloudFormation reads a new value when
+	// a deployment changes the function. Who may read the function's configuration
+	// can read them.
 	Secrets map[string]awscdk.SecretValue
 
 	// Standalone is for a limiter without Protect in this app: no warning says that

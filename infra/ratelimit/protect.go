@@ -65,6 +65,7 @@ func (r *RateLimit) Protect(api constructs.IConstruct) {
 	}
 	// Before aspects that check the API, and on the API before its methods.
 	awscdk.Aspects_Of(api).Add(p, &awscdk.AspectOptions{Priority: awscdk.AspectPriority_MUTATING()})
+	awscdk.Aspects_Of(api).Add(&guard{of: p}, &awscdk.AspectOptions{Priority: awscdk.AspectPriority_READONLY()})
 }
 
 // protection is one API behind the limiter. As an aspect it sees the API once
@@ -73,6 +74,9 @@ type protection struct {
 	limiter *RateLimit
 	api     constructs.IConstruct
 	finish  func()
+	covers  func(endpoint) bool // whether an endpoint needs the authorizer
+	own     *string             // the authorizer's id
+	seen    map[string]bool     // the endpoints by path: whether they have the authorizer
 	done    bool
 }
 
@@ -81,6 +85,22 @@ func (p *protection) Visit(constructs.IConstruct) {
 	if !p.done {
 		p.done = true
 		p.finish()
+	}
+}
+
+// guard looks at endpoints after all other aspects, of which one may have added
+// an endpoint or replaced its authorizer.
+type guard struct{ of *protection }
+
+func (g *guard) Visit(node constructs.IConstruct) {
+	e, ok := node.(endpoint)
+	if !ok || g.of.covers == nil || !g.of.covers(e) {
+		return
+	}
+	attached, seen := g.of.seen[*node.Node().Path()]
+	if !seen || attached && text(e.AuthorizerId()) != *g.of.own {
+		addError(node, "another aspect adds this, or replaces its authorizer, so nothing limits it: have that aspect run first, by a "+
+			"priority below AspectPriority_MUTATING")
 	}
 }
 
@@ -125,22 +145,30 @@ type authorizer interface {
 	AuthorizerResultTtlInSeconds() *float64
 }
 
-// attach puts endpoints that have no authorizer behind own, and returns the
-// paths of their constructs. It keeps those that the app put behind the limiter's
-// function by an authorizer of another type, such as TOKEN.
-func (p *protection) attach(endpoints []endpoint, own *string) (attached []string) {
+// attach puts the endpoints that need an authorizer and have none behind the
+// limiter's, and returns the paths of their constructs. It keeps those that the
+// app put behind the limiter's function by an authorizer of another type, such as
+// TOKEN.
+func (p *protection) attach(endpoints []endpoint) (attached []string) {
+	p.seen = map[string]bool{}
 	others := map[string]authorizer{}
 	for _, a := range find[authorizer](p.api) {
 		others[*a.Ref()] = a
 	}
 	for _, e := range endpoints {
+		if !p.covers(e) {
+			continue
+		}
+		path := *e.Node().Path()
+		p.seen[path] = false
 		kind := text(e.AuthorizationType())
 		other, known := others[text(e.AuthorizerId())]
 		switch {
 		case kind == "" || kind == "NONE":
 			e.SetAuthorizationType(jsii.String("CUSTOM"))
-			e.SetAuthorizerId(own)
-			attached = append(attached, *e.Node().Path())
+			e.SetAuthorizerId(p.own)
+			p.seen[path] = true
+			attached = append(attached, path)
 		case known && p.limiter.answers(other.AuthorizerUri()):
 			if ttl := other.AuthorizerResultTtlInSeconds(); ttl == nil || *ttl != 0 {
 				addError(other, "it caches the limiter's answers, so requests pass uncounted: set ResultsCacheTtl to 0 seconds")

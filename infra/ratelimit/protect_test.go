@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2authorizers"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
@@ -189,6 +190,10 @@ func TestProtectRefuses(t *testing.T) {
 		{"no $connect", func(stack stackOf, limiter limiter) {
 			limiter.Protect(awsapigatewayv2.NewWebSocketApi(stack, jsii.String("Api"), nil))
 		}, "/Test/Api: Slidegate: the API has no route $connect, so nothing limits its connections: pass ConnectRouteOptions"},
+		{"another aspect", func(stack stackOf, limiter limiter) {
+			limiter.Protect(newAPI(stack))
+			awscdk.Aspects_Of(stack).Add(&opens{}, nil)
+		}, "/Test/Api/Default/GET/Resource: Slidegate: another aspect adds this, or replaces its authorizer, so nothing limits it"},
 		{"imported", func(stack stackOf, limiter limiter) {
 			limiter.Protect(awsapigateway.RestApi_FromRestApiId(stack, jsii.String("Api"), jsii.String("abc")))
 		}, "/Test/Api: Slidegate: Protect cannot change this: pass a RestApi, SpecRestApi, HttpApi or WebSocketApi that this app defines"},
@@ -202,6 +207,16 @@ func TestProtectRefuses(t *testing.T) {
 				t.Errorf("errors are %q, want one that starts with %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// opens is an aspect of an app that removes authorizers.
+type opens struct{}
+
+func (*opens) Visit(node constructs.IConstruct) {
+	if m, ok := node.(awsapigateway.CfnMethod); ok {
+		m.SetAuthorizationType(jsii.String("NONE"))
+		m.SetAuthorizerId(nil)
 	}
 }
 

@@ -24,15 +24,18 @@ func (p *protection) prepareREST(scope constructs.Construct, api awsapigateway.R
 		AuthorizerResultTtlInSeconds: jsii.Number(0),
 	})
 	p.permit(scope, api.RestApiId(), own.Ref())
+	p.own = own.Ref()
+	p.covers = func(e endpoint) bool {
+		m, ok := e.(awsapigateway.CfnMethod)
+		return ok && *m.HttpMethod() != "OPTIONS"
+	}
 	return func() {
-		var covered []endpoint
+		var methods []endpoint
 		for _, m := range findOf(api, api.RestApiId(), awsapigateway.CfnMethod.RestApiId) {
-			if *m.HttpMethod() != "OPTIONS" {
-				covered = append(covered, m)
-				acknowledge(m, "COG4", "Slidegate's authorizer verifies tokens where the rules ask for it")
-			}
+			methods = append(methods, m)
+			acknowledge(m, "COG4", "Slidegate's authorizer verifies tokens where the rules ask for it, and preflights carry none")
 		}
-		attached := p.attach(covered, own.Ref())
+		attached := p.attach(methods)
 		if len(attached) == 0 { // the app's own authorizers call the function
 			scope.Node().TryRemoveChild(jsii.String("Authorizer"))
 			scope.Node().TryRemoveChild(jsii.String("Permission"))
