@@ -18,17 +18,16 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(app, jsii.String(id), &awscdk.StackProps{
 		Description: jsii.String("Slidegate sample: a rate-limited REST API"),
 	})
-	code, err := zip(s, "authorizer")
-	if err != nil {
-		return nil, err
-	}
-	operations, err := zip(s, "operations")
-	if err != nil {
-		return nil, err
+	code := map[string]awslambda.Code{}
+	for _, name := range []string{"authorizer", "operations", "backend"} {
+		var err error
+		if code[name], err = zip(s, name); err != nil {
+			return nil, err
+		}
 	}
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-		Code:           code,
-		OperationsCode: operations,
+		Code:           code["authorizer"],
+		OperationsCode: code["operations"],
 		Architecture:   s.architecture,
 		Deadline:       s.deadline,
 		PassDenials:    true, // the backend answers the denied requests of the HTTP API
@@ -39,10 +38,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if code, err = zip(s, "backend"); err != nil {
-		return nil, err
-	}
-	backend := newBackend(stack, limiter, code, s)
+	backend := newBackend(stack, limiter, code["backend"], s)
 	api := newAPI(stack, limiter, backend)
 	if s.allAPIs {
 		addAPIs(stack, limiter, backend)

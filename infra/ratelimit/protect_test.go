@@ -311,3 +311,24 @@ func TestProtectAcrossStacks(t *testing.T) {
 		}
 	}
 }
+
+// TestProtectInNestedStacksAndStages: the endpoints state the API's id as a
+// reference, which other stacks resolve otherwise.
+func TestProtectInNestedStacksAndStages(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stage := awscdk.NewStage(app, jsii.String("Prod"), nil)
+	stack := awscdk.NewStack(stage, jsii.String("Test"), nil)
+	l, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{Code: code(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nested := awscdk.NewNestedStack(stack, jsii.String("Nested"), nil)
+	l.Protect(newAPI(nested))
+	diff(t, "errors", []string(nil), cdktest.Messages(t, stack, "error"))
+	diff(t, "endpoints", []string{"ApiGET GET ApiSlidegateAuthorizer", "ApiOPTIONS OPTIONS NONE"}, endpoints(cdktest.Synth(t, nested)))
+	for name := range cdktest.Synth(t, stack).Outputs {
+		if !strings.HasPrefix(name, "RateLimit") {
+			t.Errorf("the output %s does not begin with the construct's id", name)
+		}
+	}
+}

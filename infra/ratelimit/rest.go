@@ -85,7 +85,7 @@ func warnOfResponse(at constructs.IConstruct, kind, status string, parameters ma
 		}
 		if lacks != nil {
 			addWarning(at, warnResponse, "the app's own gateway response "+kind+" stays in place of the limiter's, and lacks "+
-				strings.Join(lacks, ", ")+": remove it, or acknowledge this warning ("+warnResponse+")")
+				strings.Join(lacks, ", ")+": remove it, or acknowledge this warning")
 		}
 	}
 }
