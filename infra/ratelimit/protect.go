@@ -26,7 +26,7 @@ const (
 // Methods and routes that the app adds later are covered too.
 //
 // The authorizer gets every method and route that has none, except OPTIONS: a
-// preflight carries no credentials. Give a RestApi DefaultCorsPreflightOptions:
+// preflight carries no credentials. Rules skip what shall stay open. Give a RestApi DefaultCorsPreflightOptions:
 // otherwise an ANY method receives the preflights of its path. Of a WebSocketApi
 // it gets the route $connect, so it limits connections and not messages. Answers
 // are never cached, because a cached one would admit requests uncounted.
