@@ -5,10 +5,19 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,148 +25,239 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	deployments "github.com/slidegate/slidegate/internal/operator/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/google/go-cmp/cmp"
 )
 
-// byCommand is a stack that only the command deploys.
-type byCommand struct {
-	endpoint, dir string
-	code          []string // flags in place of what a released command carries
-}
+var updatePage = flag.Bool("update-deploy", false, "write what the commands of docs/deploy.md print into it")
 
-// TestDeployByCommand deploys the template without the CDK, updates it, has an
-// update rolled back, and deletes it.
+const deployPage = root + "/docs/deploy.md"
+
+// TestDeployByCommand follows docs/deploy.md on an empty account whose emulator
+// evaluates policies. The deployments have the rights of `slidegate aws policy`.
 func TestDeployByCommand(t *testing.T) {
-	c := newByCommand(t)
-	rules := func(limit string) string {
-		path := filepath.Join(c.dir, "rules.yaml")
-		text := "rules:\n  - {name: per-ip, key: 'ip:{ip}', limit: " + limit + ", on_error: allow}\n"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	first := c.deploy(t, "--rules", rules("3/hour"))
-	if first.Status != deployments.Created || first.Next != "slidegate rules list --rules stack://e2e/RateLimit" {
-		t.Fatalf("the first deployment: %+v", first)
-	}
-	c.denies(t, first)
-	if got := c.deploy(t); got.Status != deployments.Unchanged {
-		t.Errorf("the same again: %+v", got)
-	}
-	if got := c.deploy(t, "--rules", rules("4/hour")); got.Status != deployments.Updated {
-		t.Errorf("other rules: %+v", got)
-	}
-	c.slidegate(t, 0, "rules", "apply", rules("5/hour"), "--rules", "stack://e2e", "--why", "an incident")
-	_, stderr := c.slidegate(t, 1, append([]string{"aws", "deploy", "--stack", "e2e", "--rules", rules("6/hour")}, c.code...)...)
-	for _, want := range []string{"failed   Custom::SlidegateRules", "stack e2e could not be updated, and is as before", `"an incident"`, "--on-changed-rules overwrite"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("an update over rules changed by hand prints %q, want %s", stderr, want)
-		}
-	}
-	if text, _ := c.slidegate(t, 0, "rules", "get", "--rules", "stack://e2e"); !strings.Contains(text, "5/hour") {
-		t.Errorf("after the rollback the rules are %s", text)
-	}
-	if got := c.deploy(t, "--rules", rules("6/hour"), "--on-changed-rules", "overwrite"); got.Status != deployments.Updated {
-		t.Errorf("an update that overwrites: %+v", got)
-	}
-	if text, _ := c.slidegate(t, 0, "rules", "get", "--rules", "stack://e2e"); !strings.Contains(text, "6/hour") {
-		t.Errorf("the rules are %s", text)
-	}
-	c.delete(t)
-}
-
-func newByCommand(t *testing.T) *byCommand {
-	t.Helper()
-	c := &byCommand{endpoint: localEndpoint(t), dir: t.TempDir()}
-	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", c.dir, "authorizer", "operations")
-	command(t, root, "go", "build", "-o", filepath.Join(c.dir, "slidegate"), "./cmd/slidegate")
-	template := filepath.Join(c.dir, "template.json")
-	command(t, root+"/infra", "go", "run", "./template", "-version", "v0.0.1", "-o", template)
-	c.code = []string{"--architecture", architecture(t), "--template", template}
-	for _, name := range []string{"authorizer", "operations"} {
-		c.code = append(c.code, "--code", filepath.Join(c.dir, name+"_"+runtime.GOARCH+".zip"))
-	}
-	return c
-}
-
-// slidegate runs the command, which has to exit with a code.
-func (c *byCommand) slidegate(t *testing.T, code int, args ...string) (stdout, stderr string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(c.dir, "slidegate"), args...)
-	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
-		t.Fatalf("slidegate %s: %v, want exit %d\n%s%s", strings.Join(args, " "), err, code, out.String(), errs.String())
-	}
-	return out.String(), errs.String()
-}
-
-func (c *byCommand) deploy(t *testing.T, args ...string) (report deployments.DeployReport) {
-	t.Helper()
-	out, _ := c.slidegate(t, 0, slices.Concat([]string{"aws", "deploy", "--stack", "e2e", "--json"}, args, c.code)...)
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
-	return report
-}
-
-// denies calls the authorizer as a gateway does, until it denies by the limit. A
-// slow machine may add requests that are decided without the table.
-func (c *byCommand) denies(t *testing.T, r deployments.DeployReport) {
-	t.Helper()
-	event, err := os.ReadFile(root + "/internal/apigw/testdata/several.event.json")
+	t.Parallel() // it waits most of the time
+	c := newCommand(t)
+	text, err := os.ReadFile(deployPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	function := r.Outputs[slices.IndexFunc(r.Outputs, func(o deployments.Output) bool { return o.Name == "RateLimitFunction" })].Value
-	for i := range 10 {
-		response, err := http.Post(c.endpoint+"/2015-03-31/functions/"+function+"/invocations", "application/json", bytes.NewReader(event))
-		if err != nil {
-			t.Fatal(err)
+	sessions := 0
+	page := regexp.MustCompile("(?ms)^```(yaml|console)\n(.*?)^```$").ReplaceAllStringFunc(string(text), func(block string) string {
+		kind, body, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(block, "```"), "```"), "\n")
+		if kind == "yaml" {
+			c.save(strings.TrimPrefix(strings.SplitN(body, "\n", 2)[0], "# "), body)
+			return block
 		}
-		var answer struct{ Context map[string]any }
-		err = json.NewDecoder(response.Body).Decode(&answer)
-		response.Body.Close()
-		switch allowed, degraded := answer.Context["allowed"], answer.Context["degraded"]; {
-		case err != nil || allowed == nil:
-			t.Fatalf("request %d is answered %+v, %v", i, answer, err)
-		case allowed == "true" && degraded == "false" && i > 2, allowed == "false" && (i < 3 || degraded == "true"):
-			t.Fatalf("request %d is answered %v", i, answer.Context)
-		case allowed == "false":
+		var b strings.Builder
+		for _, line := range regexp.MustCompile(`(?m)^\$ slidegate .*$`).FindAllString(body, -1) {
+			b.WriteString(line + "\n" + c.session(strings.TrimPrefix(line, "$ slidegate ")))
+		}
+		if sessions++; sessions == 1 {
+			c.denies()
+		}
+		return "```console\n" + b.String() + "```"
+	})
+	if *updatePage {
+		err = os.WriteFile(deployPage, []byte(page), 0o644)
+	} else if diff := cmp.Diff(string(text), page); diff != "" {
+		t.Errorf("run go test -tags e2e ./localstack/e2e -run TestDeployByCommand -update-deploy if %s is out of date (-want +got):\n%s", deployPage, diff)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.needsItsRights()
+}
+
+// withTLS returns the address of a proxy that has an emulator take requests for
+// such with TLS, which the policy of the bucket requires.
+func withTLS(t *testing.T, emulator string) (address string) {
+	t.Helper()
+	target, err := url.Parse(emulator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+		r.Out.Header.Set("X-Forwarded-Proto", "https")
+	}, ErrorLog: log.New(io.Discard, "", 0)})
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// shop is the command on an account. Its calls are those of a user with the rights
+// of a policy, or of the account's root.
+type shop struct {
+	*strictAWS
+	dir, policy string
+	code        []string // flags in place of what a released command carries
+	key, secret string   // of the user
+}
+
+func newCommand(t *testing.T) *shop {
+	t.Helper()
+	c := &shop{strictAWS: &strictAWS{t: t, endpoint: startStrict(t)}, dir: t.TempDir()}
+	c.cfg = aws.Config{Region: region, BaseEndpoint: &c.endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", c.dir, "authorizer", "operations")
+	command(t, root, "go", "build", "-o", filepath.Join(c.dir, "slidegate"), "./cmd/slidegate")
+	command(t, root+"/infra", "go", "run", "./template", "-version", "v0.2.0", "-o", filepath.Join(c.dir, "template.json"))
+	c.code = []string{"--architecture", architecture(t), "--template", "template.json"}
+	for _, name := range []string{"authorizer", "operations"} {
+		c.code = append(c.code, "--code", name+"_"+runtime.GOARCH+".zip")
+	}
+	c.policy, _ = c.run("aws", "policy")
+	var created struct {
+		Key    string `xml:"CreateAccessKeyResult>AccessKey>AccessKeyId"`
+		Secret string `xml:"CreateAccessKeyResult>AccessKey>SecretAccessKey"`
+	}
+	c.iam("CreateUser", "UserName", "ann")
+	c.permit(c.policy)
+	if err := xml.Unmarshal(c.iam("CreateAccessKey", "UserName", "ann"), &created); err != nil || created.Key == "" {
+		t.Fatalf("no access key: %+v, %v", created, err)
+	}
+	c.key, c.secret = created.Key, created.Secret
+	return c
+}
+
+func (c *shop) permit(policy string) {
+	c.t.Helper()
+	c.iam("PutUserPolicy", "UserName", "ann", "PolicyName", "deploy", "PolicyDocument", policy)
+}
+
+func (c *shop) save(name, text string) {
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs the command, and returns all that it prints in its order.
+func (c *shop) run(args ...string) (printed string, code int) {
+	c.t.Helper()
+	key, secret := "test", "test"
+	if args[0] == "aws" && args[1] != "policy" {
+		key, secret = c.key, c.secret
+		if args[1] == "deploy" {
+			args = append(args, c.code...)
+		}
+	}
+	cmd := exec.CommandContext(c.t.Context(), "./slidegate", args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+c.endpoint, "AWS_ACCESS_KEY_ID="+key, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_REGION="+region)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		c.t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// varying are what differs from run to run, and what the page has instead.
+var varying = []struct{ pattern, instead string }{
+	{`(?m)^ *\d+ s  `, "   … s  "},
+	{`(slidegate-RateLimit[A-Z][a-z]+)[0-9A-F]{8}-\w+`, "$1…"},
+	{`(RateLimitLog)[0-9A-F]{8}`, "$1…"},
+	{`_(amd64|arm64)\.zip`, "_….zip"},
+	{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "2026-…Z"},
+}
+
+// session runs a line of the page, and returns what the page shows of it.
+func (c *shop) session(line string) string {
+	var args []string
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 0 {
+			args = append(args, strings.Fields(part)...)
+		} else {
+			args = append(args, part)
+		}
+	}
+	printed, code := c.run(args...)
+	if code != 0 {
+		printed += fmt.Sprintf("exit %d\n", code)
+	}
+	for _, v := range varying {
+		printed = regexp.MustCompile(v.pattern).ReplaceAllString(printed, v.instead)
+	}
+	return printed
+}
+
+// denies calls the authorizer of the first deployment until it denies, by 10
+// requests in a minute. A slow machine may add requests that are decided without
+// the table.
+func (c *shop) denies() {
+	c.t.Helper()
+	out, _ := c.run("aws", "deploy", "--json")
+	function := regexp.MustCompile(`"value": "(slidegate-RateLimitFunction[^"]*)"`).FindStringSubmatch(out)
+	event, err := os.ReadFile(root + "/internal/apigw/testdata/several.event.json")
+	if err != nil || function == nil {
+		c.t.Fatalf("no function in %s, error %v", out, err)
+	}
+	for i := range 30 {
+		var answer struct {
+			Context struct{ Allowed, Degraded string }
+		}
+		text := c.send("lambda", "/2015-03-31/functions/"+function[1]+"/invocations", "application/json", event)
+		if err := json.Unmarshal(text, &answer); err != nil || answer.Context.Allowed == "" || answer.Context.Allowed == "true" && answer.Context.Degraded == "false" && i > 19 {
+			c.t.Fatalf("request %d is answered %s, error %v", i, text, err)
+		}
+		if answer.Context.Allowed == "false" {
+			if i < 10 || answer.Context.Degraded == "true" {
+				c.t.Errorf("request %d is denied: %s", i, text)
+			}
 			return
 		}
 	}
-	t.Error("ten requests were not denied")
+	c.t.Error("30 requests were not denied")
 }
 
-// delete deletes the stack, and then the tables that it leaves.
-func (c *byCommand) delete(t *testing.T) {
-	t.Helper()
-	out, _ := c.slidegate(t, 0, "aws", "delete", "--stack", "e2e", "--yes", "--json")
-	var report deployments.DeleteReport
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
-	db := dynamodb.New(dynamodb.Options{BaseEndpoint: &c.endpoint, Region: region, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
-	tables := 0
-	for _, k := range report.Kept {
-		if k.Type != "AWS::DynamoDB::Table" {
+// unchecked by the emulator, or needed only if a new bucket cannot be protected.
+var uncheckedCalls = []string{"s3:GetObject", "s3:DeleteBucket"}
+
+// needsItsRights removes each right for CloudFormation and S3 from the policy.
+// A first deployment, an update or the deletion has to fail, and to name it.
+func (c *shop) needsItsRights() {
+	for _, right := range regexp.MustCompile(`(?:cloudformation|s3):\w+`).FindAllString(c.policy, -1) {
+		if slices.Contains(uncheckedCalls, right) {
 			continue
 		}
-		tables++
-		_, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &k.ID, DeletionProtectionEnabled: aws.Bool(false)})
-		if err == nil {
-			_, err = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &k.ID})
-		}
-		if err != nil {
-			t.Error(err)
+		c.t.Run("without "+right, func(t *testing.T) {
+			if right != "s3:ListBucket" { // that of a bucket which is there
+				c.removeBucket(t)
+			}
+			c.permit(strings.Replace(c.policy, `"`+right+`"`, `"sts:GetCallerIdentity"`, 1))
+			for _, line := range []string{"aws deploy --rules rules.yaml", "aws deploy --rules next.yaml", "aws delete --yes"} {
+				if printed, code := c.run(strings.Fields(line)...); code != 0 {
+					if !strings.Contains(printed, "AWS does not permit the call: "+right) {
+						t.Errorf("%s prints %s", line, printed)
+					}
+					c.permit(c.policy)
+					c.run("aws", "delete", "--yes")
+					return
+				}
+			}
+			t.Error("nothing fails")
+		})
+	}
+}
+
+// removeBucket removes the bucket that a deployment has created.
+func (c *shop) removeBucket(t *testing.T) {
+	bucket := aws.String("slidegate-" + account + "-" + region)
+	objects := s3.NewFromConfig(c.cfg, func(o *s3.Options) { o.UsePathStyle = true })
+	list, err := objects.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: bucket})
+	if missing := new(types.NoSuchBucket); errors.As(err, &missing) {
+		return
+	}
+	if err == nil {
+		for _, o := range list.Contents {
+			_, err = objects.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: o.Key})
 		}
 	}
-	if tables != 2 {
-		t.Errorf("deleted, and kept %+v; want two tables", report.Kept)
+	if err == nil {
+		_, err = objects.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: bucket})
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

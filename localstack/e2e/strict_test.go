@@ -71,7 +71,7 @@ func startStrict(t *testing.T) (endpoint string) {
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	listener.Close()
-	endpoint = "http://127.0.0.1:" + port
+	endpoint = withTLS(t, "http://127.0.0.1:"+port)
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -94,7 +94,9 @@ func startStrict(t *testing.T) (endpoint string) {
 		answer, err := http.Get(endpoint + "/_localstack/health")
 		if err == nil {
 			answer.Body.Close()
-			return endpoint
+			if answer.StatusCode == http.StatusOK {
+				return endpoint
+			}
 		}
 		if time.Now().After(end) {
 			text, _ := os.ReadFile(log.Name())

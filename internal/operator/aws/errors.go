@@ -63,7 +63,7 @@ func explain(err error) error {
 const policyAdvice = "`slidegate aws policy` prints the policy that deployments need"
 
 // denied is how AWS's services name the right that somebody lacks.
-var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)(?: on resource: (\S+))?`)
+var denied = regexp.MustCompile(`not authorized to perform: ([\w-]+:\w+)(?: on resource: "?([^\s"]+))?`)
 
 // deniedCall names the right that a refused call needs. S3 does not always name
 // it: then the call does.

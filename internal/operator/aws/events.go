@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -55,7 +56,7 @@ func (a *Account) follow(ctx context.Context, op operation, show func(Event)) (a
 		case ctx.Err() != nil:
 			return all, ctx.Err()
 		default:
-			if misses++; misses == maxMisses {
+			if misses++; misses == maxMisses || errors.Is(err, ErrNotPermitted) {
 				return all, err
 			}
 		}
