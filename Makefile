@@ -153,7 +153,9 @@ zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
 release-files: zips
 	@rm -rf dist/files && mkdir -p dist/files/completions
 	cp docs/rules.schema.json dist/files/slidegate-rules.schema.json
+	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/slidegate-template.json
 	cp infra/lambdas/zips/*.zip internal/operator/aws/embedded/files/
+	cp dist/files/slidegate-template.json internal/operator/aws/embedded/files/template.json
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
 	go build -o dist/slidegate ./cmd/slidegate
 	dist/slidegate completion bash >dist/files/completions/slidegate.bash

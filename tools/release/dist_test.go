@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var dist = flag.String("dist", "../../dist/release", "the `directory` that goreleaser packed")
@@ -35,7 +36,7 @@ func TestSums(t *testing.T) {
 		}
 		names = append(names, strings.ReplaceAll(name, snapshot(t), "VERSION"))
 	}
-	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "slidegate-rules.schema.json"}, zipNames...)
+	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "slidegate-rules.schema.json", "slidegate-template.json"}, zipNames...)
 	for _, platform := range platforms {
 		want = append(want, "slidegate_VERSION_"+platform+".cdx.json", "slidegate_VERSION_"+platform+extension(platform))
 	}
@@ -55,7 +56,8 @@ func extension(platform string) string {
 	return ".tar.gz"
 }
 
-// TestCommand: each archive has the command for its platform, and completions.
+// TestCommand: each archive has completions, and the command for its platform
+// with the Lambdas' zips and the template that the release has.
 func TestCommand(t *testing.T) {
 	head := strings.TrimSpace(run(t, repo, "git", "rev-parse", "HEAD"))
 	for _, platform := range platforms {
@@ -85,15 +87,38 @@ func TestCommand(t *testing.T) {
 				t.Errorf("%s was built with %s=%s, want %s", name, key, settings[key], want)
 			}
 		}
-		if platform == runtime.GOOS+"_"+runtime.GOARCH {
-			path := &repository{t, t.TempDir()}
-			path.write(binary, string(files[binary]))
-			run(t, path.dir, "chmod", "+x", binary)
-			if got := run(t, path.dir, "./"+binary, "version"); !strings.Contains(got, " (commit "+head+" of 20") {
-				t.Errorf("it says %q", got)
+		for _, embedded := range append([]string{"slidegate-template.json"}, zipNames...) {
+			if !bytes.Contains(files[binary], readReleased(t, embedded)) {
+				t.Errorf("the command in %s carries another %s, or none", name, embedded)
 			}
 		}
+		if platform == runtime.GOOS+"_"+runtime.GOARCH {
+			testCommand(t, files[binary], head)
+		}
 	}
+}
+
+// testCommand deploys a limiter to a local AWS by the command alone.
+func testCommand(t *testing.T, binary []byte, commit string) {
+	t.Helper()
+	empty := &repository{t, t.TempDir()}
+	empty.write("slidegate", string(binary))
+	empty.write("rules.yaml", string(read(t, "testdata/stranger/rules.yaml")))
+	run(t, empty.dir, "chmod", "+x", "slidegate")
+	slidegate := func(want string, args ...string) {
+		t.Helper()
+		began := time.Now()
+		out := run(t, empty.dir, append([]string{"./slidegate"}, args...)...)
+		t.Logf("$ slidegate %s # %v\n%s", strings.Join(args, " "), time.Since(began).Round(time.Second/10), out)
+		if !strings.Contains(out, want) {
+			t.Errorf("slidegate %s prints no %q", strings.Join(args, " "), want)
+		}
+	}
+	slidegate(" (commit "+commit+" of 20", "version")
+	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	slidegate("stack://released", "aws", "deploy", "--stack", "released", "--rules", "rules.yaml", "--architecture", architecture, "--yes")
+	slidegate("cloudformation released", "rules", "list", "--rules", "stack://released")
+	slidegate("released", "aws", "delete", "--stack", "released", "--yes")
 }
 
 // snapshot returns the version in the names of the packed files.
