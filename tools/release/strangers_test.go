@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,6 +64,10 @@ func testInstall(t *testing.T) {
 	run(t, bin, "go", "install", root+"/cmd/slidegate@"+version)
 	if got := run(t, bin, "./slidegate", "version"); !strings.HasPrefix(got, "slidegate "+version+" (go1.") {
 		t.Errorf("the command says %q", got)
+	}
+	cmd := exec.Command(filepath.Join(bin, "slidegate"), "aws", "deploy", "--yes")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "carries no Lambda code and no template") {
+		t.Errorf("aws deploy: %v\n%s", err, out)
 	}
 }
 

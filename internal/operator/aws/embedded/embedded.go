@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNone is the error of a command that was built without the files.
-var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download a release, which does, or name the zips by --code FILE")
+var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download the command of a release, which does, or name its files by --code FILE and --template FILE")
 
 // Zip returns the code of a Lambda as infra/lambdas has it. name is authorizer
 // or operations, goarch is arm64 or amd64.
