@@ -51,7 +51,8 @@ Formats, guessed by the suffix (also before .gz), else clf:
   clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
   jsonl  objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, stage,
          path_params, apikey (a key's id), jwt (the claims of a token, an object); other fields are ignored,
-         and a hyphen is no value, as in logs of API Gateway
+         and a hyphen is no value, as in logs of API Gateway; of the log of serve --log requests --json
+         the lines that are no decisions are skipped
   csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
 Only time is required. Credentials count as verified. A path that begins with the stage of its line loses it:
 rules see paths without the stage, and API Gateway logs them with it.

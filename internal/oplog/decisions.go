@@ -89,7 +89,8 @@ func (o *Decisions) Decided(ctx context.Context, now time.Time, req *request.Req
 }
 
 // logEach logs a decision. The names of the request's fields are those that replay
-// reads from JSON Lines.
+// reads from JSON Lines. Of a preflight it logs the fields that make it one: rules
+// count other OPTIONS.
 func (o *Decisions) logEach(ctx context.Context, req *request.Request, ip string, d *engine.Decision) {
 	attrs := []slog.Attr{
 		slog.String("method", req.Method), slog.String("path", req.Path), slog.String("ip", ip),
@@ -102,6 +103,13 @@ func (o *Decisions) logEach(ctx context.Context, req *request.Request, ip string
 	}
 	if d.Degraded {
 		attrs = append(attrs, slog.Bool("degraded", true))
+	}
+	if req.IsPreflight() {
+		fields := make([]slog.Attr, len(request.PreflightFields))
+		for i, name := range request.PreflightFields {
+			fields[i] = slog.Any(name, req.Header(name))
+		}
+		attrs = append(attrs, slog.GroupAttrs("headers", fields...))
 	}
 	o.log.LogAttrs(ctx, slog.LevelInfo, "decision", attrs...)
 }

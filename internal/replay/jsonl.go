@@ -12,6 +12,7 @@ import (
 
 var (
 	errHeaders = errors.New("headers are strings or lists of strings, by name")
+	errMessage = errors.New("a message of a log, and no request: it has no method and no path")
 	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
 
@@ -23,6 +24,22 @@ type jsonLine struct {
 	// fraction down to the nanosecond. It is required.
 	Time    json.RawMessage       `json:"time"`
 	Headers map[string]jsonValues `json:"headers"`
+	// Level and Message mark a line of a program's log, such as that of
+	// slidegate serve.
+	Level   any `json:"level"`
+	Message any `json:"msg"`
+}
+
+// decisionMessage is the message of the lines in which serve logs decisions.
+const decisionMessage = "decision"
+
+// isDecision reports whether the line is a decision in the log of serve.
+func (j *jsonLine) isDecision() bool { return j.Level != nil && j.Message == decisionMessage }
+
+// isMessage reports whether the line is one of a program's log about anything
+// but a request.
+func (j *jsonLine) isMessage() bool {
+	return j.Level != nil && j.Message != nil && !j.isDecision() && j.Method == "" && j.Target == ""
 }
 
 func parseJSONL(line string, r *record) (_ bool, err error) {
@@ -30,13 +47,16 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 	if err := json.Unmarshal([]byte(line), &j); err != nil {
 		return false, plainError(err)
 	}
+	if j.isMessage() {
+		return false, errMessage
+	}
 	if j.time, err = jsonTime(j.Time); err != nil {
 		return false, err
 	}
 	j.headers = r.headers[:0]
 	for name, values := range j.Headers {
 		for _, value := range values {
-			if value != absent {
+			if value != absent || j.isDecision() {
 				j.headers = append(j.headers, header{name, value})
 			}
 		}

@@ -51,6 +51,16 @@ func TestJSONL(t *testing.T) {
 		},
 		{name: "an absent claim", line: `{"time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{"sub": "7"}}},
 
+		{
+			name: "a decision of serve",
+			line: `{"time":1431857103,"level":"INFO","msg":"decision","method":"OPTIONS","path":"/a","ip":"203.0.113.9","allowed":true,"reason":"preflight","headers":{"origin":["-"],"access-control-request-method":["PUT"]}}`,
+			want: wanted{at: at, method: "OPTIONS", path: "/a", ip: "203.0.113.9", headers: map[string][]string{"origin": {"-"}, "access-control-request-method": {"PUT"}}},
+		},
+		{name: "a request in a program's log", line: `{"time":1431857103,"level":30,"msg":"request","path":"/a"}`, want: wanted{at: at, method: "GET", path: "/a"}},
+		{name: "a message without a level", line: `{"time":1431857103,"msg":"listening"}`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "another message of serve", line: `{"time":1431857103,"level":"INFO","msg":"listening","url":"http://127.0.0.1:8080"}`, err: errMessage.Error()},
+		{name: "denials of serve", line: `{"time":1431857103,"level":"INFO","msg":"denials","rule":"api","reason":"limited","denied":1}`, err: errMessage.Error()},
+
 		{name: "no JSON", line: `GET /`, err: `line is no JSON: invalid character 'G' looking for beginning of value`},
 		{name: "cut", line: `{"time":14318`, err: `line is no JSON: unexpected end of JSON input`},
 		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is no JSON: invalid character '{' after top-level value`},

@@ -137,6 +137,9 @@ func (r *Request) Header(name string) (values []string) {
 	return values
 }
 
+// PreflightFields are the names of the fields that every CORS preflight has.
+var PreflightFields = [...]string{"origin", "access-control-request-method"}
+
 // IsPreflight reports whether the request is a CORS preflight: OPTIONS with the
 // fields Origin and Access-Control-Request-Method, and without a body. Browsers
 // send no credentials with one, and a denied one hides the answer to the request
@@ -144,9 +147,9 @@ func (r *Request) Header(name string) (values []string) {
 func (r *Request) IsPreflight() bool {
 	has := func(name string) bool { return len(r.Header(name)) > 0 }
 	stated := func(name string) bool {
-		return slices.ContainsFunc(r.Header(name), func(value string) bool { return value != "" })
+		return slices.ContainsFunc(r.Header(name), func(value string) bool { return strings.Trim(value, " \t") != "" })
 	}
-	return r.Method == "OPTIONS" && stated("origin") && stated("access-control-request-method") && !r.hasBody() && !has("upgrade")
+	return r.Method == "OPTIONS" && stated(PreflightFields[0]) && stated(PreflightFields[1]) && !r.hasBody() && !has("upgrade")
 }
 
 // hasBody reports whether the fields announce a body.

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// decided counts decisions, as replay reports them.
+type decided struct{ Requests, Allowed, Denied, Exempt, Banned, Ambiguous, Skipped int64 }
+
+// A replay of the log that serve writes decides as serve did. It skips the lines
+// that are no decisions.
+func TestReplayOfServesLog(t *testing.T) {
+	rules := file(t, "rules.yaml", `
+deny: [{path: /admin/**}]
+skip: [{path: /health}]
+rules:
+- {name: preflights, when: {methods: [OPTIONS], path: /counted/**}, key: 'ip:{ip}', limit: 2/hour}
+- {name: api, key: 'ip:{ip}', limit: 5/hour}
+`)
+	logged := serveAndSend(t, rules, []string{
+		"GET /a", "OPTIONS /a", "OPTIONS /a preflight", "OPTIONS /a preflight", "OPTIONS /counted/a preflight", "OPTIONS /counted/a preflight",
+		"OPTIONS /counted/a preflight", "GET /a", "GET /a?b=c", "GET /health", "GET /admin/x", "OPTIONS /admin/x preflight", "GET /a#b", "GET /admin%3Fx",
+		"GET /a%2Fb<", "GET /a", "GET /a", "GET /caf%C3%A9", "OPTIONS /a preflight", "OPTIONS /a blank", "OPTIONS /a hyphen",
+	})
+	want := countDecisions(t, logged)
+	if want.Requests != 21 || want.Skipped < 2 {
+		t.Fatalf("serve logged %+v", want)
+	}
+	log := file(t, "serve.jsonl", logged)
+	got := mustReport[decided](t, "replay "+log+" --rules "+rules)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-serve +replay):\n%s\nof\n%s", diff, logged)
+	}
+	if r := slidegate(t.Context(), "", "replay "+log+" --rules "+rules); !strings.Contains(r.stderr, "serve.jsonl:1: a message of a log, and no request") {
+		t.Errorf("stderr %q", r.stderr)
+	}
+}
+
+// serveAndSend sends requests to serve, and returns what it logs until it ends.
+// A request is a method, a target, and what it has of a preflight.
+func serveAndSend(t *testing.T, rules string, requests []string) (logged string) {
+	t.Helper()
+	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--log", "requests", "--json")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first := readLine(t, stderr)
+	var start struct{ URL string }
+	if err := json.Unmarshal([]byte(first), &start); err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(start.URL, "http://")
+	fields := map[string]http.Header{
+		"preflight": {"Origin": {"https://app.example"}, "Access-Control-Request-Method": {"PUT"}},
+		"blank":     {"Origin": {"https://app.example"}, "Access-Control-Request-Method": {" "}},
+		"hyphen":    {"Origin": {"-"}, "Access-Control-Request-Method": {"-"}},
+	}
+	for _, request := range requests {
+		parts := append(strings.Fields(request), "")
+		// An opaque URL is sent as it is.
+		r := &http.Request{Method: parts[0], URL: &url.URL{Scheme: "http", Host: address, Opaque: parts[1]}, Header: fields[parts[2]]}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(stderr)
+	wantExit(t, cmd.Wait(), 0)
+	return first + string(rest)
+}
+
+// countDecisions counts the decisions in a log of serve, and its other lines.
+func countDecisions(t *testing.T, logged string) (n decided) {
+	t.Helper()
+	for text := range strings.Lines(logged) {
+		var line struct {
+			Msg, Reason string
+			Allowed     bool
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Msg != "decision" {
+			n.Skipped++
+			continue
+		}
+		n.Requests++
+		if line.Allowed {
+			n.Allowed++
+		} else {
+			n.Denied++
+		}
+		switch line.Reason {
+		case "preflight", "skipped", "exempt":
+			n.Exempt++
+		case "banned":
+			n.Banned++
+		case "ambiguous":
+			n.Ambiguous++
+		}
+	}
+	return n
+}
