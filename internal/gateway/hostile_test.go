@@ -101,7 +101,7 @@ func TestHiddenTargets(t *testing.T) {
 		"x:http://elsewhere/admin/x?y":    "/?y",
 		"x:a//elsewhere/admin/x":          "/",
 		"x://elsewhere/admin/x":           "",
-		"http://a:b@elsewhere/x#/admin/x": "/x%23/admin/x",
+		"http://a:b@elsewhere/x#/admin/x": "", // ambiguous
 	} {
 		got = nil
 		exchange(t, f.address, "GET "+target+" HTTP/1.1\nHost: x\nConnection: close\n\n")

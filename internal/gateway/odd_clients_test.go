@@ -42,6 +42,22 @@ func TestOldClients(t *testing.T) {
 	}
 }
 
+// TestPathsAreReadAsSent: the rules see a path before net/http encodes what a URL
+// must not contain.
+func TestPathsAreReadAsSent(t *testing.T) {
+	f := serveBefore(t, "rules: [{name: all, when: {path: /**}, key: all, limits: [{capacity: 9, window: 1h}]}]", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "at "+r.URL.EscapedPath())
+	})
+	for target, want := range map[string]string{
+		"/a#b": "#ambiguous-path", "http://x/a#b": "#ambiguous-path", "/a%2Fb<": "#ambiguous-path", "/a%3Fb": "#ambiguous-path",
+		"/a%23b": "at /a%23b", "/a<": "at /a%3C", "/a%3C": "at /a%3C", "/a%2Ab": "at /a%2Ab", "/": "at /",
+	} {
+		if answer := exchange(t, f.address, "GET "+target+" HTTP/1.1\nHost: x\nConnection: close\n\n"); !strings.Contains(answer, want) {
+			t.Errorf("%s is answered\n%s", target, answer)
+		}
+	}
+}
+
 // TestBrokenAnswersAreLoggedOnce: of several answers that the backend breaks
 // off, the first is logged.
 func TestBrokenAnswersAreLoggedOnce(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -29,7 +30,7 @@ func From(r *http.Request) *request.Request {
 		own := *of
 		return &own
 	}
-	path := r.URL.EscapedPath()
+	path := sentPath(r.URL)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
@@ -46,6 +47,16 @@ func From(r *http.Request) *request.Request {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.WithZone("").String())
 	}
 	return &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
+}
+
+// sentPath returns a path as the client sent it. EscapedPath encodes what a URL
+// must not contain, such as the number sign of "/a#b", where some servers end the
+// path.
+func sentPath(u *url.URL) string {
+	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
 }
 
 // Peer returns the address of the connection; the zero Addr if there is none.

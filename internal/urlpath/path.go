@@ -24,8 +24,8 @@ func (a Ambiguity) Ambiguous() bool { return a.Kind != "" }
 //
 // Proxies and servers agree on few steps: one removes dot segments or merges
 // slashes, another does so before it decodes, others drop ";" parameters, take
-// "\" for a slash, decode twice, stop at a NUL, read overlong UTF-8 as ASCII, or
-// drop dots, blanks and names of streams at the end of a name, as Windows does.
+// "\" for a slash, decode twice, pass a decoded "?" on, stop at a NUL, read
+// overlong UTF-8 as ASCII, or drop dots, blanks and names of streams at the end of a name, as Windows does.
 // A client can combine these steps so that the server answers another path than
 // the limiter sees. Paths that offer such a
 // step are ambiguous; the others have one meaning, once decoded.
@@ -69,6 +69,8 @@ func ambiguousByte(c byte, escaped bool) string {
 		return "a percent sign after decoding"
 	case c == ';':
 		return "a semicolon"
+	case c == '?': // a server may pass it on as the beginning of the query
+		return "a question mark"
 	case c == '#' && !escaped: // a server may take the rest for a fragment
 		return "a number sign"
 	case c < ' ' || c == 0x7f:
