@@ -95,6 +95,7 @@ const (
 	UnusualMethod   // method, what to write
 	SharedClaim     // claim in braces, what is shared, what to write
 	PlanOfIssuers   //
+	ClaimOfIssuers  // claim, where to name the issuer
 	Unverified      // credentials that are not, the effect
 	DeployedAnswer  //
 

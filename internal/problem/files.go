@@ -106,7 +106,8 @@ var inFiles = [codes]string{
 	SharedClaim:   "%s may be the same for callers of several issuers, who then share %s: write %q",
 	PlanOfIssuers: "each issuer in authentication.jwt can state any plan: " +
 		`list one issuer, or write overrides with a key such as "user:{jwt.iss}|{jwt.sub}" in place of from`,
-	Unverified: "%s: %s",
+	ClaimOfIssuers: "each issuer in authentication.jwt can state %s: add jwt.iss to %s, with the issuers that may",
+	Unverified:     "%s: %s",
 	DeployedAnswer: "a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
 		"only slidegate serve and the Go library use this",
 }

@@ -19,6 +19,9 @@ func TestSeveralIssuers(t *testing.T) {
 	shared := func(path, claim, what, write string) string {
 		return path + ": " + claim + " may be the same for callers of several issuers, who then share " + what + ": write \"" + write + "\""
 	}
+	stated := func(path, claim, where string) string {
+		return path + ": each issuer in authentication.jwt can state " + claim + ": add jwt.iss to " + where + ", with the issuers that may"
+	}
 	user := shared("rules[0].key", "{jwt.sub}", "a counter", "user:{jwt.iss}|{jwt.sub}")
 	for _, tt := range []struct {
 		name, issuers, more, rule string
@@ -32,6 +35,26 @@ func TestSeveralIssuers(t *testing.T) {
 		{"no claim", two, "", "key: 'ip:{ip}|{apikey}'", nil},
 		{"a rule for one issuer", two, "", "key: 'user:{jwt.sub}', when: {match: {jwt.iss: 'https://a.example'}}", nil},
 		{"a rule for both", two, "", "key: 'user:{jwt.sub}', when: {match: {jwt.iss: ['https://a.example', 'https://b.example']}}", []string{user}},
+		{"rejected callers", two, "", "key: 'user:{jwt.sub}', when: {caller: rejected}, unless: {match: {jwt.role: op}}", nil},
+		{"rejected and known callers", two, "", "key: 'user:{jwt.sub}', when: {caller: [known, rejected]}", []string{user}},
+		{"a counter of rules for two issuers", two, "", "counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: 'https://a.example'}}" + limits +
+			"\n- {name: v, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt./iss: 'https://b.example'}}",
+			[]string{user, strings.Replace(user, "rules[0]", "rules[1]", 1)}},
+		{"a counter of two rules for one issuer", two, "", "counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: 'https://a.example'}}" + limits +
+			"\n- {name: v, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: 'https://a.example'}}", nil},
+		{"a counter with other keys for another issuer", two, "", "counter: c, key: 'a:{jwt.sub}', when: {match: {jwt.iss: 'https://a.example'}}" + limits +
+			"\n- {name: v, counter: c, key: 'b:{jwt.sub}', when: {match: {jwt.iss: 'https://b.example'}}", nil},
+		{"skip by a claim", two, "skip: [{path: /a}, {match: {jwt.role: op}}]\n", "key: 'ip:{ip}'", []string{stated("skip[1].match", "jwt.role", "match")}},
+		{"skip by a claim of one issuer", two, "skip: [{match: {jwt.role: op, jwt.iss: 'https://a.example'}}]\n", "key: 'ip:{ip}'", nil},
+		{"skip by an API key", two, "skip: [{match: {apikey: k1}}]\n", "key: 'ip:{ip}'", nil},
+		{"unless by a claim", two, "", "key: 'ip:{ip}', unless: {match: {jwt.role: op}}", []string{stated("rules[0].unless.match", "jwt.role", "match")}},
+		{"unless by a claim of one issuer", two, "", "key: 'ip:{ip}', unless: {match: {jwt.role: op, jwt.iss: 'https://a.example'}}", nil},
+		{"unless in a rule for one issuer", two, "", "key: 'ip:{ip}', when: {match: {jwt.iss: 'https://a.example'}}, unless: {match: {jwt.role: op}}", nil},
+		{"a cost by a claim", two, "", "key: 'ip:{ip}', cost: {from: jwt.weight, max: 1}", []string{stated("rules[0].cost.from", "jwt.weight", "when.match")}},
+		{"a limit's cost by a claim", two, "", "key: 'ip:{ip}', limits: [{capacity: 1, window: 1s, cost: {from: jwt.weight, max: 1}}]} #",
+			[]string{stated("rules[0].limits[0].cost.from", "jwt.weight", "when.match")}},
+		{"a cost by a claim of one issuer", two, "", "key: 'ip:{ip}', cost: {from: jwt.weight, max: 1}, when: {match: {jwt.iss: 'https://a.example'}}", nil},
+		{"claims of one issuer", one, "", "key: 'user:{jwt.sub}', cost: {from: jwt.weight, max: 1}, unless: {match: {jwt.role: op}}", nil},
 		{"a rule in shadow", two, "", "mode: shadow, key: 'user:{jwt.sub}'", []string{user}},
 		{"a rule that is off", two, "", "mode: off, key: 'user:{jwt.sub}'", nil},
 		{"overrides of a rule", two, "", "key: '{jwt.iss}|{jwt.sub}', overrides: 'org:{jwt.org}'",
