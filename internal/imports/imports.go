@@ -10,9 +10,9 @@ package imports
 
 import (
 	"encoding/json"
-	"os"
 
 	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
 // File is a source file.
@@ -55,10 +55,10 @@ type Lost struct {
 // String returns one line, "place: what: why".
 func (l Lost) String() string { return l.Place.Name + ": " + l.What + ": " + l.Why }
 
-// ReadFiles reads files as a whole.
+// ReadFiles reads files, each as rulefile.Read does.
 func ReadFiles(paths ...string) (files []File, err error) {
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
+		content, err := rulefile.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
