@@ -134,7 +134,7 @@ func (s *site) limited(t *testing.T) {
 		answer := s.send(t, "127.0.0.5", "GET", "/a?page=2", http.Header{
 			"X-Forwarded-For": {fmt.Sprintf("192.0.2.%d, 198.51.100.%d", i, i)}, "X-Forwarded-Method": {"OPTIONS"}, "X-Forwarded-Uri": {"/b"},
 			"X-Real-Ip": {fmt.Sprintf("192.0.2.%d", i)}, "Forwarded": {fmt.Sprintf("for=192.0.2.%d", i)},
-			"X-Envoy-External-Address": {fmt.Sprintf("192.0.2.%d", i)},
+			"X-Envoy-External-Address": {fmt.Sprintf("192.0.2.%d", i)}, "Slidegate-Receipt": {"of the client"},
 		})
 		fields := answer.Header
 		if want == 200 && s.fieldsToBackend {
@@ -149,8 +149,8 @@ func (s *site) limited(t *testing.T) {
 			if !regexp.MustCompile(`^(60|61)$`).MatchString(answer.Header.Get("Retry-After")) {
 				t.Errorf("request %d: Retry-After %q", i, answer.Header.Get("Retry-After"))
 			}
-		} else if answer.backend.Target != "/a?page=2" {
-			t.Errorf("the backend got %q", answer.backend.Target)
+		} else if answer.backend.Target != "/a?page=2" || answer.backend.Header.Get("Slidegate-Receipt") != "" {
+			t.Errorf("the backend got %q, %v", answer.backend.Target, answer.backend.Header)
 		}
 	}
 	if answer := s.send(t, "127.0.0.6", "GET", "/a", nil); answer.StatusCode != 200 {
