@@ -120,8 +120,7 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	if err := b.uploadAll(ctx, authorizer, operations, rules, given, l.Tell); err != nil {
 		return nil, err
 	}
-	release, _, _ := strings.Cut(t.version(), "+")
-	r := &DeployReport{Stack: o.Stack, Status: Unchanged, Account: account, Region: a.Region, Version: release, Bucket: b.name}
+	r := &DeployReport{Stack: o.Stack, Status: Unchanged, Account: account, Region: a.Region, Version: releaseOf(t.version()), Bucket: b.name}
 	if old != nil && !changes(old, &t, given) {
 		r.complete(old)
 		return r, nil
@@ -169,18 +168,33 @@ func checkOld(old *types.Stack, t *template, o Options) error {
 	if old == nil {
 		return nil
 	}
+	if err := checkOurs(old); err != nil {
+		return err
+	}
 	if err := checkState(old); err != nil {
 		return err
 	}
 	version := outputOf(old, versionOutput)
-	switch {
-	case version == "":
-		return fmt.Errorf("stack %s was not made by `slidegate aws deploy`: it has no output %s; give another --stack", o.Stack, versionOutput)
-	case semver.Compare(version, t.version()) > 0 && semver.IsValid(t.version()) && !o.Downgrade:
+	if semver.Compare(version, t.version()) > 0 && semver.IsValid(t.version()) && !o.Downgrade {
 		return fmt.Errorf("stack %s has version %s, and this command would deploy the older %s: install %[2]s or later, or give --downgrade",
-			o.Stack, version, t.version())
+			o.Stack, releaseOf(version), releaseOf(t.version()))
 	}
 	return nil
+}
+
+// checkOurs refuses a stack of something else. It also knows one that was never
+// complete, and has no outputs yet.
+func checkOurs(s *types.Stack) error {
+	if parameterOf(s, authorizerKey) == "" {
+		return fmt.Errorf("stack %s was not made by `slidegate aws deploy`: it has no parameter %s; give another --stack", aws.ToString(s.StackName), authorizerKey)
+	}
+	return nil
+}
+
+// releaseOf returns a version without the hash of its template.
+func releaseOf(version string) string {
+	version, _, _ = strings.Cut(version, "+")
+	return version
 }
 
 // checkState refuses a stack whose state permits no update.
@@ -195,7 +209,7 @@ func checkState(s *types.Stack) error {
 		advice = "AWS could not take its last update back: remove the cause, then run `aws cloudformation continue-update-rollback --stack-name " + name + "`"
 	case types.StackStatusUpdateFailed:
 		advice = "its last update failed: take it back by `aws cloudformation rollback-stack --stack-name " + name + "`"
-	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusCreateFailed, types.StackStatusDeleteFailed, types.StackStatusReviewInProgress:
+	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusCreateFailed, types.StackStatusDeleteFailed:
 		advice = "AWS updates no such stack: run `slidegate aws delete --stack " + name + "`, then deploy again"
 	default:
 		advice = "another operation is under way: deploy again once it has ended; " + watchAdvice(name) + " shows it"

@@ -14,11 +14,11 @@ import (
 
 // leave says what goes on in AWS when a command ends before the operation.
 func (a *Account) leave(stack string, err error) error {
-	what := "the events of stack " + stack + " cannot be read"
+	goesOn := fmt.Sprintf("AWS goes on with stack %s in region %s; %s shows it", stack, a.Region, watchAdvice(stack))
 	if errors.Is(err, context.Canceled) {
-		what = "interrupted"
+		return errors.New("interrupted: " + goesOn)
 	}
-	return fmt.Errorf("%s: AWS goes on with stack %s in region %s; %s shows it (%w)", what, stack, a.Region, watchAdvice(stack), err)
+	return fmt.Errorf("the events of stack %s cannot be read: %s (%w)", stack, goesOn, err)
 }
 
 // failed says why an operation failed, and what state AWS has left.
@@ -63,9 +63,8 @@ func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*Delete
 	if err != nil {
 		return nil, err
 	}
-	// A stack that was never complete has no outputs.
-	if outputOf(s, versionOutput) == "" && len(s.Outputs) > 0 {
-		return nil, fmt.Errorf("stack %s was not made by `slidegate aws deploy`: it has no output %s", stack, versionOutput)
+	if err := checkOurs(s); err != nil {
+		return nil, err
 	}
 	account, err := a.account(ctx)
 	if err != nil {
