@@ -33,7 +33,7 @@ lint test: export GOGC := 400
 .PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-down e2e deploy version release
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs only Go
 	@printf '%s\n' '' 'In another terminal, see a client being limited:' '' \
@@ -152,10 +152,10 @@ zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
 # What .goreleaser.yaml packs with the command, and into it.
 release-files: zips
 	@rm -rf dist/files && mkdir -p dist/files/completions
-	cp docs/rules.schema.json dist/files/slidegate-rules.schema.json
-	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/slidegate-template.json
+	cp docs/rules.schema.json dist/files/
+	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/template.json
 	cp infra/lambdas/zips/*.zip internal/operator/aws/embedded/files/
-	cp dist/files/slidegate-template.json internal/operator/aws/embedded/files/template.json
+	cp dist/files/template.json internal/operator/aws/embedded/files/template.json
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
 	go build -o dist/slidegate ./cmd/slidegate
 	dist/slidegate completion bash >dist/files/completions/slidegate.bash

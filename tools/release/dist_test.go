@@ -36,7 +36,7 @@ func TestSums(t *testing.T) {
 		}
 		names = append(names, strings.ReplaceAll(name, snapshot(t), "VERSION"))
 	}
-	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "slidegate-rules.schema.json", "slidegate-template.json"}, zipNames...)
+	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "rules.schema.json", "template.json"}, zipNames...)
 	for _, platform := range platforms {
 		want = append(want, "slidegate_VERSION_"+platform+".cdx.json", "slidegate_VERSION_"+platform+extension(platform))
 	}
@@ -87,7 +87,7 @@ func TestCommand(t *testing.T) {
 				t.Errorf("%s was built with %s=%s, want %s", name, key, settings[key], want)
 			}
 		}
-		for _, embedded := range append([]string{"slidegate-template.json"}, zipNames...) {
+		for _, embedded := range append([]string{"template.json"}, zipNames...) {
 			if !bytes.Contains(files[binary], readReleased(t, embedded)) {
 				t.Errorf("the command in %s carries another %s, or none", name, embedded)
 			}
