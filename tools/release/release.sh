@@ -62,4 +62,5 @@ for dir in "${published[@]}"; do
 	git tag --annotate --message "$tag" "${tag#./}" "$commit"
 	tags+=("${tag#./}")
 done
-printf 'tagged; publish with:\n  git push --atomic origin %s\n' "${tags[*]}"
+# GitHub starts no workflow for tags if more than three are pushed at once.
+printf 'tagged; publish with:\n  git push --atomic origin %s && git push origin %s\n' "${tags[*]:1}" "$version"

@@ -47,7 +47,10 @@ func TestRelease(t *testing.T) {
 	for _, goarch := range []string{"arm64", "amd64"} {
 		r.write("infra/lambdas/zips/operations_"+goarch+".zip", "code")
 	}
-	r.run("v0.1.0")
+	out := r.run("v0.1.0")
+	if want := "git push --atomic origin infra/v0.1.0 infra/lambdas/v0.1.0 slidegategrpc/v0.1.0 slidegateotel/v0.1.0 && git push origin v0.1.0\n"; !strings.HasSuffix(out, want) {
+		t.Errorf("printed %q, want %q at the end: no workflow runs for more than three tags", out, want)
+	}
 	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
 		t.Errorf("tags:\n%swant:\n%s", got, want)
 	}
@@ -134,11 +137,13 @@ func (r *repository) script(args ...string) (string, error) {
 	return string(out), err
 }
 
-func (r *repository) run(args ...string) {
+func (r *repository) run(args ...string) string {
 	r.t.Helper()
-	if out, err := r.script(args...); err != nil {
+	out, err := r.script(args...)
+	if err != nil {
 		r.t.Fatalf("%v: %v\n%s", args, err, out)
 	}
+	return out
 }
 
 func (r *repository) refuses(version, why string) {
