@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
@@ -21,7 +22,6 @@ func TestMain(m *testing.M) { cdktest.Main(m) }
 // TestTemplate lists what `slidegate aws deploy` relies on. The template has no
 // assets, because nothing would upload them, and fits into a call.
 func TestTemplate(t *testing.T) {
-	t.Setenv("CDK_VALIDATION", "false") // which takes seconds, and goes on where the release writes the template
 	out := filepath.Join(t.TempDir(), "template.json")
 	err := run("v0.2.0", out)
 	if err != nil {
@@ -69,5 +69,20 @@ func TestTemplate(t *testing.T) {
 	}
 	if version, _ := template.Outputs["SlidegateVersion"].Value.(string); !strings.HasPrefix(version, "v0.2.0+") {
 		t.Errorf("version %s", version)
+	}
+}
+
+// TestNag checks the template by the rules AwsSolutions of cdk-nag. Synthesis
+// panics for what the construct does not acknowledge with a reason.
+func TestNag(t *testing.T) {
+	app, outdir := cdktest.NewApp(t, nil)
+	awscdk.Validations_Of(app).AddPlugins(cdktest.Nag(t, app))
+	if _, err := newStack(app, "v0.2.0"); err != nil {
+		t.Fatal(err)
+	}
+	app.Synth(nil)
+	data, err := os.ReadFile(filepath.Join(outdir, "validation-report.json"))
+	if err != nil || !bytes.Contains(data, []byte("AwsSolutions")) {
+		t.Errorf("the rules did not run: %s, error %v", data, err)
 	}
 }
