@@ -51,11 +51,14 @@ type File struct {
 // Trade-off: each process has a copy of the file, and reads a change by itself.
 // Package rulestable changes the rules of all processes at once.
 func Open(path string) (*File, error) {
-	f := &File{path: path}
-	if _, err := f.read(ruledoc.Defaults{}); err != nil {
+	text, err := rulefile.ReadFile(path)
+	if err == nil {
+		_, err = compile(path, text, ruledoc.Defaults{})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("rulesfile: %w", err)
 	}
-	return f, nil
+	return &File{path: path}, nil
 }
 
 // Watch reloads the file whenever it changes, until the context ends. Call it in
@@ -64,7 +67,7 @@ func Open(path string) (*File, error) {
 //	go file.Watch(ctx)
 //
 // It looks at the file every second, and reads it once it has not changed for
-// that long. A file that is missing or not valid changes nothing, and the log of
+// that long, or has changed for three seconds. A file that is missing or not valid changes nothing, and the log of
 // the gate says why. Counters of rules that did not change stay.
 func (f *File) Watch(ctx context.Context) {
 	ticker := time.NewTicker(rulefile.LookEvery)
@@ -89,32 +92,27 @@ func (f *File) look() {
 
 // OpenRules is for package gate.
 func (f *File) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
-	follower := rulefile.NewFollower(f.path, o.Log)
-	read := func() (*rules.Set, error) {
-		set, err := f.read(o.Defaults)
+	parse := func(text []byte) (*rules.Set, error) {
+		set, err := compile(f.path, text, o.Defaults)
 		if err == nil {
 			lint.WarnOfLibrary(o.Log, f.path, set)
 		}
 		return set, err
 	}
-	set, err := read()
+	file, err := rulefile.Open(context.Background(), f.path, o.Log)
+	if err != nil {
+		return setup.Rules{}, err
+	}
+	set, err := parse(file.Text)
 	if err != nil {
 		return setup.Rules{}, err
 	}
 	logWarnings(o.Log, set)
-	follower.Start(set, read)
+	follower := file.Follow(o.Log, set, parse)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.followers = append(f.followers, follower)
 	return setup.Rules{RuleSource: follower}, nil
-}
-
-func (f *File) read(defaults ruledoc.Defaults) (*rules.Set, error) {
-	content, err := rulefile.ReadFile(f.path)
-	if err != nil {
-		return nil, err
-	}
-	return compile(f.path, content, defaults)
 }
 
 // Parse reads rules from text, such as a file that go:embed put into the

@@ -150,6 +150,30 @@ func TestServeReloads(t *testing.T) {
 	interrupt(t, cmd, stderr)
 }
 
+// Before its rules file can be read, serve says what it waits for, and ends when
+// it is told to.
+func TestServeWaitsForRules(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := syscall.Mkfifo(rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0")
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line := readLine(t, stderr); !strings.Contains(line, "waiting for the rules file") || !strings.Contains(line, rules) {
+		t.Errorf("stderr %q", line)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if line := readLine(t, stderr); !strings.Contains(line, "nothing was read: terminated") {
+		t.Errorf("stderr %q", line)
+	}
+	wantExit(t, cmd.Wait(), 1)
+}
+
 // With --decide, serve answers programs that ask for decisions, if they send the
 // token of the environment.
 func TestServeDecide(t *testing.T) {

@@ -26,13 +26,12 @@ import (
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
 	prepare := countAlone(warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log))
-	file := rulefile.NewFollower(where.RulesFile, log) // before the rules are read, to miss no change
 	s, err := session.OpenToServe(ctx, where, prepare, log)
 	if err != nil || where.RulesFile == "" {
 		return s, err
 	}
-	file.Start(s.Rules, func() (*rules.Set, error) {
-		set, _, err := session.ReadPrepared(where.RulesFile, prepare)
+	file := s.File.Follow(log, s.Rules, func(text []byte) (*rules.Set, error) {
+		set, err := session.ParsePrepared(where.RulesFile, text, prepare)
 		if err == nil {
 			err = s.CheckCharges(set)
 		}

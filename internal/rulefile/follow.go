@@ -1,10 +1,13 @@
 package rulefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,9 +17,23 @@ import (
 // LookEvery is how often to look at a rules file.
 const LookEvery = time.Second
 
-// remindEvery is after how many looks the log says again that the file system
-// does not answer: a minute, because each of them waits for LookEvery.
-const remindEvery = 60
+// A Follower counts time in looks, one for each tick of LookEvery.
+const (
+	readAfter   = 3  // looks at a file that keeps changing, before it is read as it is
+	hangsAfter  = 5  // looks that have waited for the file system, before it counts as hanging
+	remindEvery = 60 // looks between two lines of the log
+)
+
+// maxAbandoned bounds the looks that hang and whose result no longer counts: each
+// keeps a goroutine, and most keep a thread.
+const maxAbandoned = 3
+
+// What a look does, as the log names it.
+const (
+	finding   = "finding the file"
+	following = "following the link"
+	reading   = "reading the file"
+)
 
 var errIrregular = errors.New("it is not a regular file")
 
@@ -25,28 +42,49 @@ var errIrregular = errors.New("it is not a regular file")
 // once. The file is looked up by its name each time, so a file that is renamed
 // into its place counts, as editors and deployments write it.
 type Follower struct {
-	name string
-	log  *slog.Logger
-	read func() (*rules.Set, error)
-	set  atomic.Pointer[rules.Set]
+	name    string
+	log     *slog.Logger
+	compile func(text []byte) (*rules.Set, error)
+	set     atomic.Pointer[rules.Set]
 
-	// The file at the last look, and when it was last read; nil for none.
-	seen, loaded os.FileInfo
+	// Calls of the file system, which tests replace.
+	lstat, stat func(name string) (os.FileInfo, error)
+	read        func(name string) ([]byte, error)
 
-	running chan struct{} // closed as the call of the file system under way ends; nil for none
-	waited  int           // how many looks have found that call still under way
+	text         []byte      // that was last loaded or refused; nil for none
+	seen, loaded os.FileInfo // at the last look, and when the file was last read; nil for none
+	changing     int         // how many looks in a row have found another file than the loaded one
+	asked        bool        // to read the file even if it has not changed
+
+	current   *look   // under way; nil for none
+	abandoned []*look // that may still hang
+
+	looks, nextHang, nextError int // so far, and when a line may be logged again
 }
 
-// NewFollower returns a follower of a file as it is now. Start completes it.
-func NewFollower(name string, log *slog.Logger) *Follower {
-	return &Follower{name: name, log: log, loaded: stat(name)}
+// look is a look at the file in the background, which reads the file if it is
+// due.
+type look struct {
+	asked      bool         // to read the file even if it has not changed
+	doing      atomic.Value // finding, following or reading
+	link, file os.FileInfo  // at the name, and where it leads; nil for none
+	settled    bool         // the file was the same at the last look
+	due        bool         // the file was read, with this result:
+	text       []byte
+	err        error
+	ended      chan struct{} // has a value when all of these are set
+
+	waited int       // how often a Look has waited for it for LookEvery
+	moved  chan bool // gets whether the name leads to another file by now; nil if nothing finds that out
 }
 
-// Start sets the rules that were read after NewFollower, and how to read newer
-// ones.
-func (f *Follower) Start(set *rules.Set, read func() (*rules.Set, error)) {
-	f.set.Store(set)
-	f.read = read
+// Follow returns a follower of a file with the rules that it has. compile makes
+// rules of a newer text.
+func (f *File) Follow(log *slog.Logger, set *rules.Set, compile func(text []byte) (*rules.Set, error)) *Follower {
+	follower := &Follower{name: f.Name, log: log, compile: compile, text: f.Text, loaded: f.info}
+	follower.lstat, follower.stat, follower.read = os.Lstat, os.Stat, readRegular
+	follower.set.Store(set)
+	return follower
 }
 
 // Rules returns the last valid rules.
@@ -60,61 +98,121 @@ func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-
 		case <-ticks:
 			f.Look()
 		case <-signals:
-			f.run(f.reload)
+			f.asked = true
+			f.Look()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// Look reads the file if it has changed, but not if it has changed since the
-// last look: an editor may be writing it, and the first half of a rules file can
-// be valid. A file system that hangs delays Look by at most LookEvery.
+// Look reads the file if it has changed. A file that has also changed since the
+// last look is read at the third such look: an editor may be writing it, and the
+// first half of a rules file can be valid. A file system that hangs delays Look
+// by at most LookEvery. A look that hangs is abandoned once the name leads to
+// another file.
 func (f *Follower) Look() {
-	f.run(func() {
-		now := stat(f.name)
-		settled := same(now, f.seen)
-		if f.seen = now; settled && !same(now, f.loaded) {
-			f.reload()
+	f.looks++
+	if f.current == nil {
+		f.current = f.start()
+	}
+	l := f.current
+	if l.waited >= hangsAfter && len(l.ended) == 0 {
+		f.hangs(l)
+	}
+	select {
+	case <-l.ended:
+		f.current = nil
+		f.apply(l)
+	case moved := <-l.moved:
+		if l.moved = nil; moved {
+			f.abandoned, f.current = append(f.abandoned, l), nil
 		}
-	})
+	case <-time.After(LookEvery):
+		l.waited++
+	}
 }
 
-// run calls the file system, unless an earlier call is still under way after
-// LookEvery: then the log says so, once a minute.
-func (f *Follower) run(call func()) {
-	late := time.After(LookEvery)
-	if f.running != nil && !f.wait(late) {
+// start begins a look in the background.
+func (f *Follower) start() *look {
+	l := &look{asked: f.asked, ended: make(chan struct{}, 1)}
+	seen, loaded, last := f.seen, f.loaded, f.changing >= readAfter-1
+	f.asked = false
+	l.doing.Store(finding)
+	go func() {
+		defer func() { l.ended <- struct{}{} }()
+		l.link, _ = f.lstat(f.name)
+		l.doing.Store(following)
+		if l.file = l.link; l.link != nil && l.link.Mode()&fs.ModeSymlink != 0 {
+			l.file, _ = f.stat(f.name)
+		}
+		l.doing.Store(reading)
+		l.settled = same(l.file, seen)
+		if l.due = l.asked || !same(l.file, loaded) && (l.settled || last); !l.due {
+			return
+		}
+		if l.err = errIrregular; l.file == nil || l.file.Mode().IsRegular() {
+			l.text, l.err = f.read(f.name)
+		}
+	}()
+	return l
+}
+
+// hangs logs that a look hangs, and finds out in the background whether the name
+// leads to another file by now.
+func (f *Follower) hangs(l *look) {
+	if f.mayLog(&f.nextHang) {
+		f.log.Error("rules are not reloaded until the file system answers, those in force stay", "file", f.name, "hangs", l.doing.Load())
+	}
+	f.abandoned = slices.DeleteFunc(f.abandoned, func(l *look) bool { return len(l.ended) > 0 })
+	if l.moved != nil || len(f.abandoned) == maxAbandoned {
 		return
 	}
-	running := make(chan struct{})
-	f.running, f.waited = running, 0
+	moved := make(chan bool, 1)
+	l.moved = moved
 	go func() {
-		defer close(running)
-		call()
+		switch l.doing.Load() {
+		case following:
+			link, _ := f.lstat(f.name)
+			moved <- !same(link, l.link)
+		case reading:
+			file, _ := f.stat(f.name)
+			moved <- !os.SameFile(file, l.file)
+		default:
+			moved <- false
+		}
 	}()
-	f.wait(late)
 }
 
-// wait waits until the call under way ends, and reports whether it has.
-func (f *Follower) wait(late <-chan time.Time) bool {
-	select {
-	case <-f.running:
-		f.running = nil
-		return true
-	case <-late:
+// apply notes what a look has found, and puts newer rules in force.
+func (f *Follower) apply(l *look) {
+	f.seen = l.file
+	if f.changing++; l.due {
+		f.changing = 0
+		f.reload(l)
 	}
-	if f.waited++; f.waited%remindEvery == 1 {
-		f.log.Error("rules are not reloaded until the file system answers, those in force stay", "file", f.name)
+	if same(l.file, f.loaded) {
+		f.changing = 0
 	}
-	return false
 }
 
-func (f *Follower) reload() {
-	f.loaded = stat(f.name) // before it is read: a later change is another
-	set, err := f.readRegular()
-	if err != nil {
-		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", err)
+// reload replaces the rules in force by those that a look has read, if they are
+// others and valid.
+func (f *Follower) reload(l *look) {
+	if !l.asked && l.err == nil && f.text != nil && bytes.Equal(l.text, f.text) {
+		f.loaded = l.file
+		return
+	}
+	var set *rules.Set
+	if l.err == nil {
+		set, l.err = f.compile(l.text)
+	}
+	if l.err != nil && !l.settled && !l.asked && !f.mayLog(&f.nextError) {
+		return // it is read again, at the latest when it no longer changes
+	}
+	f.loaded, f.text = l.file, l.text // the file as it was before the read: a later change is another
+	if l.err != nil {
+		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", l.err)
 		return
 	}
 	f.set.Store(set)
@@ -124,21 +222,13 @@ func (f *Follower) reload() {
 	}
 }
 
-// readRegular reads the file, unless a read might wait for another program.
-func (f *Follower) readRegular() (*rules.Set, error) {
-	if f.loaded != nil && !f.loaded.Mode().IsRegular() {
-		return nil, errIrregular
+// mayLog reports whether the last line of a kind is a minute old.
+func (f *Follower) mayLog(next *int) bool {
+	if f.looks < *next {
+		return false
 	}
-	return f.read()
-}
-
-// stat returns nil for a file that cannot be found.
-func stat(name string) os.FileInfo {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil
-	}
-	return info
+	*next = f.looks + remindEvery
+	return true
 }
 
 // same reports whether a file has not been written or replaced between two

@@ -3,9 +3,11 @@ package rulefile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,28 +22,27 @@ const oneRule = "rules: [{name: NAME, key: 'ip:{ip}', limits: [{capacity: 5, win
 
 // editor changes a rules file as programs do, and looks at it.
 type editor struct {
-	t    *testing.T
-	path string
-	log  bytes.Buffer
-	f    *Follower
+	t     *testing.T
+	path  string
+	log   bytes.Buffer
+	f     *Follower
+	ticks <-chan time.Time // before each look, in fake time; nil for none
 }
 
 func startEditor(t *testing.T) *editor {
 	e := &editor{t: t, path: filepath.Join(t.TempDir(), "rules.yaml")}
 	e.write("first")
-	read := func() (*rules.Set, error) {
-		text, err := os.ReadFile(e.path)
-		if err != nil {
-			return nil, err
-		}
-		return Parse(e.path, text)
-	}
-	e.f = NewFollower(e.path, slog.New(slog.NewTextHandler(&e.log, nil)))
-	set, err := read()
+	log := slog.New(slog.NewTextHandler(&e.log, nil))
+	file, err := Open(t.Context(), e.path, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.f.Start(set, read)
+	parse := func(text []byte) (*rules.Set, error) { return Parse(e.path, text) }
+	set, err := parse(file.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.f = file.Follow(log, set, parse)
 	return e
 }
 
@@ -76,10 +77,17 @@ func (e *editor) remove() {
 func (e *editor) want(looks int, rule, logged string) {
 	e.t.Helper()
 	e.log.Reset()
+	e.look(looks)
+	e.wantRule(rule, logged)
+}
+
+func (e *editor) look(looks int) {
 	for range looks {
+		if e.ticks != nil {
+			<-e.ticks
+		}
 		e.f.Look()
 	}
-	e.wantRule(rule, logged)
 }
 
 func (e *editor) wantRule(rule, logged string) {
@@ -123,7 +131,7 @@ func TestRulesFileOfTheSameTimeIsReloaded(t *testing.T) {
 		}
 	}
 	stamp()
-	e.want(2, "first", "rules reloaded")
+	e.want(3, "first", "") // the same text
 	e.write("a-longer-one")
 	stamp()
 	e.want(2, "a-longer-one", "rules reloaded")
@@ -170,31 +178,208 @@ func TestNamedPipeIsNotRead(t *testing.T) {
 	e.want(2, "second", "rules reloaded")
 }
 
-// While the file system hangs, one read is under way and the log says so once a
-// minute. Once it answers, the rules that it read are in force.
+// The file may become a pipe between the look at it and the read.
+func TestNamedPipeIsNotOpened(t *testing.T) {
+	e := startEditor(t)
+	regular, err := os.Lstat(e.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.remove()
+	if err := syscall.Mkfifo(e.path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.f.loaded, e.f.lstat = nil, func(string) (os.FileInfo, error) { return regular, nil }
+	e.want(2, "first", "it is not a regular file")
+}
+
+// A file that changes before each look is read at the third, if its text is
+// another. One that is not valid is logged once a minute, and when it has settled.
+func TestRulesFileKeepsChanging(t *testing.T) {
+	e := startEditor(t)
+	want := func(looks int, write func(), rule, logged string) {
+		t.Helper()
+		for range looks - 1 {
+			write()
+			e.want(1, rule, "")
+		}
+		write()
+		e.want(1, rule, logged)
+	}
+	second := func() { e.replace("second") }
+	second()
+	e.want(1, "first", "")
+	second()
+	e.want(1, "first", "")
+	second()
+	e.want(1, "second", "rules reloaded")
+	want(9, second, "second", "")
+	e.want(2, "second", "")
+	bad := func() { e.replace("rules: [{name: x}]") }
+	want(3, bad, "second", "rules[0]: key is missing")
+	worse := func() { e.replace("rules: [{name: y, limit: 1/s}]") }
+	want(60, worse, "second", "rules[0]: key is missing")
+	want(4, bad, "second", "")
+	e.want(1, "second", "rules[0]: key is missing")
+	e.want(3, "second", "")
+}
+
+// While a read hangs, it is the only one, and the log says so once a minute. When
+// it ends, its rules are in force.
 func TestFileSystemHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := startEditor(t)
-		answer, read := make(chan struct{}), e.f.read
+		e.ticks = time.Tick(LookEvery)
+		answer := make(chan struct{})
 		var reads atomic.Int64
-		e.f.read = func() (*rules.Set, error) {
+		e.f.read = func(name string) ([]byte, error) {
 			reads.Add(1)
 			<-answer
-			return read()
+			return ReadFile(name)
 		}
 		e.replace("second")
-		e.want(2, "first", "until the file system answers") // each look waits for a second
-		e.want(58, "first", "")
+		e.want(6, "first", "") // from the second on, they wait for a second each
+		e.want(1, "first", `until the file system answers, those in force stay" file=`+e.path+` hangs="reading the file"`)
+		e.want(59, "first", "")
 		e.want(60, "first", "until the file system answers")
 		if n := reads.Load(); n != 1 {
 			t.Errorf("%d reads", n)
 		}
-		e.log.Reset()
 		close(answer)
 		synctest.Wait()
-		e.wantRule("second", "rules reloaded")
-		e.want(2, "second", "")
+		e.want(9, "second", "rules reloaded")
+		e.want(60, "second", "")
 	})
+}
+
+// A read that hangs is abandoned when the name leads to another file, and its
+// rules never count.
+func TestReadIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startEditor(t)
+		e.ticks = time.Tick(LookEvery)
+		answer, read := make(chan struct{}), e.f.read
+		e.f.read = func(name string) ([]byte, error) {
+			text, err := read(name)
+			if bytes.Contains(text, []byte("second")) {
+				<-answer
+			}
+			return text, err
+		}
+		e.replace("second")
+		e.want(7, "first", `hangs="reading the file"`)
+		e.replace("third")
+		e.want(3, "third", "rules reloaded")
+		close(answer)
+		e.want(3, "third", "")
+	})
+}
+
+// A link to a file system that hangs is abandoned when it leads elsewhere, three
+// times. The fourth waits until one of them ends.
+func TestLinkIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startEditor(t)
+		e.ticks = time.Tick(LookEvery)
+		answer := make(chan struct{})
+		e.f.stat = func(name string) (os.FileInfo, error) {
+			if target, _ := os.Readlink(name); strings.HasPrefix(target, "hangs") {
+				<-answer
+			}
+			return os.Stat(name)
+		}
+		link := func(target string) {
+			if err := os.Symlink(target, e.path+"~"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(e.path+"~", e.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		good := filepath.Join(filepath.Dir(e.path), "good.yaml")
+		rule := "first"
+		for i := range 3 {
+			link("hangs")
+			e.want(60, rule, `hangs="following the link"`)
+			rule = "good-" + strconv.Itoa(i)
+			e.writeTo(good, rule)
+			link("good.yaml")
+			e.want(3, rule, "rules reloaded")
+		}
+		link("hangs")
+		e.want(60, rule, `hangs="following the link"`)
+		e.writeTo(good, "better")
+		link("good.yaml")
+		e.want(60, rule, `hangs="following the link"`)
+		answer <- struct{}{}
+		synctest.Wait()
+		e.want(3, "better", "rules reloaded")
+		close(answer)
+	})
+}
+
+// A file system that is slow draws no line, and one that needs many seconds for
+// each look draws one a minute.
+func TestFileSystemIsSlow(t *testing.T) {
+	for _, test := range []struct {
+		look  time.Duration
+		lines int // of three minutes
+	}{{1300 * time.Millisecond, 0}, {4 * time.Second, 0}, {7 * time.Second, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := startEditor(t)
+			e.ticks = time.Tick(LookEvery)
+			e.f.lstat = func(name string) (os.FileInfo, error) {
+				time.Sleep(test.look)
+				return os.Lstat(name)
+			}
+			e.replace("second")
+			e.look(180)
+			time.Sleep(test.look) // until the last one has ended
+			log := e.log.String()
+			hangs := strings.Count(log, "hangs=")
+			if reloaded := strings.Count(log, "rules reloaded"); reloaded != 1 || hangs != test.lines || strings.Count(log, "\n") != hangs+1 {
+				t.Errorf("looks of %v: the log has\n%s, want %d lines about what hangs", test.look, log, test.lines)
+			}
+		})
+	}
+}
+
+// A command that waits for its rules file says so after a second, and ends when
+// it is interrupted.
+func TestOpenWaits(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, interrupt := context.WithCancelCause(t.Context())
+			defer interrupt(nil)
+			answer := make(chan struct{})
+			read := func(string) ([]byte, error) {
+				<-answer
+				return []byte("text"), nil
+			}
+			var log bytes.Buffer
+			var file *File
+			var err error
+			go func() { file, err = open(ctx, "none", slog.New(slog.NewTextHandler(&log, nil)), read) }()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			want := `msg="waiting for the rules file: another program has to write it, or its file system to answer" file=none`
+			if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
+				t.Errorf("logged %q, want %s", got, want)
+			}
+			if interrupted {
+				interrupt(errors.New("a signal"))
+				synctest.Wait()
+			}
+			close(answer)
+			synctest.Wait()
+			if interrupted && (err == nil || err.Error() != "none: nothing was read: a signal") {
+				t.Errorf("interrupted: %v, %v", file, err)
+			}
+			if !interrupted && (err != nil || string(file.Text) != "text") {
+				t.Errorf("read %v, %v", file, err)
+			}
+		})
+	}
 }
 
 // A signal reads the file at once, and also one that has not changed.

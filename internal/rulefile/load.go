@@ -60,7 +60,7 @@ func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile
 func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
-	if err != nil && !rulesLike().Match(text) {
+	if err != nil && len(text) <= yamlfile.MaxDocument && !rulesLike().Match(text) {
 		return nil, nil, nil, notRules(name, text, err)
 	}
 	if positions == nil {

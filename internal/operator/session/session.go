@@ -77,6 +77,7 @@ var quiet = slog.New(slog.DiscardHandler)
 type Session struct {
 	Locations
 	Rules     *rules.Set            // at the start
+	File      *rulefile.File        // with these rules; nil if they are in a table
 	Source    engine.RuleSource     // the rules as they change
 	Overrides engine.OverrideSource // set by command; nil unless the rules are in a table
 	client    *dynamo.Client        // nil without DynamoDB
@@ -94,7 +95,10 @@ func Open(ctx context.Context, where Locations, prepare app.Prepare) (*Session, 
 func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (_ *Session, err error) {
 	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log)), breaker: guard}
 	if where.RulesFile != "" {
-		if s.Rules, _, err = ReadPrepared(where.RulesFile, prepare); err != nil {
+		if s.File, err = rulefile.Open(ctx, where.RulesFile, log); err != nil {
+			return nil, err
+		}
+		if s.Rules, err = ParsePrepared(where.RulesFile, s.File.Text, prepare); err != nil {
 			return nil, err
 		}
 		s.Source = engine.Fixed{Set: s.Rules}
@@ -250,20 +254,23 @@ func LoadHashSecret(_ string, set *rules.Set) error {
 }
 
 // ReadRules reads a rules file, and returns its text with it.
-func ReadRules(file string) (*rules.Set, []byte, error) { return ReadPrepared(file, LoadHashSecret) }
-
-// ReadPrepared is ReadRules for a limiter: prepare completes the rules, or
-// refuses them.
-func ReadPrepared(file string, prepare app.Prepare) (*rules.Set, []byte, error) {
-	document, err := rulefile.ReadFile(file)
+func ReadRules(file string) (*rules.Set, []byte, error) {
+	text, err := rulefile.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := rulefile.Parse(file, document)
+	set, err := ParsePrepared(file, text, LoadHashSecret)
+	return set, text, err
+}
+
+// ParsePrepared parses the text of a rules file. prepare completes the rules, or
+// refuses them.
+func ParsePrepared(file string, text []byte, prepare app.Prepare) (*rules.Set, error) {
+	set, err := rulefile.Parse(file, text)
 	if err == nil {
 		err = prepare(file, set)
 	}
-	return set, document, err
+	return set, err
 }
 
 // Now returns the time of decisions. For counters in this process it goes on
