@@ -22,9 +22,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
@@ -232,12 +234,25 @@ func (c *shop) needsItsRights() {
 						t.Errorf("%s prints %s", line, printed)
 					}
 					c.permit(c.policy)
-					c.run("aws", "delete", "--yes")
+					c.remove(t)
 					return
 				}
 			}
 			t.Error("nothing fails")
 		})
+	}
+}
+
+// remove deletes the stack, if there is one, once AWS has gone on to its end.
+func (c *shop) remove(t *testing.T) {
+	waiter := cloudformation.NewStackCreateCompleteWaiter(cloudformation.NewFromConfig(c.cfg), func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 200*time.Millisecond, time.Second
+	})
+	if err := waiter.Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("slidegate")}, time.Minute); err != nil {
+		return // there is none
+	}
+	if printed, code := c.run("aws", "delete", "--yes"); code != 0 {
+		t.Fatal(printed)
 	}
 }
 

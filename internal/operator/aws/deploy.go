@@ -242,7 +242,7 @@ func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, 
 	case err != nil:
 		return fmt.Errorf("stack %s: %w", r.Stack, explain(err))
 	}
-	l.Tell("%s stack %s", map[string]string{Created: "creating", Updated: "updating"}[r.Status], r.Stack)
+	l.Tell("%s stack %s in account %s, region %s", map[string]string{Created: "creating", Updated: "updating"}[r.Status], r.Stack, r.Account, r.Region)
 	events, err := a.follow(ctx, op, l.Event)
 	if err != nil {
 		return a.leave(r.Stack, err)

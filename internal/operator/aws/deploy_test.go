@@ -57,7 +57,7 @@ func TestDeploy(t *testing.T) {
 		`","arn:aws:s3:::`+bucket+`/*"],"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
 	same(t, "messages", l.told, []string{
 		"Create stack shop in account 123456789012, region eu-north-1?", "created bucket " + bucket + ": private, encrypted, and for TLS alone",
-		"uploaded " + o.Code[0], "uploaded " + o.Code[1], "uploaded " + o.Rules, "creating stack shop",
+		"uploaded " + o.Code[0], "uploaded " + o.Code[1], "uploaded " + o.Rules, "creating stack shop in account 123456789012, region eu-north-1",
 		"- CREATE_IN_PROGRESS", "RateLimitRules CREATE_IN_PROGRESS", "RateLimitRules CREATE_COMPLETE", "- CREATE_COMPLETE",
 	})
 	if c.sent["HashSecret"] != "shop/hash" || c.sent["Architecture"] != "arm64" || len(c.sent["RulesHash"]) != 64 || c.sent["RulesKey"] != prefix+c.sent["RulesHash"]+".yaml" {
@@ -76,7 +76,7 @@ func TestDeploy(t *testing.T) {
 	}
 	same(t, "status", r.Status, Updated)
 	same(t, "calls", c.calls, []string{"PutObject " + bucket + "/slidegate/fa….yaml", "UpdateStack"})
-	same(t, "messages", l.told, []string{"using bucket " + bucket, "uploaded " + o.Rules, "updating stack shop",
+	same(t, "messages", l.told, []string{"using bucket " + bucket, "uploaded " + o.Rules, "updating stack shop in account 123456789012, region eu-north-1",
 		"- UPDATE_IN_PROGRESS", "Publish UPDATE_COMPLETE", "- UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "- UPDATE_COMPLETE"})
 	same(t, "HashSecret", c.sent["HashSecret"], "(previous)")
 	if c.sent["RulesHash"] == earlier["RulesHash"] || c.sent["AuthorizerKey"] != earlier["AuthorizerKey"] {

@@ -81,7 +81,7 @@ func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*Delete
 	if _, err := a.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: s.StackId}); err != nil {
 		return nil, fmt.Errorf("stack %s: %w", stack, explain(err))
 	}
-	l.Tell("deleting stack %s", stack)
+	l.Tell("deleting stack %s in account %s, region %s", stack, account, a.Region)
 	events, err := a.follow(ctx, operation{*s.StackId, last, []string{"DELETE_COMPLETE", "DELETE_FAILED"}}, l.Event)
 	if err != nil {
 		return nil, a.leave(stack, err)

@@ -48,7 +48,7 @@ func explain(err error) error {
 	known := codes[codeOf(err)]
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
-	case known == ErrNotPermitted:
+	case errors.Is(known, ErrNotPermitted):
 		return fmt.Errorf("%w: %s; %s (%w)", ErrNotPermitted, deniedCall(err), policyAdvice, err)
 	case known != nil:
 		return fmt.Errorf("%w (%w)", known, err)
