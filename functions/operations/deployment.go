@@ -27,7 +27,7 @@ type deployment struct {
 	request        string // the same in repetitions of the event
 
 	// Of the properties. The hashes are SHA-256 of a rules file, in hex; oldHash
-	// is that of the last deployment, "" for none.
+	// is that of the last deployment to this table, "" for none.
 	table, bucket, key, hash, oldHash string
 	onChanged, why                    string
 }
@@ -45,7 +45,9 @@ func readDeployment(event cfn.Event) (deployment, error) {
 		table: property("Table"), bucket: property("Bucket"), key: property("Key"), hash: property("Hash"),
 		onChanged: cmp.Or(property("OnChangedRules"), fail), why: cmp.Or(property("Why"), "deployment"),
 	}
-	d.oldHash, _ = event.OldResourceProperties["Hash"].(string)
+	if event.OldResourceProperties["Table"] == d.table {
+		d.oldHash, _ = event.OldResourceProperties["Hash"].(string)
+	}
 	for _, name := range []string{"Table", "Bucket", "Key", "Hash"} {
 		if property(name) == "" {
 			return d, fmt.Errorf("property %s of %s is missing", name, event.LogicalResourceID)

@@ -18,8 +18,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
@@ -54,16 +54,15 @@ func build(ctx context.Context, name string, log *slog.Logger) (any, error) {
 	return newHandler(ctx, log)
 }
 
-// newPublisher returns a publisher of the environment's AWS.
+// newPublisher returns a publisher of the environment's AWS. Its client of
+// DynamoDB repeats failed calls, as that of limiters does not: one that fails
+// fails the deployment, or worse, its rollback.
 func newPublisher(ctx context.Context, log *slog.Logger) (p publisher, err error) {
-	client, err := awsconfig.Connect(ctx, time.Now)
+	cfg, err := awsconfig.Load(ctx)
 	if err != nil {
 		return p, err
 	}
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return p, fmt.Errorf("AWS configuration: %w", err)
-	}
+	client := dynamodb.NewFromConfig(cfg)
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = o.BaseEndpoint != nil // an emulator has no host name for each bucket
 	})
