@@ -1,6 +1,8 @@
 package ratelimit
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
@@ -28,11 +30,26 @@ func (p *protection) prepareHTTP(scope constructs.Construct, api awsapigatewayv2
 		routes, keys := p.routes(api.ApiId())
 		p.attach(routes)
 		cfn, ok := api.Node().DefaultChild().(awsapigatewayv2.CfnApi)
-		if ok && cfn.CorsConfiguration() != nil && keys["$default"] && !keys["OPTIONS /{proxy+}"] {
-			addWarning(api, warnPreflight, "the route $default receives preflights, which carry no credentials: "+
-				"add a route OPTIONS /{proxy+}, which stays open")
+		if ok && cfn.CorsConfiguration() != nil {
+			warnOfPreflights(api, keys)
 		}
 		p.checkStages(api.ApiId())
+	}
+}
+
+// warnOfPreflights names the routes that receive the preflights of an API with
+// CORS: the gateway answers a preflight itself only if its route has no
+// authorizer.
+func warnOfPreflights(api awsapigatewayv2.HttpApi, keys map[string]bool) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		path, receives := strings.CutPrefix(key, "ANY ")
+		if key == "$default" {
+			path, receives = "/{proxy+}", true
+		}
+		if receives && !keys["OPTIONS "+path] {
+			addWarning(api, warnPreflight, "the route "+key+" receives preflights, which carry no credentials: "+
+				"add a route OPTIONS "+path+", which stays open")
+		}
 	}
 }
 

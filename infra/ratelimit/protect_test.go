@@ -241,6 +241,16 @@ func TestProtectWarns(t *testing.T) {
 		{"preflights", func(stack stackOf, limiter limiter) {
 			limiter.Protect(httpAPI(stack, awsapigatewayv2.HttpApiProps{CorsPreflight: &awsapigatewayv2.CorsPreflightOptions{AllowOrigins: jsii.Strings("*")}}))
 		}, "/Test/Api: Slidegate: the route $default receives preflights"},
+		{"preflights of a path", func(stack stackOf, limiter limiter) {
+			api := awsapigatewayv2.NewHttpApi(stack, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
+				CorsPreflight: &awsapigatewayv2.CorsPreflightOptions{AllowOrigins: jsii.Strings("*")},
+			})
+			api.AddRoutes(&awsapigatewayv2.AddRoutesOptions{
+				Path:        jsii.String("/items/{id}"), // of all methods
+				Integration: awsapigatewayv2integrations.NewHttpUrlIntegration(jsii.String("Items"), jsii.String("https://items.example"), nil),
+			})
+			limiter.Protect(api)
+		}, "/Test/Api: Slidegate: the route ANY /items/{id} receives preflights, which carry no credentials: add a route OPTIONS /items/{id}"},
 		{"a gateway response", func(stack stackOf, limiter limiter) {
 			api := newAPI(stack)
 			limiter.Protect(api)
