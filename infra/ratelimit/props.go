@@ -94,8 +94,8 @@ type Props struct {
 	OperationsCode awslambda.Code
 
 	// RemovalPolicy applies to the tables and the log when the stack is
-	// deleted. Empty means RETAIN. Unless it is DESTROY, the rules table has
-	// deletion protection.
+	// deleted. Empty means RETAIN, with which alone the rules table has deletion
+	// protection.
 	RemovalPolicy awscdk.RemovalPolicy
 
 	// LogRetention is how long CloudWatch keeps the authorizer's log. Empty

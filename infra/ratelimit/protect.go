@@ -26,10 +26,11 @@ const (
 // Methods and routes that the app adds later are covered too.
 //
 // The authorizer gets every method and route that has none, except OPTIONS: a
-// preflight carries no credentials. Rules skip what shall stay open. Give a RestApi DefaultCorsPreflightOptions:
-// otherwise an ANY method receives the preflights of its path. Of a WebSocketApi
-// it gets the route $connect, so it limits connections and not messages. Answers
-// are never cached, because a cached one would admit requests uncounted.
+// preflight carries no credentials. Rules skip what shall stay open. Give a
+// RestApi DefaultCorsPreflightOptions: otherwise an ANY method receives the
+// preflights of its path. Of a WebSocketApi it gets the route $connect, so it
+// limits connections and not messages. Answers are never cached, because a cached
+// one would admit requests uncounted.
 //
 // A REST API then answers denials with 429 and the rate limit fields. Gateway
 // responses of the app stay, and a warning names what they lack. An HTTP API

@@ -3,9 +3,11 @@
 // responses to denied requests.
 //
 //	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
-//		Code: awslambda.Code_FromAsset(jsii.String("dist/authorizer_arm64.zip"), nil),
+//		Rules: "rules.yaml", // published when the stack is deployed
 //	})
 //	limiter.Protect(api)
+//
+// Released versions have the Lambdas' code; Props are optional.
 package ratelimit
 
 import (

@@ -119,8 +119,15 @@ func TestTablesOfAStackThatLeavesNothing(t *testing.T) {
 		table := tpl.One(t, "AWS::DynamoDB::Table", name)
 		diff(t, "policies of "+name, []string{"Delete", "Delete"}, []string{table.DeletionPolicy, table.UpdateReplacePolicy})
 	}
-	if tpl.One(t, "AWS::DynamoDB::Table", "RateLimitRules").Properties["DeletionProtectionEnabled"] != false {
-		t.Error("the rules table refuses the deletion that the stack asks for")
+}
+
+// CloudFormation deletes a new table under these policies if the stack fails.
+func TestNoProtectionFromTheStackItself(t *testing.T) {
+	for _, removal := range []awscdk.RemovalPolicy{awscdk.RemovalPolicy_DESTROY, awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE} {
+		tpl := synth(t, ratelimit.Props{RemovalPolicy: removal}, nil)
+		if tpl.One(t, "AWS::DynamoDB::Table", "RateLimitRules").Properties["DeletionProtectionEnabled"] != false {
+			t.Errorf("%s: the rules table refuses the deletion that the stack asks for", removal)
+		}
 	}
 }
 

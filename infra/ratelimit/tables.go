@@ -31,7 +31,9 @@ func newRules(r *RateLimit, p Props) awsdynamodb.Table {
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(true),
 		},
-		DeletionProtection: jsii.Bool(p.RemovalPolicy != awscdk.RemovalPolicy_DESTROY),
+		// Under another policy CloudFormation itself deletes the table at some time:
+		// with RETAIN_ON_UPDATE_OR_DELETE when the first deployment fails.
+		DeletionProtection: jsii.Bool(p.RemovalPolicy == awscdk.RemovalPolicy_RETAIN),
 		RemovalPolicy:      p.RemovalPolicy,
 	})
 }
