@@ -171,7 +171,8 @@ func (p *protection) attach(endpoints []endpoint) (attached []string) {
 			p.seen[path] = true
 			attached = append(attached, path)
 		case known && p.limiter.answers(other.AuthorizerUri()):
-			if ttl := other.AuthorizerResultTtlInSeconds(); ttl == nil || *ttl != 0 {
+			// A WebSocket API caches no answers, and takes no TTL.
+			if ttl := other.AuthorizerResultTtlInSeconds(); routeKey(e) != "$connect" && (ttl == nil || *ttl != 0) {
 				addError(other, "it caches the limiter's answers, so requests pass uncounted: set ResultsCacheTtl to 0 seconds")
 			}
 		case known:

@@ -99,6 +99,14 @@ func TestProtect(t *testing.T) {
 		{"WebSocket", func(stack stackOf, limiter limiter) {
 			limiter.Protect(webSocketAPI(stack))
 		}, []string{"$connect " + own, "talk NONE"}},
+		{"WebSocket with an authorizer of CDK's", func(stack stackOf, limiter limiter) {
+			mock := awsapigatewayv2integrations.NewWebSocketMockIntegration(jsii.String("Mock"), nil)
+			limiter.Protect(awsapigatewayv2.NewWebSocketApi(stack, jsii.String("Api"), &awsapigatewayv2.WebSocketApiProps{
+				ConnectRouteOptions: &awsapigatewayv2.WebSocketRouteOptions{
+					Integration: mock, Authorizer: awsapigatewayv2authorizers.NewWebSocketLambdaAuthorizer(jsii.String("Own"), limiter.Function, nil),
+				},
+			}))
+		}, []string{"$connect ApiOwn"}},
 		{"TOKEN", func(stack stackOf, limiter limiter) {
 			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{DefaultMethodOptions: token(stack, limiter, 0)}))
 		}, []string{"ApiGET GET Token"}},
