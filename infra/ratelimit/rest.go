@@ -46,14 +46,20 @@ func (p *protection) prepareREST(scope constructs.Construct, api awsapigateway.R
 				addGatewayResponse(scope, api, response)
 			}
 		}
-		deployment := api.LatestDeployment()
-		if deployment == nil {
-			addWarning(api, warnDeployment, "the API has Deploy: false, so nothing deploys what Protect adds: make a new deployment, "+
-				"or its stages stay open")
-			return
+		if isDeployed(api) {
+			api.LatestDeployment().AddToLogicalId(map[string]any{"slidegate": own.AuthorizerUri(), "methods": attached})
 		}
-		deployment.AddToLogicalId(map[string]any{"slidegate": own.AuthorizerUri(), "methods": attached})
 	}
+}
+
+// isDeployed reports whether the API has a deployment, and warns if not.
+func isDeployed(api awsapigateway.RestApiBase) bool {
+	if api.LatestDeployment() != nil {
+		return true
+	}
+	addWarning(api, warnDeployment, "the API has Deploy: false, so nothing deploys what Protect adds: make a new deployment, "+
+		"or its stages stay open")
+	return false
 }
 
 // appResponses returns the types of the gateway responses that the app states,

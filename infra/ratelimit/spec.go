@@ -53,10 +53,7 @@ func (p *protection) prepareSpec(scope constructs.Construct, api awsapigateway.S
 			}
 		}
 		cfn.SetBody(body) // its hash is in the deployment's logical id
-		if api.LatestDeployment() == nil {
-			addWarning(api, warnDeployment, "the API has Deploy: false, so nothing deploys what Protect adds: make a new deployment, "+
-				"or its stages stay open")
-		}
+		isDeployed(api)
 	}
 }
 
