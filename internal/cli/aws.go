@@ -56,8 +56,8 @@ a clone of the repository nor the CDK: a released command carries the code. It u
 bucket, and has CloudFormation create the stack or update it. If that fails, AWS takes all of it back, and
 deploy says why. An interrupt ends the command alone: AWS goes on.
 
-The bucket is the one of --bucket; or else the stack's; or the one of "cdk bootstrap"; or deploy creates one
-for the account and region, private, encrypted and for TLS alone.
+The bucket is the one of --bucket; or else the stack's; or deploy creates one for the account and region,
+private, encrypted and for TLS alone.
 
 Without --rules the rules stay as they are. A file that is not valid is refused before anything changes. Rules
 that somebody has published since the last deployment are not overwritten, unless --on-changed-rules says so.`,
@@ -70,7 +70,7 @@ that somebody has published since the last deployment are not overwritten, unles
 	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE` to publish")
 	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
 	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
-		"(default: the stack's, or fail)", "fail", "overwrite", "keep")
+		"(default: fail)", "fail", "overwrite", "keep")
 	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
@@ -112,10 +112,9 @@ func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
 }
 
 func printDeployed(p *term.Printer, r *aws.DeployReport) {
-	switch r.Status {
-	case aws.Unchanged:
+	if r.Status == aws.Unchanged {
 		p.Line("nothing to update: stack %s has all of it", r.Stack)
-	default:
+	} else {
 		p.Line("%s stack %s of version %s in region %s", r.Status, r.Stack, r.Version, r.Region)
 	}
 	rows := make([][]string, len(r.Outputs))

@@ -2,13 +2,13 @@ package aws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,35 +54,30 @@ func (b bucket) check(ctx context.Context) error {
 }
 
 // chooseBucket returns the bucket that is given; or the stack's, if earlier is
-// set; or the one that `cdk bootstrap` made; or one of Slidegate's own, which it
-// creates. It tells which one that is, if it was not given.
+// set; or one of Slidegate's own, which it creates. It tells which one that is, if
+// it was not given. CDK's bucket is none of them: `cdk gc` deletes from it what a
+// rollback needs.
 func (a *Account) chooseBucket(ctx context.Context, owner, given, earlier string, tell func(string, ...any)) (bucket, error) {
-	if given != "" {
-		b := bucket{a, given, owner}
-		return b, b.check(ctx)
-	}
-	for _, name := range slices.DeleteFunc([]string{earlier, fmt.Sprintf("cdk-hnb659fds-assets-%s-%s", owner, a.Region)}, func(s string) bool { return s == "" }) {
-		b := bucket{a, name, owner}
-		err := b.check(ctx)
-		if err == nil {
-			tell("using bucket %s", name)
-			return b, nil
-		}
-		if !errors.Is(err, errNoBucket) && !errors.Is(err, ErrNotPermitted) {
-			return b, err
-		}
-	}
-	b := bucket{a, fmt.Sprintf("slidegate-%s-%s", owner, a.Region), owner}
+	own := fmt.Sprintf("slidegate-%s-%s", owner, a.Region)
+	b := bucket{a, cmp.Or(given, earlier, own), owner}
 	err := b.check(ctx)
-	if !errors.Is(err, errNoBucket) {
+	if given != "" {
+		return b, err
+	}
+	if errors.Is(err, errNoBucket) && b.name != own {
+		b.name = own
+		err = b.check(ctx)
+	}
+	if errors.Is(err, errNoBucket) {
+		if err = b.create(ctx); err == nil {
+			tell("created bucket %s: private, encrypted, and for TLS alone", b.name)
+		}
+		return b, err
+	}
+	if err == nil {
 		tell("using bucket %s", b.name)
-		return b, err
 	}
-	if err := b.create(ctx); err != nil {
-		return b, err
-	}
-	tell("created bucket %s: private, encrypted, and for TLS alone", b.name)
-	return b, nil
+	return b, err
 }
 
 // create creates the bucket whole, or not at all.
@@ -106,23 +101,13 @@ func (b bucket) create(ctx context.Context) error {
 	return fmt.Errorf("protect bucket %s, which is deleted again: %w", b.name, explain(err))
 }
 
+// protect requires TLS. S3 itself blocks public access to a new bucket, and
+// encrypts its objects.
 func (b bucket) protect(ctx context.Context) error {
-	yes := aws.Bool(true)
-	_, err := b.account.S3.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner,
-		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{BlockPublicAcls: yes, BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes}})
-	if err != nil {
-		return err
-	}
-	_, err = b.account.S3.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner,
-		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{{
-			ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAes256}}}}})
-	if err != nil {
-		return err
-	}
 	text := strings.NewReplacer("ARN", "arn:"+partitionOf(b.account.Region)+":s3:::"+b.name).Replace(
 		`{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":["ARN","ARN/*"],` +
 			`"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
-	_, err = b.account.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner, Policy: &text})
+	_, err := b.account.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner, Policy: &text})
 	return err
 }
 

@@ -182,14 +182,6 @@ func (c *cloud) DeleteBucket(_ context.Context, in *s3.DeleteBucketInput, _ ...f
 	return nil, c.do("DeleteBucket", *in.Bucket)
 }
 
-func (c *cloud) PutBucketEncryption(context.Context, *s3.PutBucketEncryptionInput, ...func(*s3.Options)) (*s3.PutBucketEncryptionOutput, error) {
-	return nil, c.do("PutBucketEncryption", "")
-}
-
-func (c *cloud) PutPublicAccessBlock(context.Context, *s3.PutPublicAccessBlockInput, ...func(*s3.Options)) (*s3.PutPublicAccessBlockOutput, error) {
-	return nil, c.do("PutPublicAccessBlock", "")
-}
-
 func (c *cloud) PutBucketPolicy(_ context.Context, in *s3.PutBucketPolicyInput, _ ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error) {
 	c.policy = *in.Policy
 	return nil, c.do("PutBucketPolicy", "")

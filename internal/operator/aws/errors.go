@@ -85,7 +85,6 @@ func deniedCall(err error) string {
 // actions names the rights of calls whose rights have other names.
 var actions = map[string]string{
 	"HeadBucket": "ListBucket", "HeadObject": "GetObject",
-	"PutPublicAccessBlock": "PutBucketPublicAccessBlock", "PutBucketEncryption": "PutEncryptionConfiguration",
 }
 
 // deniedRights returns the rights that messages of AWS say are missing, with
