@@ -64,6 +64,10 @@ func (p *Props) readRules() (*predeploy.File, error) {
 	return file, nil
 }
 
+// publishMinutes is how long CloudFormation waits for the Lambda that publishes.
+// Then it rolls the stack back.
+const publishMinutes = 15
+
 // publishRules adds what publishes rules when the stack is deployed: the Lambda
 // functions/operations, and a custom resource that calls it. file is what
 // readRules returned.
@@ -79,15 +83,16 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 	r.PublishedRules = awscdk.NewCustomResource(r, jsii.String("PublishedRules"), &awscdk.CustomResourceProps{
 		ResourceType:   jsii.String("Custom::SlidegateRules"),
 		ServiceToken:   r.Operations.FunctionArn(),
-		ServiceTimeout: awscdk.Duration_Minutes(jsii.Number(5)), // CloudFormation would wait an hour for a Lambda that cannot start
+		ServiceTimeout: awscdk.Duration_Minutes(jsii.Number(publishMinutes)), // CloudFormation would wait an hour for a Lambda that cannot start
 		Properties: &map[string]any{
 			"Table": r.RulesTable.TableName(), "Bucket": object.Bucket, "Key": object.Key, "Hash": object.Hash,
 			"OnChangedRules": cmp.Or(p.OnChangedRules, FailOnChangedRules),
 			"Why":            cmp.Or(p.RulesWhy, jsii.String("deployment")),
 		},
 	})
-	// Rules may need the code and the secrets that are deployed with them.
-	r.PublishedRules.Node().AddDependency(r.Function.Node().DefaultChild())
+	// Rules may need the code and the secrets that are deployed with them. No event
+	// may be sent before the function's MaxEventAge is set.
+	r.PublishedRules.Node().AddDependency(r.Function.Node().DefaultChild(), r.Operations)
 }
 
 // rulesAsset has the file uploaded as it is.
@@ -98,13 +103,15 @@ func rulesAsset(r *RateLimit, path string, file *predeploy.File) *RulesObject {
 
 func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Function {
 	return awslambda.NewFunction(r, jsii.String("Operations"), &awslambda.FunctionProps{
-		Description:      jsii.String("Slidegate operations: publishes the rules of a deployment"),
-		Code:             p.OperationsCode,
-		Runtime:          awslambda.Runtime_PROVIDED_AL2023(),
-		Handler:          jsii.String("publish"), // functions/operations chooses by it what it does
-		Architecture:     p.Architecture,
-		MemorySize:       jsii.Number(256),
-		Timeout:          awscdk.Duration_Seconds(jsii.Number(60)),
+		Description:  jsii.String("Slidegate operations: publishes the rules of a deployment"),
+		Code:         p.OperationsCode,
+		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:      jsii.String("publish"), // functions/operations chooses by it what it does
+		Architecture: p.Architecture,
+		MemorySize:   jsii.Number(256),
+		Timeout:      awscdk.Duration_Minutes(jsii.Number(1)),
+		// Lambda would keep an event for six hours, and run it after the rollback.
+		MaxEventAge:      awscdk.Duration_Minutes(jsii.Number(publishMinutes - 1)), // less Timeout
 		Role:             newOperationsRole(r, object),
 		LogGroup:         r.Log,
 		LoggingFormat:    awslambda.LoggingFormat_JSON,

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,13 +45,16 @@ func TestRules(t *testing.T) {
 	sum := sha256.Sum256([]byte(someRules))
 	diff(t, "custom resource", map[string]any{
 		"ServiceToken":   arn(tpl.ID(t, "AWS::Lambda::Function", "RateLimitOperations")),
-		"ServiceTimeout": "300",
+		"ServiceTimeout": "900",
 		"Table":          ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")),
 		"Hash":           hex.EncodeToString(sum[:]),
 		"OnChangedRules": "fail",
 		"Why":            "deployment",
 	}, got)
-	diff(t, "what it waits for", []string{tpl.ID(t, "AWS::Lambda::Function", "RateLimitFunction")}, resource.DependsOn)
+	diff(t, "what it waits for", []string{
+		tpl.ID(t, "AWS::Lambda::Function", "RateLimitFunction"), tpl.ID(t, "AWS::Lambda::EventInvokeConfig", "RateLimitOperations"),
+		tpl.ID(t, "AWS::Lambda::Function", "RateLimitOperations"),
+	}, resource.DependsOn)
 
 	function := tpl.One(t, "AWS::Lambda::Function", "RateLimitOperations").Properties
 	for name, want := range map[string]any{
@@ -58,6 +62,20 @@ func TestRules(t *testing.T) {
 		"LoggingConfig": map[string]any{"LogFormat": "JSON", "SystemLogLevel": "WARN", "LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit"))},
 	} {
 		diff(t, name, want, function[name])
+	}
+}
+
+// TestLateEvent: Lambda runs no event of the custom resource that could end after
+// CloudFormation has given up and rolled the stack back.
+func TestLateEvent(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	events := tpl.One(t, "AWS::Lambda::EventInvokeConfig", "RateLimitOperations").Properties
+	diff(t, "function", any(ref(tpl.ID(t, "AWS::Lambda::Function", "RateLimitOperations"))), events["FunctionName"])
+	age, _ := events["MaximumEventAgeInSeconds"].(float64)
+	timeout, _ := tpl.One(t, "AWS::Lambda::Function", "RateLimitOperations").Properties["Timeout"].(float64)
+	wait := tpl.One(t, "Custom::SlidegateRules", "RateLimit").Properties["ServiceTimeout"]
+	if age == 0 || fmt.Sprint(age+timeout) != wait {
+		t.Errorf("an event waits %v s and runs %v s, and CloudFormation waits %v s", age, timeout, wait)
 	}
 }
 
