@@ -100,23 +100,27 @@ func readCurrent(ctx context.Context, table *ruletable.Table) (c current, err er
 	return c, err
 }
 
-// recentChanges is how many changes of a table may follow a deployment before a
-// repetition of its event counts as a new one.
-const recentChanges = 200
+// recentVersions is how many changes of the version in force may follow a
+// deployment before a repetition of its event counts as a new one. Grants, API
+// keys and the like are in the history too, and do not count.
+const recentVersions = 200
 
 // readPast returns the newest version that deployments of this stack published,
-// 0 for none, and whether this very event has published one.
+// 0 for none among the recent ones, and whether this very event has published one.
 func readPast(ctx context.Context, table *ruletable.Table, d deployment) (published int64, repeated bool, err error) {
 	n := 0
 	for e, err := range table.History(ctx) {
 		if err != nil {
 			return 0, false, err
 		}
+		if e.Kind != ruletable.Published && e.Kind != ruletable.RolledBack {
+			continue
+		}
 		if e.Kind == ruletable.Published && e.Who == d.who() {
 			published = cmp.Or(published, e.To)
 			repeated = repeated || e.Request == d.request
 		}
-		if n++; repeated || published != 0 && n >= recentChanges {
+		if n++; repeated || n >= recentVersions {
 			break
 		}
 	}

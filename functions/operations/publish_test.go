@@ -16,6 +16,7 @@ import (
 	cloudformationtypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/predeploy"
@@ -434,6 +435,50 @@ func TestNoTable(t *testing.T) {
 	_, _, err := w.publisher().handle(t.Context(), w.event("shop", "", "A", ""))
 	if !strings.Contains(fmt.Sprint(err), "table "+w.name) || !strings.Contains(fmt.Sprint(err), "does not exist") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLongHistory: a repetition of an event is known after any number of grants,
+// resets and the like, and after 199 changes of the version in force. An older
+// deployment is not looked for, also if the stack has no other.
+func TestLongHistory(t *testing.T) {
+	w := newWorld(t)
+	past := func(step string) string {
+		t.Helper()
+		d, err := readDeployment(w.events[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		published, repeated, err := readPast(t.Context(), w.Table, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(step, ": ", published, " ", repeated)
+	}
+	if err := w.do("create A"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.do("update A>B"); err != nil {
+		t.Fatal(err)
+	}
+	for range recentVersions {
+		if err := w.RecordReset(t.Context(), "a", "ip:192.0.2.1", "a#1", ruletable.Note{Who: "ada", When: w.tick()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := []string{past("resets")}
+	for i := range recentVersions {
+		if i == recentVersions-2 {
+			got = append(got, past("198 rollbacks"))
+		}
+		if err := w.do(fmt.Sprint("hand rollback ", 1+i%2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got = append(got, past("200 rollbacks"))
+	want := []string{"resets: 2 true", "198 rollbacks: 2 true", "200 rollbacks: 0 false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the history tells (-want +got):\n%s", diff)
 	}
 }
 
