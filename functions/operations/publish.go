@@ -106,6 +106,8 @@ func (p publisher) attempt(ctx context.Context, table *ruletable.Table, d deploy
 // whyNot returns why a deployment leaves other rules than its own in force; ""
 // if it publishes. The order matters:
 //
+//   - An event that arrives after the stack was rolled back is an error, which
+//     CloudFormation no longer reads.
 //   - A late repetition of an event must not publish what a later event has
 //     replaced.
 //   - Rules that this stack published are its own to replace.
@@ -115,7 +117,13 @@ func (p publisher) attempt(ctx context.Context, table *ruletable.Table, d deploy
 //   - A file that has not changed publishes nothing, except to overwrite.
 //   - Rules that were set by hand, and then deployed as a file, are the stack's.
 func (p publisher) whyNot(ctx context.Context, table *ruletable.Table, d deployment, current current) (why string, err error) {
-	if current.number == 0 || current.damaged {
+	status, err := p.status(ctx, d.stackID)
+	switch {
+	case err != nil:
+		return "", err
+	case strings.Contains(status, "ROLLBACK_COMPLETE"), strings.Contains(status, "ROLLBACK_FAILED"):
+		return "", fmt.Errorf("the event comes too late: the stack is %s", status)
+	case current.number == 0, current.damaged:
 		return "", nil
 	}
 	published, repeated, err := readPast(ctx, table, d)
@@ -127,11 +135,8 @@ func (p publisher) whyNot(ctx context.Context, table *ruletable.Table, d deploym
 	case published == current.number:
 		return "", nil
 	}
-	rollingBack, err := p.rollingBack(ctx, d.stackID)
 	switch {
-	case err != nil:
-		return "", err
-	case rollingBack:
+	case strings.Contains(status, "ROLLBACK_IN_PROGRESS"):
 		return "the stack rolls back, and this deployment has not published the rules in force", nil
 	case d.hash == d.oldHash && d.onChanged != overwrite:
 		return "the file has not changed", nil
@@ -160,19 +165,17 @@ func changedByHand(d deployment, current current, published int64) error {
 		v.Number, d.table, cmp.Or(v.Who, "somebody"), v.When.UTC().Format(time.RFC3339), why, d.table, rollback, overwrite)
 }
 
-// rollingBack reports whether a stack undoes a deployment. Its events do not
-// tell.
-func (p publisher) rollingBack(ctx context.Context, stackID string) (bool, error) {
+// status returns the status of a stack. Events do not tell whether a deployment
+// is being undone.
+func (p publisher) status(ctx context.Context, stackID string) (string, error) {
 	out, err := p.stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stackID})
 	if err != nil {
-		return false, fmt.Errorf("ask whether the stack rolls back: %w", err)
+		return "", fmt.Errorf("ask whether the stack rolls back: %w", err)
 	}
 	for _, s := range out.Stacks {
-		if strings.Contains(string(s.StackStatus), "ROLLBACK_IN_PROGRESS") {
-			return true, nil
-		}
+		return string(s.StackStatus), nil
 	}
-	return false, nil
+	return "", fmt.Errorf("CloudFormation has no stack %s", stackID)
 }
 
 // read reads and checks the rules file of a deployment, as `slidegate rules

@@ -173,6 +173,12 @@ func (w *world) do(step string) error {
 	switch {
 	case scan("again %d", &n): // an event that arrives again, late
 		return w.send(w.events[n])
+	case scan("late %s > %s", &a, &b): // the first delivery of an event
+		w.status = "UPDATE_ROLLBACK_COMPLETE"
+		return w.send(w.event("shop", a, b, ""))
+	case scan("late %s", &a):
+		w.status = "ROLLBACK_FAILED"
+		return w.send(w.event("shop", "", a, ""))
 	case scan("hand rollback %d", &n):
 		return w.Rollback(w.t.Context(), w.current(), int64(n), ruletable.Note{Who: "ada", When: w.tick()})
 	case scan("hand %s", &a):
@@ -219,6 +225,12 @@ func TestTraces(t *testing.T) {
 			rollback B>A    | 3 A
 			again 1         | 3 A
 			again 0         | 3 A`,
+		"an event that comes first after the rollback publishes nothing": `
+			late A          | none fails
+			create A        | 1 A
+			rollback B>A    | 1 A
+			late A>B        | 1 A fails
+			update A>B      | 2 B`,
 		"rules changed by hand fail the deployment and survive its rollback": `
 			create A        | 1 A
 			hand H          | 2 H
@@ -382,7 +394,7 @@ func TestRefuses(t *testing.T) {
 			}, "B:2:56: rules[0].limits[0].window: ",
 		},
 		{
-			"no answer of CloudFormation", func(w *world, _ *cfn.Event) { w.hand("H"); w.status = "" },
+			"no answer of CloudFormation", func(w *world, _ *cfn.Event) { w.status = "" },
 			"ask whether the stack rolls back: AccessDenied",
 		},
 	}
