@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
+	"github.com/slidegate/slidegate/internal/operator/aws/embedded"
 )
 
 func TestMain(m *testing.M) { cdktest.Main(m) }
@@ -66,6 +67,18 @@ func TestTemplate(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)
+	}
+	if !bytes.Contains(text, []byte(`{{resolve:secretsmanager:${HashSecret}}}`)) {
+		t.Error("a parameter of a secret cannot name a version, as NAME:SecretString:::VERSION")
+	}
+	longest := 0
+	for name, r := range template.Resources {
+		if r.Type == "AWS::IAM::Role" || r.Type == "AWS::Lambda::Function" {
+			longest = max(longest, len(name))
+		}
+	}
+	if fits := 64 - longest - len("--1U44TLUZ7OR55"); embedded.MaxStack != fits {
+		t.Errorf("AWS shortens names, such as STACK-RateLimitRole1A2B3C4D-1U44TLUZ7OR55, if that of the stack has more than %d characters, and MaxStack is %d", fits, embedded.MaxStack)
 	}
 	if version, _ := template.Outputs["SlidegateVersion"].Value.(string); !strings.HasPrefix(version, "v0.2.0+") {
 		t.Errorf("version %s", version)

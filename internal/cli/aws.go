@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator/aws"
+	"github.com/slidegate/slidegate/internal/operator/aws/embedded"
 )
 
 func (c *cli) awsCommand() *cobra.Command {
@@ -29,11 +29,16 @@ type awsFlags struct {
 
 var stackName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,127}$`)
 
-func (f *awsFlags) add(cmd *cobra.Command) {
+// add adds --stack, a name of at most so many characters.
+func (f *awsFlags) add(cmd *cobra.Command, longest int) {
 	f.stack = "slidegate"
 	flags.Var(cmd, &f.stack, "stack", "the `NAME` of the CloudFormation stack (default \"slidegate\")", func(text string) (string, error) {
 		if !stackName.MatchString(text) {
 			return "", fmt.Errorf("--stack %s: want a letter, then up to 127 letters, digits and -", text)
+		}
+		if len(text) > longest {
+			return "", fmt.Errorf("--stack %s has %d characters: give at most %d, because AWS shortens longer names of roles and Lambdas, "+
+				"and the rights of `slidegate aws policy` would not match them", text, len(text), longest)
 		}
 		return text, nil
 	})
@@ -66,7 +71,7 @@ that somebody has published since the last deployment are not overwritten, unles
   slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
 		Args: flags.NoArguments,
 	}
-	f.add(cmd)
+	f.add(cmd, embedded.MaxStack)
 	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE` to publish")
 	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
 	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
@@ -142,7 +147,7 @@ terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
   slidegate aws delete --stack shop --yes --json`,
 		Args: flags.NoArguments,
 	}
-	f.add(cmd)
+	f.add(cmd, 128)
 	f.addYes(cmd)
 	flags.Refuse(cmd, func() bool { return !f.yes && !c.interactive() }, "--yes is missing: there is no terminal to ask on")
 	return reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeleteReport, error) {
@@ -173,16 +178,20 @@ func (c *cli) awsPolicyCommand() *cobra.Command {
 		Use:   "policy",
 		Short: "Print the rights that deploy and delete need, as an IAM policy",
 		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy and delete, and for those that
-CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.`,
+CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
+Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
 		Example: `  slidegate aws policy > policy.json
   slidegate aws policy --stack shop --bucket shop-code`,
 		Args: flags.NoArguments, ValidArgsFunction: flags.NoWords,
 	}
-	f.add(cmd)
+	f.add(cmd, embedded.MaxStack)
 	cmd.Flags().StringVar(&bucket, "bucket", "", "the `BUCKET` of deploy --bucket")
 	flags.Complete(cmd, "bucket", flags.NoWords)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		_, err := io.WriteString(c.stdout, aws.Policy(os.Getenv("AWS_REGION"), f.stack, bucket))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		region, err := aws.Region(cmd.Context())
+		if err == nil {
+			_, err = io.WriteString(c.stdout, aws.Policy(region, f.stack, bucket))
+		}
 		return err
 	}
 	return cmd

@@ -35,14 +35,9 @@ func Connect(ctx context.Context, now func() time.Time) (*dynamo.Client, error) 
 func Load(ctx context.Context) (aws.Config, error) {
 	bounded, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
-	// The calls return every error, so the SDK's own log would only repeat
-	// them.
-	cfg, err := config.LoadDefaultConfig(bounded, config.WithHTTPClient(dynamo.Transport()), config.WithLogger(logging.Nop{}))
+	cfg, err := load(bounded)
 	if err != nil {
-		return cfg, fmt.Errorf("AWS configuration: %w", err)
-	}
-	if cfg.Region == "" {
-		return cfg, dynamo.ErrNoRegion
+		return cfg, err
 	}
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
 		reason := dynamo.ErrNoCredentials
@@ -50,6 +45,26 @@ func Load(ctx context.Context) (aws.Config, error) {
 			reason = dynamo.ErrCredentialsTimeout
 		}
 		return cfg, fmt.Errorf("%w (%w)", reason, err)
+	}
+	return cfg, nil
+}
+
+// Region returns the region that Load reads. It needs no credentials.
+func Region(ctx context.Context) (string, error) {
+	cfg, err := load(ctx)
+	return cfg.Region, err
+}
+
+// load reads all but the credentials.
+func load(ctx context.Context) (aws.Config, error) {
+	// The calls return every error, so the SDK's own log would only repeat
+	// them.
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(dynamo.Transport()), config.WithLogger(logging.Nop{}))
+	if err != nil {
+		return cfg, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return cfg, dynamo.ErrNoRegion
 	}
 	return cfg, nil
 }

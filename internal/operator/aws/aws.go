@@ -66,6 +66,10 @@ func Connect(ctx context.Context) (*Account, error) {
 	}, nil
 }
 
+// Region returns the region of the usual AWS variables and files. It needs no
+// credentials.
+func Region(ctx context.Context) (string, error) { return awsconfig.Region(ctx) }
+
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -94,6 +94,11 @@ func TestDeploy(t *testing.T) {
 			t.Errorf("nothing to update: %+v, %v, calls %q", r, err, c.calls)
 		}
 	}
+	o.Secrets = map[string]string{"SLIDEGATE_HASH_SECRET": "shop/hash:SecretString:::2"}
+	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || c.sent["HashSecret"] != "shop/hash:SecretString:::2" {
+		t.Errorf("another version of a secret: %+v, %v, parameters %v", r, err, c.sent)
+	}
+	o.Secrets = nil
 	writeTemplate(t, o.Template, "v1.2.0+1")
 	c.stacks["shop"].Outputs = outputs(versionOutput, "v1.2.0+2")
 	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || r.Version != "v1.2.0" {

@@ -11,6 +11,11 @@ import (
 // ErrNone is the error of a command that was built without the files.
 var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download the command of a release, which does, or name its files by --code FILE and --template FILE")
 
+// MaxStack is how many characters the name of a stack of the template may have.
+// AWS shortens the names of its roles and Lambdas to 64, and rights by names that
+// begin with that of the stack must match them.
+const MaxStack = 18
+
 // Zip returns the code of a Lambda as infra/lambdas has it. name is authorizer
 // or operations, goarch is arm64 or amd64.
 func Zip(name, goarch string) ([]byte, error) { return read(name + "_" + goarch + ".zip") }
