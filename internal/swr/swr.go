@@ -31,9 +31,6 @@ const (
 	// wait bounds how long requests wait for a reload after it started, in real
 	// time.
 	wait = 100 * time.Millisecond
-	// pause is the part of Fresh by which a value has to be overdue, so that all
-	// requests wait for its reload. Under steady load none is.
-	pause = 0.1
 )
 
 // errLate is the error of a request that has waited for Options.FirstWait.
@@ -103,7 +100,8 @@ func (e *entry[V]) isFresh(now time.Time) bool { return e != nil && now.Sub(e.tr
 
 // afterPause reports whether no request has asked for the value for a while.
 func (e *entry[V]) afterPause(now time.Time) bool {
-	return now.Sub(e.tried).Abs() >= e.fresh+time.Duration(pause*float64(e.fresh))
+	// Under steady load no value is overdue by a tenth of its time.
+	return now.Sub(e.tried).Abs() >= e.fresh+e.fresh/10
 }
 
 // flight is a load under way. Its outcome is set when done is closed.
