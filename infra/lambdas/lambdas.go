@@ -31,7 +31,11 @@ func Zip(name, goarch string) ([]byte, error) {
 	if !slices.Contains([]string{"arm64", "amd64"}, goarch) {
 		return nil, fmt.Errorf("the Lambda %s is not built for %q: use arm64 or amd64", name, goarch)
 	}
-	data, err := zips.ReadFile("zips/" + name + "_" + goarch + ".zip")
+	return read(zips, name, goarch)
+}
+
+func read(files fs.FS, name, goarch string) ([]byte, error) {
+	data, err := fs.ReadFile(files, "zips/"+name+"_"+goarch+".zip")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
