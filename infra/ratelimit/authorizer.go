@@ -98,7 +98,7 @@ func newRole(r *RateLimit, options *awslambda.FunctionOptions) awsiam.IRole {
 // that these permissions are for. A transaction needs UpdateItem for the items
 // that it updates. Only operators may delete counters or list and publish rules.
 func grantAuthorizer(r *RateLimit) {
-	r.Log.GrantWrite(r.Role)
+	r.LogGroup.GrantWrite(r.Role)
 	grantWrite(r.Role, r.CountersTable, "dynamodb:GetItem", "dynamodb:UpdateItem")
 	grantRead(r.Role, r.RulesTable, "dynamodb:GetItem")
 }

@@ -48,10 +48,10 @@ type Props struct {
 	// Counters need the TTL attribute ttl.
 	CountersTable, RulesTable awsdynamodb.ITable
 
-	// MaxReads and MaxWrites cap the request units per second of the counters
+	// MaxReadRequestUnits and MaxWriteRequestUnits cap the request units per second of the counters
 	// table; zero means no cap. A cap bounds the cost of a flood of new keys.
 	// Above the cap DynamoDB throttles, and on_error decides.
-	MaxReads, MaxWrites int
+	MaxReadRequestUnits, MaxWriteRequestUnits int
 
 	// Secrets are environment variables of the authorizer, from Secrets Manager or
 	// a parameter of the template: SLIDEGATE_RECEIPT_SECRET, and those that the
@@ -86,8 +86,8 @@ type Props struct {
 	OnChangedRules OnChangedRules
 
 	// RulesWhy is the reason that the history of the rules has for what a deployment
-	// publishes. Nil means "deployment".
-	RulesWhy *string
+	// publishes. Empty means "deployment".
+	RulesWhy string
 
 	// OperationsCode is functions/operations built for Architecture, which
 	// publishes rules. Nil means the one of the module infra/lambdas.
@@ -162,11 +162,11 @@ func (p *Props) checkDeadline() error {
 }
 
 func (p *Props) checkTables() error {
-	if p.MaxReads < 0 || p.MaxWrites < 0 {
-		return fmt.Errorf("neither MaxReads %d nor MaxWrites %d may be negative: use 0 for no cap", p.MaxReads, p.MaxWrites)
+	if p.MaxReadRequestUnits < 0 || p.MaxWriteRequestUnits < 0 {
+		return fmt.Errorf("neither MaxReadRequestUnits %d nor MaxWriteRequestUnits %d may be negative: use 0 for no cap", p.MaxReadRequestUnits, p.MaxWriteRequestUnits)
 	}
-	if p.CountersTable != nil && p.MaxReads+p.MaxWrites > 0 {
-		return fmt.Errorf("MaxReads %d and MaxWrites %d are for the construct's own table: set them on the CountersTable", p.MaxReads, p.MaxWrites)
+	if p.CountersTable != nil && p.MaxReadRequestUnits+p.MaxWriteRequestUnits > 0 {
+		return fmt.Errorf("MaxReadRequestUnits %d and MaxWriteRequestUnits %d are for the construct's own table: set them on the CountersTable", p.MaxReadRequestUnits, p.MaxWriteRequestUnits)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type RateLimit struct {
 	CountersTable awsdynamodb.ITable
 	RulesTable    awsdynamodb.ITable
 	Function      awslambda.Function
-	Log           awslogs.ILogGroup
+	LogGroup      awslogs.ILogGroup
 	Role          awsiam.IRole
 
 	// Operations publishes rules, and PublishedRules has it do so. Both are nil
@@ -95,6 +95,6 @@ func (r *RateLimit) addAuthorizer(p Props) {
 	}
 	r.Role = newRole(r, p.FunctionOptions)
 	r.Function = newFunction(r, p)
-	r.Log = r.Function.LogGroup()
+	r.LogGroup = r.Function.LogGroup()
 	grantAuthorizer(r)
 }

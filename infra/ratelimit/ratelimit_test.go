@@ -141,7 +141,7 @@ func TestCeilings(t *testing.T) {
 		{100, 500, map[string]any{"MaxReadRequestUnits": 100.0, "MaxWriteRequestUnits": 500.0}},
 	}
 	for _, tt := range tests {
-		tpl := synth(t, ratelimit.Props{MaxReads: tt.reads, MaxWrites: tt.writes}, nil)
+		tpl := synth(t, ratelimit.Props{MaxReadRequestUnits: tt.reads, MaxWriteRequestUnits: tt.writes}, nil)
 		counters := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitCounters")
 		diff(t, fmt.Sprintf("ceilings of %d reads, %d writes", tt.reads, tt.writes), tt.want, counters.Properties["OnDemandThroughput"])
 	}
@@ -247,8 +247,8 @@ func TestNewRefuses(t *testing.T) {
 		{"deadline past the timeout", ratelimit.Props{Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
 		{"deadline past the timeout of options", ratelimit.Props{Deadline: 3 * time.Second,
 			FunctionOptions: &awslambda.FunctionOptions{Timeout: awscdk.Duration_Seconds(jsii.Number(3))}}, "under the function's timeout of 3s"},
-		{"negative ceiling", ratelimit.Props{MaxWrites: -1}, "nor MaxWrites -1 may be negative"},
-		{"ceiling of a given table", ratelimit.Props{MaxReads: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
+		{"negative ceiling", ratelimit.Props{MaxWriteRequestUnits: -1}, "nor MaxWriteRequestUnits -1 may be negative"},
+		{"ceiling of a given table", ratelimit.Props{MaxReadRequestUnits: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
 		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
 			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
 		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},

@@ -74,8 +74,8 @@ const publishMinutes = 15
 func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 	object := p.RulesObject
 	if file != nil {
-		for i, warning := range file.Warnings {
-			awscdk.Annotations_Of(r).AddWarningV2(jsii.String(fmt.Sprint("slidegate:rules", i)), jsii.String(warning))
+		for _, warning := range file.Warnings {
+			awscdk.Annotations_Of(r).AddWarningV2(jsii.String("slidegate:rules"), jsii.String(warning))
 		}
 		object = rulesAsset(r, p.Rules, file)
 	}
@@ -87,7 +87,7 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 		Properties: &map[string]any{
 			"Table": r.RulesTable.TableName(), "Bucket": object.Bucket, "Key": object.Key, "Hash": object.Hash,
 			"OnChangedRules": cmp.Or(p.OnChangedRules, FailOnChangedRules),
-			"Why":            cmp.Or(p.RulesWhy, jsii.String("deployment")),
+			"Why":            cmp.Or(p.RulesWhy, "deployment"),
 		},
 	})
 	// Rules may need the code and the secrets that are deployed with them. No event
@@ -113,7 +113,7 @@ func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Functio
 		// Lambda would keep an event for six hours, and run it after the rollback.
 		MaxEventAge:      awscdk.Duration_Minutes(jsii.Number(publishMinutes - 1)), // less Timeout
 		Role:             newOperationsRole(r, object),
-		LogGroup:         r.Log,
+		LogGroup:         r.LogGroup,
 		LoggingFormat:    awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2: awslambda.SystemLogLevel_WARN,
 	})
@@ -127,7 +127,7 @@ func newOperationsRole(r *RateLimit, object *RulesObject) awsiam.Role {
 	role := awsiam.NewRole(r, jsii.String("OperationsRole"), &awsiam.RoleProps{
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 	})
-	r.Log.GrantWrite(role)
+	r.LogGroup.GrantWrite(role)
 	bucket := awss3.Bucket_FromBucketName(r, jsii.String("RulesBucket"), object.Bucket)
 	grantWrite(role, r.RulesTable, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query")
 	grant(role, bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject")

@@ -123,7 +123,7 @@ func TestRulesObject(t *testing.T) {
 	_, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code: code(t), OperationsCode: code(t), Standalone: true,
 		RulesObject:    &ratelimit.RulesObject{Bucket: parameter("Bucket"), Key: parameter("Key"), Hash: parameter("Hash"), Suffix: ".yaml"},
-		OnChangedRules: ratelimit.OverwriteChangedRules, RulesWhy: parameter("Why"),
+		OnChangedRules: ratelimit.OverwriteChangedRules, RulesWhy: *parameter("Why"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -185,14 +185,18 @@ func TestRulesThatAreRefused(t *testing.T) {
 }
 
 // TestWarningsOfRules: what slidegate rules validate warns of is a warning of the
-// synthesis.
+// synthesis. All have one id, so an app that acknowledges it does so for any file.
 func TestWarningsOfRules(t *testing.T) {
 	app, _ := cdktest.NewApp(t, nil)
 	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
-	path := rulesFile(t, strings.ReplaceAll(someRules, "ip:{ip}", "{header.x-user}"))
+	bad := strings.ReplaceAll(someRules, "ip:{ip}", "{header.x-user}")
+	path := rulesFile(t, bad+strings.ReplaceAll(strings.TrimPrefix(bad, "rules:\n"), "api", "web"))
 	_, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{Code: code(t), OperationsCode: code(t), Standalone: true, Rules: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	assertions.Annotations_FromStack(stack).HasWarning(jsii.String("/Test/RateLimit"), assertions.Match_StringLikeRegexp(jsii.String("rules.yaml:2:")))
+	for _, line := range []string{"2", "3"} {
+		assertions.Annotations_FromStack(stack).HasWarning(jsii.String("/Test/RateLimit"),
+			assertions.Match_StringLikeRegexp(jsii.String(`rules.yaml:`+line+`:.* \[ack: slidegate:rules\]$`)))
+	}
 }

@@ -12,8 +12,8 @@ func newCounters(r *RateLimit, p Props) awsdynamodb.Table {
 	table := awsdynamodb.NewTable(r, jsii.String("Counters"), &awsdynamodb.TableProps{
 		PartitionKey:         stringKey("k"),
 		BillingMode:          awsdynamodb.BillingMode_PAY_PER_REQUEST,
-		MaxReadRequestUnits:  ceiling(p.MaxReads),
-		MaxWriteRequestUnits: ceiling(p.MaxWrites),
+		MaxReadRequestUnits:  ceiling(p.MaxReadRequestUnits),
+		MaxWriteRequestUnits: ceiling(p.MaxWriteRequestUnits),
 		TimeToLiveAttribute:  jsii.String("ttl"),
 		RemovalPolicy:        p.RemovalPolicy,
 	})
