@@ -67,8 +67,9 @@ func Open(path string) (*File, error) {
 //	go file.Watch(ctx)
 //
 // It looks at the file every second, and reads it once it has not changed for
-// that long, or has changed for three seconds. A file that is missing or not valid changes nothing, and the log of
-// the gate says why. Counters of rules that did not change stay.
+// that long, or once two looks have read the same text. A file that is missing or
+// not valid changes nothing, and the log of the gate says why. Counters of rules
+// that did not change stay.
 func (f *File) Watch(ctx context.Context) {
 	ticker := time.NewTicker(rulefile.LookEvery)
 	defer ticker.Stop()

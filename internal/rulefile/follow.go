@@ -19,7 +19,8 @@ const LookEvery = time.Second
 
 // A Follower counts time in looks, one for each tick of LookEvery.
 const (
-	readAfter   = 3  // looks at a file that keeps changing, before it is read as it is
+	readAfter   = 2  // looks at a file that keeps changing, from which on it is read at each
+	longAfter   = 10 // looks at a file whose text keeps changing, before the log says so
 	hangsAfter  = 5  // looks that have waited for the file system, before it counts as hanging
 	remindEvery = 60 // looks between two lines of the log
 )
@@ -35,7 +36,10 @@ const (
 	reading   = "reading the file"
 )
 
-var errIrregular = errors.New("it is not a regular file")
+var (
+	errIrregular = errors.New("it is not a regular file")
+	errChanging  = errors.New("its text keeps changing: write another file, and rename it to this name")
+)
 
 // Follower is an engine.RuleSource: the rules of a file, as it changes. If the
 // file is missing or not valid, the rules in force stay, and the log says so,
@@ -54,6 +58,7 @@ type Follower struct {
 	text         []byte      // that was last loaded or refused; nil for none
 	seen, loaded os.FileInfo // at the last look, and when the file was last read; nil for none
 	changing     int         // how many looks in a row have found another file than the loaded one
+	partial      []byte      // that the last of them read; nil for none
 	asked        bool        // to read the file even if it has not changed
 
 	current   *look   // under way; nil for none
@@ -106,11 +111,11 @@ func (f *Follower) Watch(ctx context.Context, ticks <-chan time.Time, signals <-
 	}
 }
 
-// Look reads the file if it has changed. A file that has also changed since the
-// last look is read at the third such look: an editor may be writing it, and the
-// first half of a rules file can be valid. A file system that hangs delays Look
-// by at most LookEvery. A look that hangs is abandoned once the name leads to
-// another file.
+// Look reads the file if it has changed. The text of a file that has also changed
+// since the last look counts once two looks in a row have read the same: a program
+// may be writing it, and the first half of a rules file can be valid. A file
+// system that hangs delays Look by at most LookEvery. A look that hangs is
+// abandoned once the name leads to another file.
 func (f *Follower) Look() {
 	f.looks++
 	if f.current == nil {
@@ -187,13 +192,25 @@ func (f *Follower) hangs(l *look) {
 // apply notes what a look has found, and puts newer rules in force.
 func (f *Follower) apply(l *look) {
 	f.seen = l.file
-	if f.changing++; l.due {
-		f.changing = 0
+	if f.changing++; l.due && f.isWhole(l) {
+		f.changing, f.partial = 0, nil
 		f.reload(l)
 	}
 	if same(l.file, f.loaded) {
-		f.changing = 0
+		f.changing, f.partial = 0, nil
 	}
+}
+
+// isWhole reports whether a look has read a whole text, as far as can be told.
+func (f *Follower) isWhole(l *look) bool {
+	if l.settled || l.asked || l.err != nil || f.partial != nil && bytes.Equal(l.text, f.partial) {
+		return true
+	}
+	f.partial = l.text
+	if f.changing >= longAfter && f.mayLog(&f.nextError) {
+		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", errChanging)
+	}
+	return false
 }
 
 // reload replaces the rules in force by those that a look has read, if they are

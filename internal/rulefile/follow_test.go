@@ -224,6 +224,22 @@ func TestRulesFileKeepsChanging(t *testing.T) {
 	e.want(3, "second", "")
 }
 
+// A file that a slow program writes counts when it is whole, although its first
+// half is valid. The log says that it is waited for.
+func TestRulesFileGrows(t *testing.T) {
+	e := startEditor(t)
+	whole := strings.ReplaceAll(oneRule, "NAME", "second") + "\n"
+	for i := range 30 {
+		whole += "# line\n"
+		if e.write(whole); i != longAfter-1 {
+			e.want(1, "first", "")
+		} else {
+			e.want(1, "first", "its text keeps changing")
+		}
+	}
+	e.want(1, "second", "rules reloaded")
+}
+
 // While a read hangs, it is the only one, and the log says so once a minute. When
 // it ends, its rules are in force.
 func TestFileSystemHangs(t *testing.T) {
