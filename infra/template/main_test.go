@@ -61,7 +61,7 @@ func TestTemplate(t *testing.T) {
 		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
 		"output SlidegateVersion",
 		"RateLimitCounters AWS::DynamoDB::Table", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionGateways AWS::Lambda::Permission",
-		"RateLimitLog AWS::Logs::LogGroup", "RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsRole AWS::IAM::Role",
+		"RateLimitLog AWS::Logs::LogGroup", "RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsEventInvokeConfig AWS::Lambda::EventInvokeConfig", "RateLimitOperationsRole AWS::IAM::Role",
 		"RateLimitOperationsRoleDefaultPolicy AWS::IAM::Policy", "RateLimitPublishedRules Custom::SlidegateRules PublishesRules",
 		"RateLimitRole AWS::IAM::Role", "RateLimitRoleDefaultPolicy AWS::IAM::Policy", "RateLimitRules AWS::DynamoDB::Table",
 	}

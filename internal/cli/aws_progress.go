@@ -79,7 +79,7 @@ func (l *awsListener) Event(e aws.Event) {
 		l.underWay = slices.Delete(l.underWay, at, at+1)
 	}
 	if e.Done() {
-		l.Tell("%6s  %s  %-23s  %s", fmt.Sprintf("%d s", int(e.At.Sub(l.began).Seconds())), l.word(e), e.Type, e.Resource)
+		l.Tell("%6s  %s  %-30s  %s", fmt.Sprintf("%d s", int(e.At.Sub(l.began).Seconds())), l.word(e), e.Type, e.Resource)
 	}
 }
 
