@@ -134,8 +134,6 @@ func (p publisher) whyNot(ctx context.Context, table *ruletable.Table, d deploym
 		return "this event has published already", nil
 	case published == current.number:
 		return "", nil
-	}
-	switch {
 	case strings.Contains(status, "ROLLBACK_IN_PROGRESS"):
 		return "the stack rolls back, and this deployment has not published the rules in force", nil
 	case d.hash == d.oldHash && d.onChanged != overwrite:

@@ -48,9 +48,9 @@ type Props struct {
 	// Counters need the TTL attribute ttl.
 	CountersTable, RulesTable awsdynamodb.ITable
 
-	// MaxReadRequestUnits and MaxWriteRequestUnits cap the request units per second of the counters
-	// table; zero means no cap. A cap bounds the cost of a flood of new keys.
-	// Above the cap DynamoDB throttles, and on_error decides.
+	// MaxReadRequestUnits and MaxWriteRequestUnits cap the units per second of the
+	// counters table; zero means no cap. A cap bounds the cost of a flood of new
+	// keys. Above the cap DynamoDB throttles, and on_error decides.
 	MaxReadRequestUnits, MaxWriteRequestUnits int
 
 	// Secrets are environment variables of the authorizer, from Secrets Manager or
