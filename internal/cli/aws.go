@@ -59,7 +59,8 @@ func (c *cli) awsDeployCommand() *cobra.Command {
 		Long: `Deploy puts the limiter into an AWS account: two tables, the Lambda authorizer, and the rules. It needs neither
 a clone of the repository nor the CDK: a released command carries the code. It uploads code and rules to a
 bucket, and has CloudFormation create the stack or update it. If that fails, AWS takes all of it back, and
-deploy says why. An interrupt ends the command alone: AWS goes on.
+deploy says why. An interrupt ends the command alone: AWS goes on. Before it creates a stack, deploy asks; without
+a terminal it needs --yes then.
 
 The bucket is the one of --bucket; or else the stack's; or deploy creates one for the account and region,
 private, encrypted and for TLS alone.
@@ -74,6 +75,7 @@ that somebody has published since the last deployment are not overwritten, unles
 	f.add(cmd, embedded.MaxStack)
 	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE` to publish")
 	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
+	flags.Refuse(cmd, func() bool { return cmd.Flags().Changed("rules") && o.Rules == "" }, "--rules is empty: name a file, or leave the flag out")
 	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
 		"(default: fail)", "fail", "overwrite", "keep")
 	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")

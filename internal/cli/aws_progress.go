@@ -26,7 +26,7 @@ func (c *cli) account(ctx context.Context, f *awsFlags) (*aws.Account, *awsListe
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &awsListener{cli: c, ctx: ctx, ask: !f.yes && c.interactive(), out: term.NewPrinter(c.stderr), line: term.NewProgress(c.stderr, time.Now)}
+	l := &awsListener{cli: c, ctx: ctx, yes: f.yes, out: term.NewPrinter(c.stderr), line: term.NewProgress(c.stderr, time.Now)}
 	poll := account.Wait
 	account.Wait = func(ctx context.Context, d time.Duration) error {
 		for ; d > 0; d -= time.Second { // the line shows the seconds
@@ -46,7 +46,7 @@ func (c *cli) account(ctx context.Context, f *awsFlags) (*aws.Account, *awsListe
 type awsListener struct {
 	*cli
 	ctx      context.Context
-	ask      bool
+	yes      bool // the answer to every question
 	confirm  func(l *awsListener, question string) error
 	out      *term.Printer
 	line     *term.Progress
@@ -113,10 +113,13 @@ func (l *awsListener) paint() {
 // errNotConfirmed is the outcome of a question that was answered by no.
 var errNotConfirmed = errors.New("nothing was changed")
 
-// Confirm asks, if there is somebody to ask.
+// Confirm asks, unless --yes has the answer. It fails if there is no terminal.
 func (l *awsListener) Confirm(question string) error {
-	if !l.ask {
+	switch {
+	case l.yes:
 		return nil
+	case !l.interactive():
+		return fmt.Errorf("%s There is no terminal to ask on: give --yes", question)
 	}
 	return l.confirm(l, question)
 }

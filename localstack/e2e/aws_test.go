@@ -141,7 +141,7 @@ func (c *shop) run(args ...string) (printed string, code int) {
 	if args[0] == "aws" && args[1] != "policy" {
 		key, secret = c.key, c.secret
 		if args[1] == "deploy" {
-			args = append(args, c.code...)
+			args = append(append(args, "--yes"), c.code...)
 		}
 	}
 	cmd := exec.CommandContext(c.t.Context(), "./slidegate", args...)

@@ -140,6 +140,9 @@ func (o *Options) readRules(l Listener) (*rules, error) {
 	for _, warning := range read.Warnings {
 		l.Warn("%s", warning)
 	}
+	if o.OnChangedRules == "keep" {
+		l.Warn("%s is not published if somebody has changed the rules: `slidegate rules list --rules stack://%s` shows what is in force", o.Rules, o.Stack)
+	}
 	return &rules{o.Rules, read}, nil
 }
 
