@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,4 +26,16 @@ func TestPolicy(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("AWS_DEFAULT_REGION", "us-east-1")
 	transcript(t, "aws-policy", "", scrubElapsed)
+}
+
+// TestConfirmNeedsATerminal: a pipeline that names a wrong region creates nothing.
+func TestConfirmNeedsATerminal(t *testing.T) {
+	l := &awsListener{cli: &cli{stdin: strings.NewReader("y\n"), stderr: io.Discard}, ctx: t.Context(), confirm: askYes}
+	if err := l.Confirm("Create?"); err == nil || err.Error() != "Create? There is no terminal to ask on: give --yes" {
+		t.Errorf("without a terminal: %v", err)
+	}
+	l.yes = true
+	if err := l.Confirm("Create?"); err != nil {
+		t.Errorf("with --yes: %v", err)
+	}
 }
