@@ -111,9 +111,9 @@ func (p publisher) attempt(ctx context.Context, table *ruletable.Table, d deploy
 //   - A late repetition of an event must not publish what a later event has
 //     replaced.
 //   - Rules that this stack published are its own to replace.
-//   - A stack that rolls back undoes what its deployment has published. Other
-//     rules stay, whoever changed them and when. It must not fail for them,
-//     because a stack whose rollback fails takes no more deployments.
+//   - A stack that rolls back undoes what its deployment has published. All
+//     other rules stay. It must not fail for them, because a stack whose
+//     rollback fails takes no more deployments.
 //   - A file that has not changed publishes nothing, except to overwrite.
 //   - Rules that were set by hand, and then deployed as a file, are the stack's.
 func (p publisher) whyNot(ctx context.Context, table *ruletable.Table, d deployment, current current) (why string, err error) {

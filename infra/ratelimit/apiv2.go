@@ -10,21 +10,27 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// prepareHTTP makes an authorizer with simple responses and no identity source:
-// the gateway itself answers 401 to a request without that source.
-func (p *protection) prepareHTTP(scope constructs.Construct, api awsapigatewayv2.HttpApi) (finish func()) {
+// newAuthorizer adds the authorizer of an HTTP or WebSocket API. It has no
+// identity source: the gateway itself answers 401 to a request without one.
+func (p *protection) newAuthorizer(scope constructs.Construct, api *string) awsapigatewayv2.CfnAuthorizer {
 	own := awsapigatewayv2.NewCfnAuthorizer(scope, jsii.String("Authorizer"), &awsapigatewayv2.CfnAuthorizerProps{
-		Name:                           jsii.String("Slidegate"),
-		AuthorizerType:                 jsii.String("REQUEST"),
-		ApiId:                          api.ApiId(),
-		AuthorizerUri:                  p.uri(),
-		AuthorizerPayloadFormatVersion: jsii.String("2.0"),
-		AuthorizerResultTtlInSeconds:   jsii.Number(0),
-		EnableSimpleResponses:          jsii.Bool(true),
-		IdentitySource:                 &[]*string{},
+		Name:           jsii.String("Slidegate"),
+		AuthorizerType: jsii.String("REQUEST"),
+		ApiId:          api,
+		AuthorizerUri:  p.uri(),
+		IdentitySource: &[]*string{},
 	})
-	p.permit(scope, api.ApiId(), own.Ref())
+	p.permit(scope, api, own.Ref())
 	p.own = own.Ref()
+	return own
+}
+
+// prepareHTTP makes an authorizer with simple responses, which are never cached.
+func (p *protection) prepareHTTP(scope constructs.Construct, api awsapigatewayv2.HttpApi) (finish func()) {
+	own := p.newAuthorizer(scope, api.ApiId())
+	own.SetAuthorizerPayloadFormatVersion(jsii.String("2.0"))
+	own.SetAuthorizerResultTtlInSeconds(jsii.Number(0))
+	own.SetEnableSimpleResponses(jsii.Bool(true))
 	p.covers = func(e endpoint) bool { return !strings.HasPrefix(routeKey(e), "OPTIONS ") }
 	return func() {
 		routes, keys := p.routes(api.ApiId())
@@ -56,15 +62,7 @@ func warnOfPreflights(api awsapigatewayv2.HttpApi, keys map[string]bool) {
 // prepareWebSocket makes an authorizer for the route $connect. API Gateway asks
 // no authorizer about messages.
 func (p *protection) prepareWebSocket(scope constructs.Construct, api awsapigatewayv2.WebSocketApi) (finish func()) {
-	own := awsapigatewayv2.NewCfnAuthorizer(scope, jsii.String("Authorizer"), &awsapigatewayv2.CfnAuthorizerProps{
-		Name:           jsii.String("Slidegate"),
-		AuthorizerType: jsii.String("REQUEST"),
-		ApiId:          api.ApiId(),
-		AuthorizerUri:  p.uri(),
-		IdentitySource: &[]*string{},
-	})
-	p.permit(scope, api.ApiId(), own.Ref())
-	p.own = own.Ref()
+	p.newAuthorizer(scope, api.ApiId())
 	p.covers = func(e endpoint) bool { return routeKey(e) == "$connect" }
 	return func() {
 		routes, keys := p.routes(api.ApiId())

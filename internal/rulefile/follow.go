@@ -141,7 +141,7 @@ func (f *Follower) Look() {
 // start begins a look in the background.
 func (f *Follower) start() *look {
 	l := &look{asked: f.asked, ended: make(chan struct{}, 1)}
-	seen, loaded, last := f.seen, f.loaded, f.changing >= readAfter-1
+	seen, loaded, keepsChanging := f.seen, f.loaded, f.changing >= readAfter-1
 	f.asked = false
 	l.doing.Store(finding)
 	go func() {
@@ -153,7 +153,7 @@ func (f *Follower) start() *look {
 		}
 		l.doing.Store(reading)
 		l.settled = same(l.file, seen)
-		if l.due = l.asked || !same(l.file, loaded) && (l.settled || last); !l.due {
+		if l.due = l.asked || !same(l.file, loaded) && (l.settled || keepsChanging); !l.due {
 			return
 		}
 		if l.err = errIrregular; l.file == nil || l.file.Mode().IsRegular() {
@@ -192,11 +192,12 @@ func (f *Follower) hangs(l *look) {
 // apply notes what a look has found, and puts newer rules in force.
 func (f *Follower) apply(l *look) {
 	f.seen = l.file
-	if f.changing++; l.due && f.isWhole(l) {
-		f.changing, f.partial = 0, nil
+	f.changing++
+	whole := l.due && f.isWhole(l)
+	if whole {
 		f.reload(l)
 	}
-	if same(l.file, f.loaded) {
+	if whole || same(l.file, f.loaded) {
 		f.changing, f.partial = 0, nil
 	}
 }
