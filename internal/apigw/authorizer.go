@@ -54,6 +54,9 @@ type Authorizer struct {
 	// Log names the claims that are not passed on to backends. It should be
 	// throttled by the attribute claim; nil logs nothing.
 	Log *slog.Logger
+	// Rejected is called for each request that no rule denies and that is refused
+	// for its credentials; nil for no call.
+	Rejected func()
 
 	engine  *engine.Engine
 	callers Authenticator // nil leaves all callers anonymous
@@ -166,15 +169,27 @@ func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Req
 	if err != nil {
 		return nil, err
 	}
+	if err := refusal(d, req); err != nil {
+		if a.Rejected != nil {
+			a.Rejected()
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+// refusal returns why a request that is not denied is refused all the same; nil
+// if it is not.
+func refusal(d *engine.Decision, req *request.Request) error {
 	missing := d.Rules().LacksCaller(req)
 	switch {
 	case !d.Allowed || req.IsPreflight():
 	case missing && req.Unverified:
-		return nil, errUnverified
+		return errUnverified
 	case missing || req.Rejected:
-		return nil, ErrUnauthorized
+		return ErrUnauthorized
 	}
-	return d, nil
+	return nil
 }
 
 // maxPrincipal is the longest subject in bytes that OpenID Connect allows.

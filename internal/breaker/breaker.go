@@ -110,6 +110,10 @@ func (b *Breaker) Do(ctx context.Context, call func() error, answered func(error
 	return outcome
 }
 
+// Open reports whether the breaker is open, or lets a single call through to
+// probe the store.
+func (b *Breaker) Open() bool { return b.opened.Load() != nil }
+
 // pausing reports whether the breaker is open and no probe is due yet. Either
 // clock may say that one is due: the monotonic one stands still while a Lambda
 // is frozen, and the wall clock may be set back.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,6 +37,7 @@ const (
 type Client struct {
 	*dynamodb.Client
 	Clock   *Clock
+	sender  *sender
 	fast    *fastUpdate      // nil if the SDK makes every call
 	breaker *breaker.Breaker // nil for none
 }
@@ -55,9 +57,11 @@ func Transport() *awshttp.BuildableClient {
 // leaves as it is. The SDK never retries: a charge that was sent twice could
 // count twice. now is time.Now.
 func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
-	corrected := NewClock(clock.Machine(now))
-	fast := newFastUpdate(like.Options(), corrected)
-	sdk := dynamodb.New(like.Options(), func(o *dynamodb.Options) {
+	corrected, options := NewClock(clock.Machine(now)), like.Options()
+	sender := &sender{options.HTTPClient, corrected.machine, func(string, time.Duration) {}}
+	options.HTTPClient = sender
+	fast := newFastUpdate(options, corrected)
+	sdk := dynamodb.New(options, func(o *dynamodb.Options) {
 		o.Retryer = aws.NopRetryer{}
 		o.HTTPClient = bufferedBodies{o.HTTPClient, fast}
 		o.APIOptions = append(o.APIOptions, corrected.observeAll)
@@ -65,7 +69,31 @@ func NewClient(like *dynamodb.Client, now func() time.Time) *Client {
 	if fast != nil {
 		fast.sdk = sdk
 	}
-	return &Client{Client: sdk, Clock: corrected, fast: fast}
+	return &Client{Client: sdk, Clock: corrected, sender: sender, fast: fast}
+}
+
+// OnSent sets the function to which the client reports each request that it has
+// sent: the operation, such as "UpdateItem", and the time until the answer or
+// failure. Call it before the client is shared.
+func (c *Client) OnSent(sent func(operation string, took time.Duration)) { c.sender.sent = sent }
+
+// sender sends the requests of the SDK and those of fastUpdate, and reports them.
+type sender struct {
+	dynamodb.HTTPClient
+	machine clock.Source
+	sent    func(operation string, took time.Duration)
+}
+
+// Do sends a request.
+func (s *sender) Do(r *http.Request) (*http.Response, error) {
+	if r.Context().Err() != nil {
+		return s.HTTPClient.Do(r) // which sends nothing
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	began := s.machine().Mono
+	answer, err := s.HTTPClient.Do(r)
+	s.sent(operation, s.machine().Mono-began)
+	return answer, err
 }
 
 // UpdateItem makes a call, mostly without the SDK's middleware. A call with
@@ -100,7 +128,7 @@ func (c *Client) Guarded(b *breaker.Breaker) *Client {
 		}), middleware.Before)
 	}
 	guarded := dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.APIOptions = append(slices.Clip(o.APIOptions), guard) })
-	return &Client{Client: guarded, Clock: c.Clock, fast: c.fast, breaker: b}
+	return &Client{Client: guarded, Clock: c.Clock, sender: c.sender, fast: c.fast, breaker: b}
 }
 
 // bufferedBodies sends the bodies of requests from its own memory. The SDK closes

@@ -12,6 +12,7 @@ const (
 	CallCharge    = "charge"
 	CallChargeAll = "charge all"
 	CallSettle    = "settle"
+	CallRefund    = "refund" // a settlement that returns the whole charge
 	CallPeek      = "peek"
 	CallReset     = "reset"
 	// CallSnapshot is a denial that the store's snapshot proved. It makes no
@@ -89,5 +90,5 @@ func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas [
 	if v.charged == chargedLocally {
 		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
 	}
-	return e.Observe(ctx, CallSettle, func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
+	return e.Observe(ctx, correctionCall(&v.Charge, deltas), func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
 }

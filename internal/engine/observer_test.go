@@ -17,11 +17,11 @@ func TestStoreCalls(t *testing.T) {
 		noSnapshot          bool
 		want                []string // of two requests, the second of which is denied
 	}{
-		"two rules":             {"", "deny", "", true, []string{"charge", "charge", "settle", "charge", "charge", "settle"}},
+		"two rules":             {"", "deny", "", true, []string{"charge", "charge", "settle", "charge", "charge", "refund"}},
 		"a snapshot":            {"", "deny", "", false, []string{"charge", "charge", "settle", "snapshot denial"}},
 		"an atomic pair":        {"atomic: true, ", "deny", "", true, []string{"charge all", "settle", "charge all"}},
-		"failures":              {"", "deny", "narrow", true, []string{"charge", "charge failed", "settle", "charge", "charge failed", "settle"}},
-		"counts that are local": {"", "local", "narrow", true, []string{"charge", "charge failed", "charge", "charge failed", "settle"}},
+		"failures":              {"", "deny", "narrow", true, []string{"charge", "charge failed", "refund", "charge", "charge failed", "refund"}},
+		"counts that are local": {"", "local", "narrow", true, []string{"charge", "charge failed", "charge", "charge failed", "refund"}},
 	} {
 		b := newFixture(t, fmt.Sprintf(`rules:
   - {name: wide, %[1]skey: all, limits: [{capacity: 9, window: 60s}]}

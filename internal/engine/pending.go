@@ -68,7 +68,7 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 	if deltas == nil {
 		return nil
 	}
-	return observe(ctx, observer, CallSettle, func() error { return store.Settle(ctx, now, &p.Charge, &p.Receipt, deltas) })
+	return observe(ctx, observer, correctionCall(&p.Charge, deltas), func() error { return store.Settle(ctx, now, &p.Charge, &p.Receipt, deltas) })
 }
 
 // deltas returns the units by which the outcome corrects each limit; nil if
@@ -109,6 +109,16 @@ func fullRefund(c *limit.Charge, i int) int64 {
 		return 0
 	}
 	return -c.Costs[i]
+}
+
+// correctionCall returns the name of the call that corrects a charge by deltas.
+func correctionCall(c *limit.Charge, deltas []int64) string {
+	for i, delta := range deltas {
+		if delta != fullRefund(c, i) {
+			return CallSettle
+		}
+	}
+	return CallRefund
 }
 
 // deltasBy returns the delta of each limit; nil if all are 0.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -28,6 +29,9 @@ type Source struct {
 	table *Table
 	opts  SourceOptions
 	cache *swr.Cache[tableName, inForce]
+	// confirmed is the time of the latest read that found the rules in force to
+	// be the newest; nil before the first.
+	confirmed atomic.Pointer[time.Time]
 }
 
 type tableName string
@@ -90,9 +94,21 @@ func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	return r.set, err
 }
 
+// Confirmed returns when the table was last read and held no newer rules than
+// those in force. It is the zero Time before the first such read.
+func (s *Source) Confirmed() time.Time {
+	if at := s.confirmed.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // load returns the rules in force, or what stands in place of the first ones.
-func (s *Source) load(ctx context.Context, _ time.Time, _ tableName, last inForce) (inForce, error) {
+func (s *Source) load(ctx context.Context, now time.Time, _ tableName, last inForce) (inForce, error) {
 	next, err := s.newest(ctx, last)
+	if err == nil || errors.Is(err, ErrNone) && s.opts.AllowUnpublished && (last.set == nil || last.set.Unpublished) {
+		s.confirmed.Store(&now)
+	}
 	switch {
 	case err == nil:
 		return next, nil

@@ -90,7 +90,7 @@ var All = []Metric{
 	{Degraded, "slidegate_degraded_total", Counter, Count, false, Lambda | Serve | Library,
 		"Decisions that on_error made, or that lacked rules or keys to verify a token."},
 	{Rejected, "slidegate_rejected_total", Counter, Count, false, Lambda | Serve,
-		"Requests that were refused for their credentials, and so not decided."},
+		"Requests that no rule denied, and that were refused for their credentials."},
 	{Refunded, "slidegate_refunded_total", Counter, Count, false, Lambda | Serve | Library,
 		"Charges that were returned, because a later rule denied the request or by its outcome."},
 	{Settled, "slidegate_settled_total", Counter, Count, false, Serve | Library,

@@ -44,6 +44,7 @@ var allowed = map[string]string{
 	"internal/rules/lint":   "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key internal/rules/limits internal/rules/match internal/problem",
 	"internal/headers":      "internal/engine internal/limit internal/rules",
 	"internal/outcome":      "internal/engine",
+	"internal/telemetry":    "internal/engine internal/request internal/telemetry/metric",
 	"internal/httplimit":    "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
 	"internal/setup":        "internal/clock internal/engine internal/limit internal/memory internal/oplog internal/problem internal/request internal/ruledoc internal/rules",
 	"internal/httprequest":  "internal/request",
@@ -72,6 +73,8 @@ var allowed = map[string]string{
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
 	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
+
+	"internal/telemetry/metric": "",
 
 	"internal/dynamo/awsconfig": "internal/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 

@@ -1,0 +1,248 @@
+// Package telemetry counts what a limiter does, once for all who report it: the
+// Lambda's log lines, Prometheus and the status of `slidegate serve`. Package
+// metric says what each number means.
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/telemetry/metric"
+)
+
+// Options set up a Recorder. All of them are optional.
+type Options struct {
+	// Next is an observer that also sees everything the Recorder sees.
+	Next engine.Observer
+	// Now has the Recorder count and time the calls of the store. It is
+	// time.Now. Leave it out for a store whose client reports each request to
+	// Sent: one call may send several.
+	Now func() time.Time
+	// RulesConfirmed returns when the rules in force were last found to be the
+	// newest, by the clock of decisions; the zero Time for never.
+	RulesConfirmed func() time.Time
+	BreakerOpen    func() bool
+	LocalKeys      func() int // how many keys on_error: local counts in this process
+}
+
+// Recorder counts decisions and requests to the store. It is an engine.Observer,
+// and safe for concurrent use.
+//
+// Trade-off: an allowed request costs a few atomic additions. A mutex and a
+// sketch are only for requests that were denied or came near a limit, so the top
+// keys are approximate. Snapshot.TopDenied says how far.
+type Recorder struct {
+	engine.Observer
+	opts Options
+
+	counters map[string]*atomic.Int64 // by metric; the map never changes
+	rules    sync.Map                 // from a rule's name to its *ruleCounters
+	latency  latencies
+
+	decisions, degraded *atomic.Int64 // of counters, for the path of every request
+	version             atomic.Int64  // of the rules in force
+	started             atomic.Int64  // time of the first decision in Unix nanoseconds; 0 before it
+	age                 gauge         // of the rules in force, in nanoseconds
+	open                gauge         // 1 for an open breaker
+
+	denied, near topKeys
+}
+
+// ruleCounters are those metrics of one rule that also count by rule.
+type ruleCounters struct{ denied, shadowDenied, near atomic.Int64 }
+
+// gauge is a state as decisions see it.
+type gauge struct{ latest, most atomic.Int64 }
+
+func (g *gauge) set(value int64) {
+	g.latest.Store(value)
+	for {
+		most := g.most.Load()
+		if value <= most || g.most.CompareAndSwap(most, value) {
+			return
+		}
+	}
+}
+
+// NewRecorder returns a Recorder whose counters are all 0.
+func NewRecorder(o Options) *Recorder {
+	r := &Recorder{opts: o, Observer: o.Next, counters: map[string]*atomic.Int64{}}
+	if r.Observer == nil {
+		r.Observer = engine.NoObserver{}
+	}
+	for _, m := range metric.All {
+		if m.Kind == metric.Counter {
+			r.counters[m.Name] = &atomic.Int64{}
+		}
+	}
+	r.decisions, r.degraded = r.counters[metric.Decisions], r.counters[metric.Degraded]
+	return r
+}
+
+func (r *Recorder) add(name string, n int64) { r.counters[name].Add(n) }
+
+// Decided counts a decision.
+func (r *Recorder) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+	r.Observer.Decided(ctx, now, req, d)
+	r.decisions.Add(1)
+	if d.Degraded {
+		r.degraded.Add(1)
+	}
+	r.sample(now, d)
+	if !d.Allowed {
+		r.countDenial(now, d)
+		return
+	}
+	shadows := len(d.Shadows) > 0
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		r.countNear(now, v)
+		shadows = shadows || v.Rule.Candidates != nil
+	}
+	if shadows {
+		r.countShadows(d)
+	}
+}
+
+// sample reads the states that decisions depend on.
+func (r *Recorder) sample(now time.Time, d *engine.Decision) {
+	r.version.Store(d.RulesVersion())
+	if r.opts.RulesConfirmed != nil {
+		since := r.opts.RulesConfirmed()
+		if since.IsZero() {
+			r.started.CompareAndSwap(0, now.UnixNano())
+			since = time.Unix(0, r.started.Load())
+		}
+		r.age.set(max(0, int64(now.Sub(since))))
+	}
+	if r.opts.BreakerOpen != nil {
+		open := int64(0)
+		if r.opts.BreakerOpen() {
+			open = 1
+		}
+		r.open.set(open)
+	}
+}
+
+// countDenial counts a denied request. A denial without a limit, such as a ban,
+// has no rule.
+func (r *Recorder) countDenial(now time.Time, d *engine.Decision) {
+	r.add(metric.Denied, 1)
+	if d.Reason == engine.Limited && len(d.Verdicts) > 0 {
+		v := &d.Verdicts[0]
+		r.rule(v.Rule.Name).denied.Add(1)
+		r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
+	}
+}
+
+// countNear counts the units above 80% of each limit that an allowed request has
+// taken.
+func (r *Recorder) countNear(now time.Time, v *engine.Verdict) {
+	if v.Uncounted || v.Degraded {
+		return
+	}
+	for i := range v.Limits {
+		most := v.Terms.Limits[i].MaxCost()
+		used := most - v.Limits[i].Remaining
+		if units := nearUnits(most, used, v.Terms.Costs[i]); units > 0 {
+			r.add(metric.NearLimit, units)
+			r.rule(v.Rule.Name).near.Add(units)
+			r.near.add(now, ruleKey{v.Rule.Name, v.Key}, units, float64(used)/float64(most))
+		}
+	}
+}
+
+// nearUnits returns how many of the units that a request took lie above 80% of
+// the capacity, given what is in use after it. Of a request for 5 that brings 78
+// of 100 to 83, they are 3.
+func nearUnits(capacity, used, cost int64) int64 {
+	threshold := capacity * 8 / 10
+	return max(0, used-max(threshold, used-cost))
+}
+
+// countShadows counts what shadow rules and candidate capacities would have
+// denied of an allowed request: the request once, and once for each of them.
+func (r *Recorder) countShadows(d *engine.Decision) {
+	denied := false
+	count := func(name string) {
+		denied = true
+		r.rule(name).shadowDenied.Add(1)
+	}
+	for _, vs := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
+		for i := range vs {
+			v := &vs[i]
+			for j := range v.Limits {
+				if v.CandidateOutcome(j) == engine.WouldDeny {
+					count(v.PolicyName(j) + " candidate")
+				}
+			}
+		}
+	}
+	for i := range d.Shadows {
+		if v := &d.Shadows[i]; !v.Allowed {
+			count(v.Rule.Name)
+		}
+	}
+	if denied {
+		r.add(metric.ShadowDenied, 1)
+	}
+}
+
+func (r *Recorder) rule(name string) *ruleCounters {
+	if c, ok := r.rules.Load(name); ok {
+		return c.(*ruleCounters)
+	}
+	c, _ := r.rules.LoadOrStore(name, &ruleCounters{})
+	return c.(*ruleCounters)
+}
+
+// StoreCall counts refunds, settlements, and denials by a snapshot; with
+// Options.Now also every call that reaches the store.
+func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
+	ended := r.Observer.StoreCall(ctx, name)
+	if name == engine.CallSnapshot {
+		r.add(metric.SnapshotDenials, 1)
+		return ended
+	}
+	var sent time.Time
+	if r.opts.Now != nil {
+		sent = r.opts.Now()
+	}
+	return func(err error) {
+		ended(err)
+		switch {
+		case err != nil:
+		case name == engine.CallRefund:
+			r.add(metric.Refunded, 1)
+		case name == engine.CallSettle:
+			r.add(metric.Settled, 1)
+		}
+		if r.opts.Now != nil {
+			r.attempted(r.opts.Now().Sub(sent))
+		}
+	}
+}
+
+// Rejected counts a request that was refused for its credentials.
+func (r *Recorder) Rejected() { r.add(metric.Rejected, 1) }
+
+// Sent counts a request to DynamoDB, by the name of its operation, and the time
+// until its answer or failure.
+func (r *Recorder) Sent(operation string, took time.Duration) {
+	r.attempted(took)
+	switch operation {
+	case "UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem":
+		r.add(metric.Writes, 1)
+	case "GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan":
+		r.add(metric.Reads, 1)
+	}
+}
+
+func (r *Recorder) attempted(took time.Duration) {
+	r.add(metric.StoreAttempts, 1)
+	r.latency.add(took)
+}

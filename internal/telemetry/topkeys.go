@@ -1,0 +1,134 @@
+package telemetry
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// slots is how many keys a sketch follows. A key with more than a hundredth of
+// all counts is always among them.
+const slots = 100
+
+// TopKey is a key that was denied often, or came near its limit.
+type TopKey struct {
+	Rule string `json:"rule"`
+	Key  string `json:"key"` // hashed if the rules hash keys
+	// Count is how often the key was denied, or how many units it took above 80%
+	// of its limits. The true count is at most Error lower, and never higher.
+	Count int64 `json:"count"`
+	Error int64 `json:"error,omitempty"`
+	// Share is the largest part of a limit that the key had in use, from 0.8 to
+	// 1; 0 for a denied key.
+	Share float64 `json:"share,omitempty"`
+}
+
+func byCount(a, b TopKey) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
+}
+
+func byShare(a, b TopKey) int { return cmp.Or(cmp.Compare(b.Share, a.Share), byCount(a, b)) }
+
+type ruleKey struct{ rule, key string }
+
+// sketch finds the keys with the highest counts by the algorithm Space-Saving
+// (Metwally, Agrawal, El Abbadi 2005): a new key takes the slot of the key with
+// the lowest count, and that count as its error. Known libraries for Go are
+// without releases, or count no units.
+type sketch struct {
+	keys  []TopKey
+	index map[ruleKey]int // in keys
+}
+
+func (s *sketch) add(k ruleKey, count int64, share float64) {
+	i, known := s.index[k]
+	switch {
+	case known:
+	case len(s.keys) < slots:
+		if s.index == nil {
+			s.index = make(map[ruleKey]int, slots)
+		}
+		i = len(s.keys)
+		s.keys = append(s.keys, TopKey{Rule: k.rule, Key: k.key})
+		s.index[k] = i
+	default:
+		for j := range s.keys {
+			if s.keys[j].Count < s.keys[i].Count {
+				i = j
+			}
+		}
+		lowest := &s.keys[i]
+		delete(s.index, ruleKey{lowest.Rule, lowest.Key})
+		*lowest = TopKey{Rule: k.rule, Key: k.key, Count: lowest.Count, Error: lowest.Count}
+		s.index[k] = i
+	}
+	s.keys[i].Count += count
+	s.keys[i].Share = max(s.keys[i].Share, share)
+}
+
+// topKeys are the sketches of the current minute and of the one before. It is
+// safe for concurrent use.
+type topKeys struct {
+	mu            sync.Mutex
+	minute        time.Time // of current
+	current, last sketch
+}
+
+func (t *topKeys) add(now time.Time, k ruleKey, count int64, share float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn(now)
+	t.current.add(k, count, share)
+}
+
+// turn begins a new minute if the current one is over. The caller holds the
+// mutex.
+func (t *topKeys) turn(now time.Time) {
+	minute := now.Truncate(time.Minute)
+	if minute.Equal(t.minute) {
+		return
+	}
+	last := sketch{}
+	if minute.Sub(t.minute) == time.Minute {
+		last = t.current
+	}
+	t.minute, t.current, t.last = minute, sketch{}, last
+}
+
+// top returns the first keys in an order, of the current minute and the one
+// before.
+func (t *topKeys) top(now time.Time, order func(a, b TopKey) int) []TopKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn(now)
+	return t.first(order)
+}
+
+// take returns the first keys in an order that were added since the last take,
+// and forgets all of them.
+func (t *topKeys) take(order func(a, b TopKey) int) []TopKey {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keys := t.first(order)
+	t.current, t.last = sketch{}, sketch{}
+	return keys
+}
+
+func (t *topKeys) first(order func(a, b TopKey) int) []TopKey {
+	all := map[ruleKey]TopKey{}
+	for _, keys := range [...][]TopKey{t.last.keys, t.current.keys} {
+		for _, k := range keys {
+			sum := all[ruleKey{k.Rule, k.Key}]
+			sum.Rule, sum.Key, sum.Share = k.Rule, k.Key, max(sum.Share, k.Share)
+			sum.Count, sum.Error = sum.Count+k.Count, sum.Error+k.Error
+			all[ruleKey{k.Rule, k.Key}] = sum
+		}
+	}
+	keys := make([]TopKey, 0, len(all))
+	for _, k := range all {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, order)
+	return keys[:min(len(keys), listed)]
+}
