@@ -8,7 +8,7 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	const stdin = "203.0.113.9 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 200 1\n"
-	for _, name := range []string{"help", "usage", "replay", "replay-decisions", "replay-stdin", "rules-validate", "missing-files"} {
+	for _, name := range []string{"help", "usage", "replay", "replay-decisions", "replay-stdin", "rules-validate", "missing-files", "cost"} {
 		t.Run(name, func(t *testing.T) { transcript(t, name, stdin, scrubElapsed) })
 	}
 }
@@ -47,6 +47,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"version", "version --json", "rules validate testdata/rules.yaml", "rules validate testdata/rules.yaml --json",
 		"replay testdata/day.log --rules testdata/rules.yaml", "replay testdata/day.log --rules testdata/rules.yaml --json",
 		"replay testdata/day.log --rules testdata/rules.yaml --decisions -",
+		"cost --requests 1", "cost --requests 1 --json",
 		"explain GET / --rules testdata/rules.yaml", "explain GET / --rules testdata/rules.yaml --json",
 		"rules import --format envoy testdata/envoy.yaml", "rules import --format envoy testdata/envoy.yaml --json",
 	} {

@@ -111,12 +111,14 @@ var allowed = map[string]string{
 	"functions/operations":       "internal/dynamo internal/predeploy internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",
-	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric",
+
+	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/aws/embedded": "",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/cli": "internal/cli internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
+	"internal/cli": "internal/cli internal/cost internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",

@@ -1,0 +1,126 @@
+package cost
+
+import (
+	"math"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/telemetry/metric"
+)
+
+// Month is what AWS bills as a month of hours.
+const Month = 730 * time.Hour
+
+// The construct's settings, which a test of it compares.
+const (
+	MemoryMB = 256 // of the Lambda
+	Alarms   = 8   // metrics that the alarms watch
+)
+
+// What the limiter is assumed to take; Options and a log replace some of it.
+const (
+	// standardDuration is how long an allowed request keeps the Lambda: a write to
+	// DynamoDB, and its own work.
+	standardDuration = 10 * time.Millisecond
+	// denialDuration is the same for a request that an earlier answer denies.
+	denialDuration = 2 * time.Millisecond
+	// perEnvironment is how many requests a second an environment of the Lambda
+	// gets.
+	perEnvironment = 10
+	// rulesReads is how many reads look for new rules in a minute, in each
+	// environment that has requests.
+	rulesReads = 6
+	// The bytes that an environment logs in a minute with requests, at most.
+	lineBytes, keysBytes, ruleBytes = 2048, 1536, 512
+	mostRules                       = 20 // lines in a minute
+)
+
+// Options say what to compute a bill for.
+type Options struct {
+	Prices   *Prices
+	HTTP     bool          // an HTTP API; else a REST API
+	Duration time.Duration // of an allowed request in the Lambda; 0 for 10 ms
+	Flood    float64       // times the requests; 0 for none
+}
+
+// Line is an item of a bill.
+type Line struct {
+	Item     string  `json:"item"`
+	Quantity float64 `json:"quantity"`
+	Unit     string  `json:"unit"`
+	Dollars  float64 `json:"dollars"`
+	Fixed    bool    `json:"fixed,omitempty"` // whatever the number of requests
+}
+
+// Bill is what a month costs.
+type Bill struct {
+	Requests float64 `json:"requests"`
+	Denied   float64 `json:"denied"` // of these
+	Lines    []Line  `json:"lines"`
+	Total    float64 `json:"total"` // dollars
+	Fixed    float64 `json:"fixed"` // of these
+}
+
+// PerMillion returns what a million requests cost without the fixed sum; 0
+// without requests.
+func (b *Bill) PerMillion() float64 {
+	if b.Requests == 0 {
+		return 0
+	}
+	return rounded((b.Total - b.Fixed) / b.Requests * 1e6)
+}
+
+// bill computes the bill of a month.
+func bill(o *Options, t *Traffic) *Bill {
+	p := o.Prices
+	gateway, tiers := "API Gateway, REST API", p.RESTRequests
+	if o.HTTP {
+		gateway, tiers = "API Gateway, HTTP API", p.HTTPRequests
+	}
+	duration := o.Duration
+	if duration == 0 {
+		duration = standardDuration
+	}
+	busy := (t.Requests-t.Denied)*duration.Seconds() + t.Denied*denialDuration.Seconds()
+	seconds := busy * MemoryMB / 1024
+	environments, minutes := environments(t.Requests)
+	writes, reads := t.calls()
+	reads += environments * minutes * rulesReads
+	logged := environments * minutes * float64(lineBytes+keysBytes+ruleBytes*min(mostRules, len(t.Rules))) / 1e9
+	count := t.Metrics
+	for _, m := range metric.All {
+		if m.Exporters&metric.Lambda != 0 {
+			count++
+		}
+	}
+	b := &Bill{Requests: t.Requests, Denied: t.Denied, Lines: []Line{
+		{gateway, t.Requests, "requests", price(tiers, t.Requests), false},
+		{"Lambda, requests", t.Requests, "requests", t.Requests / 1e6 * p.LambdaRequests, false},
+		{"Lambda, time", seconds, "GB-seconds", seconds * p.LambdaSeconds, false},
+		{"DynamoDB, writes", writes, "write units", writes / 1e6 * p.Writes, false},
+		{"DynamoDB, reads", reads, "read units", reads / 1e6 * p.Reads, false},
+		{"CloudWatch, log", logged, "GB", logged * p.LogGB, false},
+		{"CloudWatch, metrics", float64(count), "metrics", float64(count) * p.Metric, true},
+		{"CloudWatch, alarms", Alarms, "metrics of alarms", Alarms * p.Alarm, true},
+		{"CloudWatch, dashboard", 1, "dashboard", p.Dashboard, true},
+	}}
+	for i := range b.Lines {
+		l := &b.Lines[i]
+		l.Quantity, l.Dollars = rounded(l.Quantity), rounded(l.Dollars)
+		b.Total += l.Dollars
+		if l.Fixed {
+			b.Fixed += l.Dollars
+		}
+	}
+	b.Requests, b.Denied, b.Total, b.Fixed = rounded(b.Requests), rounded(b.Denied), rounded(b.Total), rounded(b.Fixed)
+	return b
+}
+
+// rounded leaves six decimals: processors differ in those after.
+func rounded(n float64) float64 { return math.Round(n*1e6) / 1e6 }
+
+// environments returns how many environments of the Lambda so many requests a
+// month keep, and in how many minutes each of them has requests.
+func environments(requests float64) (n, minutes float64) {
+	n = max(1, math.Ceil(requests/Month.Seconds()/perEnvironment))
+	return n, min(Month.Minutes(), requests/n)
+}

@@ -1,0 +1,43 @@
+package cost_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/cost"
+	"github.com/slidegate/slidegate/internal/test/golden"
+)
+
+// second is a request a second, for a month.
+var second = cost.Month.Seconds()
+
+func month(requests float64, http bool) *cost.Bill {
+	return cost.NewReport(&cost.Options{Prices: cost.Standard(), HTTP: http}, cost.Estimate(requests, 0, 1)).Month
+}
+
+// The README states the whole price, as the list of prices has it.
+func TestREADME(t *testing.T) {
+	rest, http := month(second, false), month(second, true)
+	busy := month(10*second, false)
+	page(t, "../../README.md", "- **Its whole price.** ", "- **Predictable", fmt.Sprintf(`A million requests cost $%.2f behind a REST API, of which API Gateway takes $%.2f, or $%.2f behind an
+  HTTP API. That includes the authorizer, DynamoDB for one rule, and the log. Metrics, alarms and a dashboard cost at most
+  $%.2f a month: %.0f%% of the bill at 1 request a second, and %.0f%% at 10. [`+"`slidegate cost`"+`](docs/operations.md#cost) computes yours.
+`, rest.PerMillion(), rest.Lines[0].Dollars/rest.Requests*1e6, http.PerMillion(), rest.Fixed, 100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
+}
+
+// page compares what a page has between two texts with what it should have.
+func page(t *testing.T, file, from, to, want string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(data), from)
+	_, after, ends := strings.Cut(rest, to)
+	if !begins || !ends {
+		t.Fatalf("%s: nothing between %q and %q", file, from, to)
+	}
+	golden.Check(t, file, before+from+want+to+after)
+}

@@ -1,0 +1,176 @@
+package cost
+
+import (
+	"cmp"
+	"reflect"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/telemetry/metric"
+)
+
+// What a denied request takes, by the tests that docs/accuracy.md lists: the
+// recorded log for usual denials, 60 times the limit on five processes for a
+// flood. Most denials need no call.
+const (
+	denialReads = 0.13
+	floodReads  = 0.0043
+	floodWrites = 0.0009
+)
+
+// Traffic is what a limiter decides in a month.
+type Traffic struct {
+	Requests float64
+	Denied   float64 // of these
+	Rules    []Charges
+	Metrics  int // that these rules have in CloudWatch, at most
+
+	flooded float64 // of Denied: those of a flood
+}
+
+// Charges are the charges of a rule.
+type Charges struct {
+	Rule    string  // empty for rules that are not known
+	Charges float64 // a month
+	Units   int     // write request units of a charge
+	rule    *rules.Rule
+	doc     *ruledoc.Rule
+}
+
+// Estimate returns the traffic of requests, each of which so many rules charge
+// if it is allowed.
+func Estimate(requests, denied float64, limits int) *Traffic {
+	perRule := 0
+	for _, m := range metric.All {
+		if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != metric.ShadowDenied {
+			perRule++
+		}
+	}
+	return &Traffic{
+		Requests: requests, Denied: denied, Metrics: limits * perRule,
+		Rules: []Charges{{Charges: float64(limits) * (requests - denied), Units: 1}},
+	}
+}
+
+// EstimateRules is Estimate for rules each of which covers every request: what
+// they cover of real requests, only a log can say.
+func EstimateRules(requests, denied float64, set *rules.Set) *Traffic {
+	t := &Traffic{Requests: requests, Denied: denied, Metrics: metrics(set)}
+	for _, c := range all(set) {
+		c.Charges = requests - denied
+		t.Rules = append(t.Rules, c)
+	}
+	return t
+}
+
+// all returns the rules that charge, without their charges.
+func all(set *rules.Set) (list []Charges) {
+	atomic := 0
+	for _, r := range set.Rules {
+		if r.Atomic && r.Mode != rules.Off {
+			atomic++
+		}
+	}
+	doc := set.Document()
+	for i, r := range set.Rules {
+		if r.Mode == rules.Off {
+			continue
+		}
+		c := Charges{Rule: r.Name, Units: Units(r.Limits), rule: r, doc: &doc.Rules[i]}
+		if r.Atomic && atomic > 1 {
+			c.Units *= 2 // a transaction
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Units returns how many write request units a charge of these limits takes at
+// most: one for each KB of the counter. docs/protocol.md lists what it holds.
+func Units(limits []limit.Limit) int {
+	const item, each, slot, stamp = 100, 30, 10, 6 // bytes
+	size := int64(item)
+	for i := range limits {
+		l := &limits[i]
+		size += each
+		if l.Algorithm == limit.SlidingWindowLog {
+			size += stamp * l.Capacity
+		} else {
+			size += slot * min(l.Slots()+1, l.Capacity) // a slot without units is not stored
+		}
+	}
+	return int((size + 1023) / 1024)
+}
+
+// metrics returns how many metrics by rule these rules have at most. One that is
+// not sent costs nothing.
+func metrics(set *rules.Set) (n int) {
+	for _, r := range set.Rules {
+		if r.Mode == rules.Off {
+			continue
+		}
+		absent := metric.ShadowDenied
+		if r.Mode == rules.Shadow {
+			absent = metric.Denied
+		}
+		for _, m := range metric.All {
+			if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != absent {
+				n++
+			}
+		}
+		for _, c := range r.Candidates {
+			if c != (rules.Candidate{}) {
+				n++ // ShadowDenied of "NAME candidate"
+				break
+			}
+		}
+	}
+	return n
+}
+
+// Flood returns the traffic with so many times the requests. The limits let no
+// more through than before, so all others are denied.
+func (t *Traffic) Flood(times float64) *Traffic {
+	flooded := *t
+	flooded.Requests *= times
+	flooded.flooded = flooded.Requests - t.Requests
+	flooded.Denied += flooded.flooded
+	return &flooded
+}
+
+// calls returns the units that charges and denials write and read.
+func (t *Traffic) calls() (writes, reads float64) {
+	for _, c := range t.Rules {
+		writes += c.Charges * float64(c.Units)
+	}
+	writes += t.flooded * floodWrites
+	reads = (t.Denied-t.flooded)*denialReads + t.flooded*floodReads
+	return writes, reads
+}
+
+// merges reports whether two rules could be one with the limits of both: they
+// have the same key, and cover the same requests in the same way.
+func (c *Charges) merges(other *Charges) bool {
+	if c.doc == nil || other.doc == nil {
+		return false
+	}
+	a, b := *c.doc, *other.doc
+	a.Name, a.Limit, a.Limits = b.Name, b.Limit, b.Limits
+	return !a.Atomic && reflect.DeepEqual(a, b) && len(c.rule.Limits)+len(other.rule.Limits) <= limit.MaxLimits
+}
+
+// leases reports whether a rule without a lease could have one.
+func (c *Charges) leases() bool {
+	if c.rule == nil || c.rule.Lease > 0 || c.rule.Atomic {
+		return false
+	}
+	for _, l := range c.rule.Limits {
+		if l.Bucket() || l.Algorithm == limit.SlidingWindowLog {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Charges) name() string { return cmp.Or(c.Rule, "all rules") }
