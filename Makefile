@@ -30,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-down e2e deploy version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,10 +123,13 @@ sim-long: ## simulate 100,000,000 decisions with faults, and check small systems
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
 	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
-engines: ## run the DynamoDB tests on two engines, or on ENGINES=dynoxide
+# `make test` runs a fifth of the random calls on an engine, and replays less of the log.
+engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
+	@localstack/redis.sh >/dev/null
 	@failed=; for engine in $(ENGINES); do echo "engine $$engine"; \
-		localstack/engine.sh $$engine go test -count=1 ./internal/dynamo ./internal/ruletable || failed+=" $$engine"; done; \
+		localstack/engine.sh $$engine sh -c 'go test -count=1 ./internal/ruletable && \
+			go test -count=1 ./internal/dynamo -wide && go test -count=1 -run "^TestApacheLog$$" ./internal/cli -wide' || failed+=" $$engine"; done; \
 		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
 pictures: ## draw which requests each algorithm admits at a window's edge, for docs/accuracy.md
@@ -192,12 +195,16 @@ synth: build ## synthesize the CloudFormation template into infra/cdk.out
 local-up: ## start the local AWS, unless AWS_ENDPOINT_URL names another
 	@localstack/up.sh
 
+local-deploy: ## deploy the sample stack to the local AWS, leave it running, and print its address
+	@localstack/deploy.sh
+
 local-down: ## stop the local AWS
 	@localstack/down.sh
 
-e2e: ## deploy to the local AWS with the CDK and send traffic through API Gateway
+e2e: ## deploy to the local AWS, send traffic through API Gateway, and do what `make test` leaves out: lose a table, remove rights
 	@localstack/require.sh go node npm python
-	@$(LOCAL) go test -count=1 -v -tags e2e ./localstack/e2e
+	@env -u AWS_ENDPOINT_URL $(LOCAL) true # whatever emulator it is, some tests start a MiniStack that evaluates policies
+	@$(LOCAL) go test -count=1 -v -timeout 20m -tags e2e ./localstack/e2e -wide
 
 deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json

@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
@@ -15,14 +16,25 @@ import (
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
+// wide is for `make engines`: a local engine takes a minute for the whole suite.
+var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls on the engine, not a fifth")
+
 // TestConformance runs the conformance suite on a real engine.
 func TestConformance(t *testing.T) {
 	if *onModel {
 		t.Skip("on the model it is TestConformanceOnModel")
 	}
+	histories := 0
+	if !*wide {
+		checks := flag.Lookup("rapid.checks").Value
+		defer func(before string) { _ = checks.Set(before) }(checks.String())
+		_, histories = checks.Set("20"), 40
+	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		client := dynamotest.Connect(t)
-		return harness(client, dynamotest.Counters(t, client), 1)
+		h := harness(client, dynamotest.Counters(t, client), 1)
+		h.Histories = histories
+		return h
 	})
 }
 

@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -43,28 +45,34 @@ type field struct{ name, value string }
 
 func sendWith(t *testing.T, method, url string, c field) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	got, err := ask(t.Context(), method, url, c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return got
+}
+
+// ask is sendWith for other goroutines than the test's.
+func ask(ctx context.Context, method, url string, c field) (got answer, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return got, err
 	}
 	request.Header.Set(c.name, c.value)
 	client := http.Client{Timeout: 30 * time.Second}
 	response, err := client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return got, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := answer{status: response.StatusCode, header: response.Header}
-	if got.status == http.StatusOK {
-		if err := json.Unmarshal(body, &got.echo); err != nil {
-			t.Fatalf("%s %s: the backend's answer %q: %v", method, url, body, err)
+	got.status, got.header = response.StatusCode, response.Header
+	if err == nil && got.status == http.StatusOK {
+		if err = json.Unmarshal(body, &got.echo); err != nil {
+			err = fmt.Errorf("%s %s: the backend's answer %q: %w", method, url, body, err)
 		}
 	}
-	return got
+	return got, err
 }
 
 // counter is an item of the counters table with one limit.

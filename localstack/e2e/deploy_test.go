@@ -51,18 +51,7 @@ func deploy(t *testing.T) *deployment {
 	began := time.Now()
 	endpoint := localEndpoint(t)
 	dir := t.TempDir()
-	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", dir, "authorizer", "operations", "backend")
-	command(t, root+"/infra", "go", "build", "-o", filepath.Join(dir, "app"), ".")
 	command(t, root, "go", "build", "-o", filepath.Join(dir, "slidegate"), "./cmd/slidegate")
-	t.Logf("built after %v", time.Since(began))
-
-	cdk, err := filepath.Abs(root + "/infra/cdk.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	command(t, dir, cdk, "bootstrap", "aws://"+account+"/"+region) // where no cdk.json asks for the app to be run
-	t.Logf("bootstrapped after %v", time.Since(began))
-
 	issuer, rules := newIssuer(t), filepath.Join(dir, "rules.yaml")
 	text, err := os.ReadFile("testdata/rules.yaml")
 	if err == nil {
@@ -71,16 +60,15 @@ func deploy(t *testing.T) *deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app := []string{
-		"--app", filepath.Join(dir, "app"), "--output", filepath.Join(dir, "cdk.out"),
-		"-c", "dist=" + dir, "-c", "rules=" + rules, "-c", "architecture=" + architecture(t), "-c", "deadline=2s", "-c", "apis=all", "-c", "removal=destroy",
-	}
-	t.Cleanup(func() { command(t, root+"/infra", cdk, append([]string{"destroy", "--force"}, app...)...) })
-	outputs := filepath.Join(dir, "outputs.json")
-	command(t, root+"/infra", cdk, append([]string{"deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
-	t.Logf("deployed after %v", time.Since(began))
+	t.Cleanup(func() { command(t, root, "infra/cdk.sh", "destroy", "--force", "--app", filepath.Join(dir, "cdk.out")) })
+	printed := command(t, root, "env", "DIR="+dir, "localstack/deploy.sh", "-c", "rules="+rules, "-c", "apis=all")
+	t.Logf("built and deployed after %v", time.Since(began))
 
-	stack := readOutputs(t, outputs)
+	stack := readOutputs(t, filepath.Join(dir, "outputs.json"))
+	address := endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_" // the form that every emulator takes
+	if !bytes.HasPrefix(printed, []byte(address+"\n")) || !bytes.Contains(printed, []byte("curl ")) {
+		t.Errorf("deploy.sh prints %s, want the address %s and a command", printed, address)
+	}
 	return &deployment{
 		issuer:   issuer,
 		cli:      filepath.Join(dir, "slidegate"),
@@ -88,7 +76,7 @@ func deploy(t *testing.T) *deployment {
 		file:     rules,
 		dir:      dir,
 		run:      fmt.Sprintf("-%d", began.UnixNano()),
-		url:      endpoint + "/restapis/" + stack["ApiId"] + "/prod/_user_request_", // the form that every emulator takes
+		url:      address,
 		http:     endpoint + "/_aws/execute-api/" + stack["HttpApiId"],
 		socket:   endpoint + "/_aws/execute-api/" + stack["WebSocketApiId"] + "/prod",
 		token:    endpoint + "/restapis/" + stack["TokenApiId"] + "/prod/_user_request_",
@@ -137,9 +125,7 @@ func command(t *testing.T, dir, name string, args ...string) (stdout []byte) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(),
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region,
-		"CDK_VALIDATION=false", // seconds for what the tests of infra have checked
-	)
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION="+region, "AWS_DEFAULT_REGION="+region)
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
 	if err := cmd.Run(); err != nil {

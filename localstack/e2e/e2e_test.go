@@ -6,11 +6,15 @@
 package e2e
 
 import (
+	"flag"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
+
+// wide is for `make e2e`: half a minute of traffic, and many deployments.
+var wide = flag.Bool("wide", false, "also publish under traffic, lose a table, and remove each right in turn, so that something has to fail")
 
 func TestEndToEnd(t *testing.T) {
 	d := deploy(t)
@@ -34,7 +38,11 @@ func TestEndToEnd(t *testing.T) {
 	})
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
 	t.Run("deployments publish rules, and rollbacks the old ones", func(t *testing.T) { d.deploysRules(t) })
-	t.Run("Lambdas and people need each of their rights", func(t *testing.T) { d.rights(t) })
+	if *wide {
+		t.Run("rules are published while traffic flows", func(t *testing.T) { d.publishesUnderTraffic(t, "ivan"+d.run) })
+		t.Run("a table is lost and created again", func(t *testing.T) { d.losesTable(t, "judy"+d.run) })
+		t.Run("Lambdas and people need each of their rights", func(t *testing.T) { d.rights(t) })
+	}
 }
 
 func (d *deployment) allowed(t *testing.T, user string) {

@@ -27,7 +27,7 @@ func (d *deployment) deploysRules(t *testing.T) {
 	u := newUpdates(t, d)
 	before := d.history(t)
 	if len(before) != 1 || before[0] != "0>1 cloudformation Slidegate: deployment" {
-		t.Fatalf("the deployment wrote the history %q", before)
+		t.Fatalf("the deployment wrote the history %q; did the emulator have the stack before? Then stop it by make local-down", before)
 	}
 	old, err := os.ReadFile(d.file)
 	if err != nil {
