@@ -62,19 +62,19 @@ var allowed = map[string]string{
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/replay":       "internal/clock internal/engine internal/request internal/rules internal/limit",
 
-	"internal/predeploy":  "internal/rulefile",
-	"internal/receipt":    "internal/engine internal/limit internal/rules",
-	"internal/breaker":    "internal/limit github.com/sony/gobreaker",
-	"internal/cache":      "github.com/maypok86/otter",
-	"internal/apikeys":    "internal/request internal/ruletable internal/swr",
-	"internal/strictjson": "",
-	"internal/swr":        "internal/cache",
+	"internal/predeploy":        "internal/rulefile",
+	"internal/receipt":          "internal/engine internal/limit internal/rules",
+	"internal/breaker":          "internal/limit github.com/sony/gobreaker",
+	"internal/cache":            "github.com/maypok86/otter",
+	"internal/apikeys":          "internal/request internal/ruletable internal/swr",
+	"internal/strictjson":       "",
+	"internal/telemetry/metric": "",
+	"internal/telemetry/watch":  "internal/telemetry/metric",
+	"internal/swr":              "internal/cache",
 
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
 	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",
 	"internal/imports/plain":      "internal/imports internal/limit internal/ruledoc internal/yamlfile",
-
-	"internal/telemetry/metric": "",
 
 	"internal/dynamo/awsconfig": "internal/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 
