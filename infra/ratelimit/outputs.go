@@ -7,6 +7,11 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
+type output struct {
+	name, description string
+	value             *string
+}
+
 // addOutputs states what people need after a deployment. stack://STACK/ID finds
 // the tables by the ends of these names.
 func addOutputs(r *RateLimit) {
@@ -15,17 +20,18 @@ func addOutputs(r *RateLimit) {
 		next = "list"
 	}
 	id := r.outputID()
-	for _, o := range []struct {
-		name, description string
-		value             *string
-	}{
+	outputs := []output{
 		{"CountersTable", "the table of counters", r.CountersTable.TableName()},
 		{"RulesTable", "the table of rules", r.RulesTable.TableName()},
 		{"Function", "the function of the authorizer", r.Function.FunctionName()},
 		{"Next", "the next command", jsii.String("slidegate rules " + next + " --rules stack://" + *awscdk.Aws_STACK_NAME() + "/" + id)},
-	} {
-		output := awscdk.NewCfnOutput(r, jsii.String("Output"+o.name), &awscdk.CfnOutputProps{Description: &o.description, Value: o.value})
-		output.OverrideLogicalId(jsii.String(id + o.name))
+	}
+	if r.Dashboard != nil {
+		outputs = append(outputs, output{"Dashboard", "the dashboard in CloudWatch", r.Dashboard.DashboardName()})
+	}
+	for _, o := range outputs {
+		added := awscdk.NewCfnOutput(r, jsii.String("Output"+o.name), &awscdk.CfnOutputProps{Description: &o.description, Value: o.value})
+		added.OverrideLogicalId(jsii.String(id + o.name))
 	}
 }
 

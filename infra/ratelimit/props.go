@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
@@ -89,6 +91,19 @@ type Props struct {
 	// publishes. Empty means "deployment".
 	RulesWhy string
 
+	// AlarmTopic hears of each alarm, and of its end. Without it alarms show in
+	// CloudWatch alone. The topic's policy and key must let CloudWatch publish.
+	AlarmTopic awssns.ITopic
+
+	// MaxWritesPerDay adds an alarm on more writes to DynamoDB in 24 hours than
+	// planned. Zero means none.
+	MaxWritesPerDay int
+
+	// WithoutAlarms and WithoutDashboard leave these out. WithoutMetrics has the
+	// authorizer write no metrics. It leaves out the dashboard and the alarms on
+	// these metrics, but not the alarms on AWS's own.
+	WithoutAlarms, WithoutDashboard, WithoutMetrics bool
+
 	// OperationsCode is functions/operations built for Architecture, which
 	// publishes rules. Nil means the one of the module infra/lambdas.
 	OperationsCode awslambda.Code
@@ -116,7 +131,7 @@ func (p *Props) withDefaults() (Props, error) {
 	if q.FunctionOptions == nil {
 		q.FunctionOptions = &awslambda.FunctionOptions{}
 	}
-	for _, check := range []func() error{q.checkOptions, q.checkDeadline, q.checkTables, q.checkEnvironment} {
+	for _, check := range []func() error{q.checkOptions, q.checkDeadline, q.checkTables, q.checkAlarms, q.checkEnvironment} {
 		if err := check(); err != nil {
 			return Props{}, err
 		}
@@ -171,6 +186,19 @@ func (p *Props) checkTables() error {
 	return nil
 }
 
+// checkAlarms refuses props for an alarm that there is not.
+func (p *Props) checkAlarms() error {
+	switch {
+	case p.MaxWritesPerDay < 0:
+		return fmt.Errorf("MaxWritesPerDay %d may not be negative: use 0 for no alarm", p.MaxWritesPerDay)
+	case p.WithoutAlarms && (p.AlarmTopic != nil || p.MaxWritesPerDay > 0):
+		return errors.New("AlarmTopic and MaxWritesPerDay are for alarms: leave them out, or WithoutAlarms")
+	case p.WithoutMetrics && p.MaxWritesPerDay > 0:
+		return errors.New("the alarm of MaxWritesPerDay is on a metric: leave it out, or WithoutMetrics")
+	}
+	return nil
+}
+
 // variable is what Lambda takes for the name of an environment variable.
 var variable = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]+$`)
 
@@ -178,12 +206,15 @@ var variable = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]+$`)
 func (p *Props) checkEnvironment() error {
 	given := environmentOf(p.FunctionOptions)
 	for name, prop := range map[string]string{
-		"SLIDEGATE_COUNTERS": "CountersTable", "SLIDEGATE_RULES": "RulesTable",
+		"SLIDEGATE_COUNTERS": "CountersTable", "SLIDEGATE_RULES": "RulesTable", "SLIDEGATE_METRICS": "WithoutMetrics",
 		"SLIDEGATE_DEADLINE": "Deadline", "SLIDEGATE_PASS_DENIALS": "PassDenials",
 	} {
 		if given[name] != nil || p.Secrets[name] != nil {
 			return fmt.Errorf("the construct sets the variable %s: use the prop %s", name, prop)
 		}
+	}
+	if given["SLIDEGATE_LIMITER"] != nil || p.Secrets["SLIDEGATE_LIMITER"] != nil {
+		return errors.New("the construct sets the variable SLIDEGATE_LIMITER, by which alarms and dashboard find metrics: leave it out")
 	}
 	if given["SLIDEGATE_SIMPLE_RESPONSES"] != nil && !p.Standalone {
 		return fmt.Errorf("Protect takes simple responses: leave out SLIDEGATE_SIMPLE_RESPONSES, or set Standalone")
@@ -225,6 +256,10 @@ func environment(r *RateLimit, p Props) *map[string]*string {
 	env := map[string]*string{
 		"SLIDEGATE_COUNTERS": r.CountersTable.TableName(),
 		"SLIDEGATE_RULES":    r.RulesTable.TableName(),
+		"SLIDEGATE_LIMITER":  jsii.String(r.limiter()),
+	}
+	if p.WithoutMetrics {
+		env["SLIDEGATE_METRICS"] = jsii.String("off")
 	}
 	if p.Deadline > 0 {
 		env["SLIDEGATE_DEADLINE"] = jsii.String(p.Deadline.String())

@@ -14,6 +14,7 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
@@ -36,6 +37,11 @@ type RateLimit struct {
 	// without Rules.
 	Operations     awslambda.Function
 	PublishedRules awscdk.CustomResource
+
+	// Alarms are by their names in docs/operations.md, such as SlowStore. Dashboard
+	// is nil without one.
+	Alarms    map[string]awscloudwatch.Alarm
+	Dashboard awscloudwatch.Dashboard
 }
 
 // New adds the tables and the authorizer to scope. It changes no API: see
@@ -76,6 +82,12 @@ func newRateLimit(scope constructs.Construct, id *string, props *Props) (*RateLi
 	r.addAuthorizer(p)
 	if publishes {
 		publishRules(r, p, file)
+	}
+	if !p.WithoutAlarms {
+		addAlarms(r, p)
+	}
+	if !p.WithoutDashboard && !p.WithoutMetrics {
+		addDashboard(r)
 	}
 	addOutputs(r)
 	if !p.Standalone {

@@ -164,6 +164,7 @@ func TestFunction(t *testing.T) {
 		"Environment": map[string]any{"Variables": map[string]any{
 			"SLIDEGATE_COUNTERS": ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")),
 			"SLIDEGATE_RULES":    ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules")),
+			"SLIDEGATE_LIMITER":  joined("AWS::StackName", "/RateLimit"),
 		}},
 		"LoggingConfig": map[string]any{
 			"LogGroup": ref(tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit")), "LogFormat": "JSON", "SystemLogLevel": "WARN",
@@ -249,6 +250,10 @@ func TestNewRefuses(t *testing.T) {
 			FunctionOptions: &awslambda.FunctionOptions{Timeout: awscdk.Duration_Seconds(jsii.Number(3))}}, "under the function's timeout of 3s"},
 		{"negative ceiling", ratelimit.Props{MaxWriteRequestUnits: -1}, "nor MaxWriteRequestUnits -1 may be negative"},
 		{"ceiling of a given table", ratelimit.Props{MaxReadRequestUnits: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
+		{"negative writes", ratelimit.Props{MaxWritesPerDay: -1}, "MaxWritesPerDay -1 may not be negative"},
+		{"writes without alarms", ratelimit.Props{MaxWritesPerDay: 1, WithoutAlarms: true}, "leave them out, or WithoutAlarms"},
+		{"writes without metrics", ratelimit.Props{MaxWritesPerDay: 1, WithoutMetrics: true}, "leave it out, or WithoutMetrics"},
+		{"the limiter's name", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_LIMITER")}, "by which alarms and dashboard find metrics: leave it out"},
 		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
 			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
 		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},

@@ -28,6 +28,7 @@ type Resource struct {
 	Properties          map[string]any
 	DeletionPolicy      string
 	UpdateReplacePolicy string
+	Condition           string
 	DependsOn           []string
 }
 
