@@ -55,15 +55,19 @@ func TestTemplate(t *testing.T) {
 	}
 	got = slices.Concat(got, slices.Sorted(slices.Values(resources))) // without CDK's hashes
 	want := []string{
-		"parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter HashSecret ",
+		"parameter AlarmTopic ", "parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter HashSecret ", "parameter MaxWritesPerDay 0",
 		"parameter OnChangedRules fail", "parameter OperationsKey <nil>", "parameter OriginSecret ", "parameter ReceiptSecret ",
 		"parameter RulesBucket <nil>", "parameter RulesHash ", "parameter RulesKey ",
-		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
+		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitDashboard", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
 		"output SlidegateVersion",
-		"RateLimitCounters AWS::DynamoDB::Table", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionGateways AWS::Lambda::Permission",
-		"RateLimitLog AWS::Logs::LogGroup", "RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsEventInvokeConfig AWS::Lambda::EventInvokeConfig", "RateLimitOperationsRole AWS::IAM::Role",
+		"RateLimitAccountConcurrency AWS::CloudWatch::Alarm SlidegateOnAWS", "RateLimitCounters AWS::DynamoDB::Table", "RateLimitDashboard AWS::CloudWatch::Dashboard",
+		"RateLimitDegraded AWS::CloudWatch::Alarm", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionErrors AWS::CloudWatch::Alarm",
+		"RateLimitFunctionGateways AWS::Lambda::Permission", "RateLimitFunctionThrottles AWS::CloudWatch::Alarm",
+		"RateLimitLog AWS::Logs::LogGroup", "RateLimitNearLimit AWS::CloudWatch::Alarm", "RateLimitOldRules AWS::CloudWatch::Alarm",
+		"RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsEventInvokeConfig AWS::Lambda::EventInvokeConfig", "RateLimitOperationsRole AWS::IAM::Role",
 		"RateLimitOperationsRoleDefaultPolicy AWS::IAM::Policy", "RateLimitPublishedRules Custom::SlidegateRules PublishesRules",
 		"RateLimitRole AWS::IAM::Role", "RateLimitRoleDefaultPolicy AWS::IAM::Policy", "RateLimitRules AWS::DynamoDB::Table",
+		"RateLimitSlowStore AWS::CloudWatch::Alarm", "RateLimitThrottledWrites AWS::CloudWatch::Alarm", "RateLimitWritesPerDay AWS::CloudWatch::Alarm HasMaxWritesPerDay",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)

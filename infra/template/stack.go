@@ -2,12 +2,15 @@ package main
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
+	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
 
 // newStack returns the stack of a limiter. What a deployment decides is in
@@ -22,6 +25,7 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	operations := required(stack, "OperationsKey", "the key of the code that publishes rules")
 	architecture := choice(stack, "Architecture", "of the Lambdas' code", "arm64", "x86_64")
 	key := optional(stack, "RulesKey", "the key of a rules file to publish; empty for none")
+	topic := optional(stack, "AlarmTopic", "the ARN of an SNS topic that hears of alarms; empty for none")
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code:           awslambda.Code_FromBucket(code, authorizer, nil),
 		OperationsCode: awslambda.Code_FromBucket(code, operations, nil),
@@ -31,7 +35,9 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 			Bucket: required(stack, "RulesBucket", "the bucket of the rules file"), Key: key,
 			Hash: optional(stack, "RulesHash", "SHA-256 of the rules file, in hex"), Suffix: ".yaml",
 		},
-		OnChangedRules: ratelimit.OnChangedRules(*choice(stack, "OnChangedRules", "what to do if rules were published since the last deployment", "fail", "overwrite", "keep")),
+		AlarmTopic:      awssns.Topic_FromTopicArn(stack, jsii.String("Topic"), orNone(given(stack, "HasAlarmTopic", topic), topic)),
+		MaxWritesPerDay: 1, // for the alarm, which watchWrites completes
+		OnChangedRules:  ratelimit.OnChangedRules(*choice(stack, "OnChangedRules", "what to do if rules were published since the last deployment", "fail", "overwrite", "keep")),
 		Secrets: map[string]awscdk.SecretValue{
 			"SLIDEGATE_RECEIPT_SECRET": secret(stack, "ReceiptSecret", "signs receipts"),
 			"SLIDEGATE_HASH_SECRET":    secret(stack, "HashSecret", "hashes keys"),
@@ -41,6 +47,7 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	watchWrites(stack, limiter.Alarms[watch.WritesPerDay])
 	published := given(stack, "PublishesRules", key)
 	limiter.PublishedRules.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(published)
 	next := limiter.Node().FindChild(jsii.String("OutputNext")).(awscdk.CfnOutput)
@@ -51,6 +58,19 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	})
 	admitGateways(stack, limiter.Function)
 	return stack, nil
+}
+
+// watchWrites has a parameter state the threshold of an alarm.
+func watchWrites(stack awscdk.Stack, alarm awscloudwatch.Alarm) {
+	writes := awscdk.NewCfnParameter(stack, jsii.String("MaxWritesPerDay"), &awscdk.CfnParameterProps{
+		Description: jsii.String("alarm on so many writes to DynamoDB in 24 hours; 0 for no alarm"), Type: jsii.String("Number"), Default: 0, MinValue: jsii.Number(0),
+	})
+	condition := awscdk.NewCfnCondition(stack, jsii.String("HasMaxWritesPerDay"), &awscdk.CfnConditionProps{
+		Expression: awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(writes.ValueAsString(), jsii.String("0"))),
+	})
+	resource := alarm.Node().DefaultChild().(awscloudwatch.CfnAlarm)
+	resource.SetThreshold(writes.ValueAsNumber())
+	resource.CfnOptions().SetCondition(condition)
 }
 
 // admitGateways lets the authorizers of all APIs of the account and region call
@@ -87,8 +107,12 @@ func parameter(stack awscdk.Stack, name string, props *awscdk.CfnParameterProps)
 // states. The function has no such variable if the parameter is empty.
 func secret(stack awscdk.Stack, name, does string) awscdk.SecretValue {
 	condition := given(stack, "Has"+name, optional(stack, name, "the name or ARN in Secrets Manager of the secret that "+does+"; empty for none"))
-	return awscdk.SecretValue_UnsafePlainText(awscdk.Fn_ConditionIf(condition.LogicalId(),
-		awscdk.Fn_Sub(jsii.String("{{resolve:secretsmanager:${"+name+"}}}"), nil), awscdk.Aws_NO_VALUE()).ToString())
+	return awscdk.SecretValue_UnsafePlainText(orNone(condition, awscdk.Fn_Sub(jsii.String("{{resolve:secretsmanager:${"+name+"}}}"), nil)))
+}
+
+// orNone returns a value, or under a condition that does not hold no property.
+func orNone(condition awscdk.CfnCondition, value *string) *string {
+	return awscdk.Fn_ConditionIf(condition.LogicalId(), value, awscdk.Aws_NO_VALUE()).ToString()
 }
 
 // given is the condition that a parameter is not empty.
