@@ -38,8 +38,8 @@ as if every rule covered every request. With --log, cost replays a log through t
 writes, and takes the log for a part of the month like any other. Replay describes the logs.
 
 --flood 60 adds what a month costs in which 60 times the requests come. The limits admit no more of them, so
-all others are denied. The bill has API Gateway charge denied requests like all others. AWS has said that it
-does not, but no page of its prices says so.
+all others are denied. The bill has API Gateway charge denied requests like others. Staff of AWS have said that
+it does not, but the page of prices does not say so.
 
 The prices are in the command, with their date; --prices replaces them by a file. --json shows the list:
 slidegate cost --requests 1 --json | jq .prices > prices.json`,

@@ -27,6 +27,30 @@ func TestREADME(t *testing.T) {
 `, rest.PerMillion(), rest.Lines[0].Dollars/rest.Requests*1e6, http.PerMillion(), rest.Fixed, 100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
 }
 
+// The operations page has the bills of three months.
+func TestOperations(t *testing.T) {
+	prices := cost.Standard()
+	flooded := cost.NewReport(&cost.Options{Prices: prices, Flood: 60}, cost.Estimate(10*second, 0, 1))
+	bills := []*cost.Bill{month(second, false), flooded.Month, &flooded.Flood.Bill}
+	var b strings.Builder
+	row := func(name string, of func(*cost.Bill) float64) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, bill := range bills {
+			fmt.Fprintf(&b, " %.2f |", of(bill))
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "AWS's prices of %s in %s, in US dollars, for a REST API and one rule:\n\n", prices.Date, prices.Region)
+	b.WriteString("| A month of | 1 request a second | 10 a second | 10, and 60 times as many in a flood |\n|---|---|---|---|\n")
+	for i, l := range bills[0].Lines {
+		row(l.Item, func(b *cost.Bill) float64 { return b.Lines[i].Dollars })
+	}
+	row("**total**", func(b *cost.Bill) float64 { return b.Total })
+	row("of it fixed, whatever the requests", func(b *cost.Bill) float64 { return b.Fixed })
+	row("the rest, for a million requests", (*cost.Bill).PerMillion)
+	page(t, "../../docs/operations.md", "<!-- cost -->\n", "<!-- end -->", b.String())
+}
+
 // page compares what a page has between two texts with what it should have.
 func page(t *testing.T, file, from, to, want string) {
 	t.Helper()
