@@ -1,7 +1,13 @@
 package apigw
 
 import (
+	"maps"
+	"net/http"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/receipt"
@@ -54,6 +60,44 @@ func GatewayResponses() []GatewayResponse {
 		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
 		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
 	}
+}
+
+// contextName is a name of the authorizer's context in an expression or template.
+var contextName = regexp.MustCompile(`context\.authorizer\.(\w+)`)
+
+// Differences says in what a response of an API differs from r, beginning with
+// verbs: its status, fields that are missing or that have another value of the
+// context, and names that no context has. Fields with values of the API's own, such
+// as one origin, and its own templates do not differ. It returns nil for none.
+func (r GatewayResponse) Differences(status string, headers, templates map[string]string) (all []string) {
+	if want := strconv.Itoa(r.Status); r.Status != 0 && status != want {
+		all = append(all, "has status "+status+", not "+want)
+	}
+	has := map[string]string{}
+	for name, expression := range headers {
+		has[http.CanonicalHeaderKey(name)] = expression
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		want, expression := r.Headers[name], has[http.CanonicalHeaderKey(name)]
+		switch {
+		case expression == "":
+			all = append(all, "lacks the field "+name)
+		case strings.HasPrefix(want, contextSource) && expression != want:
+			all = append(all, "has the field "+name+" by "+expression+", not "+want)
+		}
+	}
+	names := map[string]any{"principalId": nil} // which is API Gateway's own
+	for name := range (&Context{}).texts() {
+		names[name] = nil
+	}
+	for _, template := range slices.Sorted(maps.Values(templates)) {
+		for _, found := range contextName.FindAllStringSubmatch(template, -1) {
+			if _, ok := names[found[1]]; !ok && r.Status != 0 {
+				all = append(all, "names "+found[0]+", which the authorizer does not set")
+			}
+		}
+	}
+	return all
 }
 
 func unauthorizedHeaders() map[string]string {

@@ -118,12 +118,16 @@ func meant(cmd *cobra.Command, unknown string) string {
 // errDiffer is the outcome of a comparison, and no failure: nothing is printed.
 var errDiffer = errors.New("the rules differ")
 
+// errUnhealthy is the outcome of an examination that found something, and no
+// failure: the report says what.
+var errUnhealthy = errors.New("there is something to mend")
+
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errDiffer):
+	case errors.Is(err, errDiffer), errors.Is(err, errUnhealthy):
 		return 1
 	}
 	message := strings.TrimSpace(err.Error())

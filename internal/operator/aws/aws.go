@@ -56,6 +56,11 @@ func Connect(ctx context.Context) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
+	return New(cfg), nil
+}
+
+// New returns the account of a configuration.
+func New(cfg aws.Config) *Account {
 	return &Account{
 		CloudFormation: cloudformation.NewFromConfig(cfg),
 		// An emulator has no host name for each bucket.
@@ -63,7 +68,7 @@ func Connect(ctx context.Context) (*Account, error) {
 		STS:    sts.NewFromConfig(cfg),
 		Region: cfg.Region,
 		Wait:   wait,
-	}, nil
+	}
 }
 
 // Region returns the region of the usual AWS variables and files. It needs no
@@ -86,7 +91,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (a *Account) account(ctx context.Context) (string, error) {
 	answer, err := a.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return "", explain(err)
+		return "", Explain(err)
 	}
 	return aws.ToString(answer.Account), nil
 }

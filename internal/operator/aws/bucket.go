@@ -48,7 +48,7 @@ func (b bucket) check(ctx context.Context) error {
 	case codeOf(err) == "NotFound", codeOf(err) == "NoSuchBucket":
 		return fmt.Errorf("bucket %s %w in account %s", b.name, errNoBucket, b.owner)
 	case err != nil:
-		return fmt.Errorf("bucket %s, which has to belong to account %s: %w", b.name, b.owner, explain(err))
+		return fmt.Errorf("bucket %s, which has to belong to account %s: %w", b.name, b.owner, Explain(err))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (b bucket) create(ctx context.Context) error {
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.account.Region)}
 	}
 	if _, err := b.account.S3.CreateBucket(ctx, in); err != nil {
-		return fmt.Errorf("create bucket %s: %w", b.name, explain(err))
+		return fmt.Errorf("create bucket %s: %w", b.name, Explain(err))
 	}
 	err := b.protect(ctx)
 	if err == nil {
@@ -96,9 +96,9 @@ func (b bucket) create(ctx context.Context) error {
 	// The bucket is empty. It must go also after an interrupt.
 	_, left := b.account.S3.DeleteBucket(context.WithoutCancel(ctx), &s3.DeleteBucketInput{Bucket: &b.name, ExpectedBucketOwner: &b.owner})
 	if left != nil {
-		return fmt.Errorf("bucket %s is new and not protected: delete it: %w", b.name, explain(err))
+		return fmt.Errorf("bucket %s is new and not protected: delete it: %w", b.name, Explain(err))
 	}
-	return fmt.Errorf("protect bucket %s, which is deleted again: %w", b.name, explain(err))
+	return fmt.Errorf("protect bucket %s, which is deleted again: %w", b.name, Explain(err))
 }
 
 // protect requires TLS. S3 itself blocks public access to a new bucket, and
@@ -123,7 +123,7 @@ func (b bucket) upload(ctx context.Context, f file, tell func(string, ...any)) (
 	_, err = b.account.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner,
 		Body: bytes.NewReader(f.data), ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:]))})
 	if err != nil {
-		return "", "", fmt.Errorf("upload %s to bucket %s: %w", f.name, b.name, explain(err))
+		return "", "", fmt.Errorf("upload %s to bucket %s: %w", f.name, b.name, Explain(err))
 	}
 	tell("uploaded %s", f.name)
 	return key, hash, nil

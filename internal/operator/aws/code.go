@@ -80,6 +80,13 @@ type template struct {
 // maxTemplate is how long a template may be, in bytes, that is sent with the call.
 const maxTemplate = 51_200
 
+// Template returns the template in a file, or the one that the command carries if
+// path is empty, and the version of its release.
+func Template(path string) (text, version string, err error) {
+	t, err := readTemplate(path)
+	return t.text, t.version(), err
+}
+
 // readTemplate returns the template in a file, or the one that the command
 // carries if path is empty.
 func readTemplate(path string) (t template, err error) {

@@ -243,7 +243,7 @@ func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, 
 	case codeOf(err) == "AlreadyExistsException":
 		return fmt.Errorf("stack %s was created by somebody else just now: deploy again to update it (%w)", r.Stack, err)
 	case err != nil:
-		return fmt.Errorf("stack %s: %w", r.Stack, explain(err))
+		return fmt.Errorf("stack %s: %w", r.Stack, Explain(err))
 	}
 	l.Tell("%s stack %s in account %s, region %s", map[string]string{Created: "creating", Updated: "updating"}[r.Status], r.Stack, r.Account, r.Region)
 	events, err := a.follow(ctx, op, l.Event)

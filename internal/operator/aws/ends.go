@@ -79,7 +79,7 @@ func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*Delete
 		return nil, err
 	}
 	if _, err := a.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: s.StackId}); err != nil {
-		return nil, fmt.Errorf("stack %s: %w", stack, explain(err))
+		return nil, fmt.Errorf("stack %s: %w", stack, Explain(err))
 	}
 	l.Tell("deleting stack %s in account %s, region %s", stack, account, a.Region)
 	events, err := a.follow(ctx, operation{*s.StackId, last, []string{"DELETE_COMPLETE", "DELETE_FAILED"}}, l.Event)

@@ -39,9 +39,9 @@ func codeOf(err error) string {
 	return ""
 }
 
-// explain returns an error of the SDK with what to do about it. It returns nil
+// Explain returns an error of the SDK with what to do about it. It returns nil
 // for nil.
-func explain(err error) error {
+func Explain(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -80,7 +80,7 @@ func (a *Account) eventsAfter(ctx context.Context, op operation) (events []Event
 	for page := (*string)(nil); ; {
 		answer, err := a.CloudFormation.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &op.stack, NextToken: page})
 		if err != nil {
-			return nil, op.after, explain(err)
+			return nil, op.after, Explain(err)
 		}
 		for _, e := range answer.StackEvents { // the newest first
 			if aws.ToString(e.EventId) == op.after {
@@ -103,7 +103,7 @@ func (a *Account) eventsAfter(ctx context.Context, op operation) (events []Event
 func (a *Account) lastEvent(ctx context.Context, stack string) (string, error) {
 	answer, err := a.CloudFormation.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: &stack})
 	if err != nil {
-		return "", explain(err)
+		return "", Explain(err)
 	}
 	if len(answer.StackEvents) == 0 {
 		return "", nil

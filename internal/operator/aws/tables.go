@@ -22,6 +22,7 @@ const lookTime = 10 * time.Second
 const (
 	countersOutput = "CountersTable"
 	rulesOutput    = "RulesTable"
+	functionOutput = "Function"
 )
 
 // Limiter is one limiter of a stack.
@@ -29,18 +30,38 @@ type Limiter struct {
 	ID            string // of the construct, without characters that outputs cannot have; may be empty
 	CountersTable string
 	RulesTable    string
+	Function      string // of the authorizer
+}
+
+// Deployed is a limiter of a stack, with the code that the stack states. Only
+// stacks of Deploy state it.
+type Deployed struct {
+	Limiter
+	Version             string // of the template
+	CodeBucket, CodeKey string // of the authorizer's zip
 }
 
 // Limiter returns the limiter of a stack that has this id, by the stack's
 // outputs. An empty id is enough for a stack that has one limiter. It fails with
 // ErrNoStack or ErrNotPermitted, and names the limiters if id is none of them.
 func (a *Account) Limiter(ctx context.Context, stack, id string) (Limiter, error) {
+	d, err := a.Deployed(ctx, stack, id)
+	return d.Limiter, err
+}
+
+// Deployed is like Limiter, and returns more.
+func (a *Account) Deployed(ctx context.Context, stack, id string) (Deployed, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	s, err := a.describe(ctx, stack)
 	if err != nil {
-		return Limiter{}, err
+		return Deployed{}, err
 	}
+	l, err := a.limiterOf(s, stack, id)
+	return Deployed{l, outputOf(s, versionOutput), parameterOf(s, codeBucket), parameterOf(s, authorizerKey)}, err
+}
+
+func (a *Account) limiterOf(s *types.Stack, stack, id string) (Limiter, error) {
 	all := limiters(s.Outputs)
 	if id == "" && len(all) == 1 {
 		return all[0], nil
@@ -72,7 +93,7 @@ func limiters(outputs []types.Output) (all []Limiter) {
 	for key, counters := range values {
 		id, ok := strings.CutSuffix(key, countersOutput)
 		if rules := values[id+rulesOutput]; ok && rules != "" {
-			all = append(all, Limiter{id, counters, rules})
+			all = append(all, Limiter{id, counters, rules, values[id+functionOutput]})
 		}
 	}
 	slices.SortFunc(all, func(a, b Limiter) int { return strings.Compare(a.ID, b.ID) })
@@ -88,7 +109,7 @@ func (a *Account) describe(ctx context.Context, name string) (*types.Stack, erro
 	case refused && api.ErrorCode() == "ValidationError" && strings.Contains(api.ErrorMessage(), "does not exist"), err == nil && len(answer.Stacks) == 0:
 		return nil, fmt.Errorf("stack %s %w in region %s; check the name, AWS_REGION and AWS_PROFILE", name, ErrNoStack, a.Region)
 	case err != nil:
-		return nil, fmt.Errorf("stack %s in region %s: %w", name, a.Region, explain(err))
+		return nil, fmt.Errorf("stack %s in region %s: %w", name, a.Region, Explain(err))
 	}
 	return &answer.Stacks[0], nil
 }

@@ -14,7 +14,7 @@ import (
 // which there are.
 func TestLimiter(t *testing.T) {
 	known := map[string]*types.Stack{
-		"one":     {Outputs: outputs("RateLimitCountersTable", "c", "RateLimitRulesTable", "r", "Url", "https://example.org")},
+		"one":     {Outputs: outputs("RateLimitCountersTable", "c", "RateLimitRulesTable", "r", "RateLimitFunction", "f", "Url", "https://example.org")},
 		"sample":  {Outputs: outputs("CountersTable", "c", "RulesTable", "r")},
 		"two":     {Outputs: outputs("BCountersTable", "bc", "BRulesTable", "br", "ACountersTable", "ac", "ARulesTable", "ar")},
 		"mixed":   {Outputs: outputs("CountersTable", "c", "RulesTable", "r", "BCountersTable", "bc", "BRulesTable", "br")},
@@ -22,14 +22,14 @@ func TestLimiter(t *testing.T) {
 		"young":   {StackStatus: "CREATE_IN_PROGRESS"},
 	}
 	for _, test := range []struct{ stack, id, want string }{
-		{"one", "", "{RateLimit c r}"},
-		{"one", "RateLimit", "{RateLimit c r}"},
+		{"one", "", "{RateLimit c r f}"},
+		{"one", "RateLimit", "{RateLimit c r f}"},
 		{"one", "Other", "stack one has no limiter Other: it has stack://one/RateLimit"},
-		{"sample", "", "{ c r}"},
-		{"two", "A", "{A ac ar}"},
+		{"sample", "", "{ c r }"},
+		{"two", "A", "{A ac ar }"},
 		{"two", "", "stack two has several limiters: name one: stack://two/A, stack://two/B"},
-		{"mixed", "", "{ c r}"},
-		{"mixed", "B", "{B bc br}"},
+		{"mixed", "", "{ c r }"},
+		{"mixed", "B", "{B bc br }"},
 		{"mixed", "C", "stack mixed has no limiter C: it has stack://mixed, stack://mixed/B"},
 		{"foreign", "", "stack foreign in region eu-north-1 (UPDATE_COMPLETE) has no limiter: none of its outputs end in CountersTable and RulesTable"},
 		{"young", "", "stack young in region eu-north-1 (CREATE_IN_PROGRESS) has no limiter: none of its outputs end in CountersTable and RulesTable"},
@@ -66,12 +66,12 @@ func TestExplain(t *testing.T) {
 		{fmt.Errorf("call: %w", context.DeadlineExceeded), "AWS did not answer in time"},
 		{errors.New("another"), "another"},
 	} {
-		got := explain(test.err)
+		got := Explain(test.err)
 		if !strings.HasPrefix(got.Error(), test.want) || !errors.Is(got, test.err) {
 			t.Errorf("%v\nwant %s", got, test.want)
 		}
 	}
-	if err := explain(nil); err != nil {
+	if err := Explain(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -117,6 +117,7 @@ var allowed = map[string]string{
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable",
 	"internal/operator/aws/embedded": "",
+	"internal/operator/aws/doctor":   "internal/apigw internal/dynamo internal/operator/aws internal/predeploy internal/rules internal/ruletable golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/cli": "internal/cli internal/cost internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
@@ -149,7 +150,7 @@ func TestServices(t *testing.T) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			for _, unwanted := range []string{"s3", "cloudformation"} {
+			for _, unwanted := range []string{"s3", "cloudformation", "apigateway", "apigatewayv2", "cloudwatch", "iam", "lambda"} {
 				if dep == services+unwanted {
 					t.Errorf("%s links %s", name, dep)
 				}
