@@ -9,6 +9,8 @@
 //	SLIDEGATE_SIMPLE_RESPONSES  false for HTTP APIs that take IAM policies; true by default
 //	SLIDEGATE_PASS_DENIALS      true if backends of HTTP APIs answer denials; false by default
 //	SLIDEGATE_RECEIPT_SECRET    signs receipts for backends that get them as a header
+//	SLIDEGATE_LIMITER           its name in CloudWatch; the function's by default
+//	SLIDEGATE_METRICS           off for no metrics; on by default
 //
 // Rules may name further variables that hold secrets, by hash_secret and
 // client_ip. The role needs dynamodb:GetItem and dynamodb:UpdateItem on the
@@ -34,31 +36,49 @@ import (
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/receipt"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/telemetry"
+	"github.com/slidegate/slidegate/internal/telemetry/emf"
 )
 
 func main() {
 	collectLess(os.Getenv)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	authorizer, err := build(context.Background(), log)
+	h, err := build(context.Background(), log)
 	if err != nil {
 		log.Error("authorizer cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(handler{authorizer})
+	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(func() {
+		h.flush()
+		os.Exit(0) // Lambda waits for half a second at most
+	}))
 }
 
 // handler takes events as they come. For a function, lambda.Start would scan and
 // copy each event before Handle reads it.
-type handler struct{ authorizer *apigw.Authorizer }
+type handler struct {
+	*apigw.Authorizer
+	metrics  *emf.Exporter // nil for none
+	observer *oplog.Observer
+	now      func() time.Time
+}
+
+// flush writes what only the next requests would have written.
+func (h handler) flush() {
+	h.observer.Flush(context.Background())
+	h.metrics.Flush(h.now())
+}
 
 // Invoke answers an event.
 func (h handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
-	answer, err := h.authorizer.Handle(ctx, event)
+	h.metrics.Begin(h.now())
+	answer, err := h.Handle(ctx, event)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +86,30 @@ func (h handler) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 }
 
 // build returns the authorizer that the environment describes.
-func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
+func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	s, err := readSettings()
 	if err != nil {
-		return nil, err
+		return h, err
 	}
 	client, err := dynamo.ConnectLambda(os.Getenv, time.Now)
 	if err != nil {
-		return nil, err
+		return h, err
 	}
-	client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
+	guard := breaker.New(time.Now, breaker.LogChanges(log))
+	client = client.Guarded(guard)
 	client.Clock.OnStep(oplog.LogClockSteps(log))
 	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
+	local := memory.NewFallback(memory.FallbackKeys)
+	h = handler{observer: oplog.NewObserver(log), now: client.Clock.Now}
+	recorder := telemetry.NewRecorder(telemetry.Options{
+		Next: h.observer, RulesConfirmed: source.Confirmed, BreakerOpen: guard.Open, LocalKeys: local.Len,
+	})
+	client.OnSent(recorder.Sent)
+	if s.limiter != "" {
+		h.metrics = emf.New(os.Stdout, s.limiter, recorder)
+	}
 	go warm()
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first
 	// answer also sets the clock. If that fails, the first request reads them
@@ -90,16 +120,19 @@ func build(ctx context.Context, log *slog.Logger) (*apigw.Authorizer, error) {
 	} else {
 		callers.Warm(ctx, client.Clock.Now())
 	}
-	authorizer := apigw.NewAuthorizer(app.NewEngine(engine.Options{
+	h.Authorizer = apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
 		Store:     app.NewDynamoStore(client, s.counters, client.Clock.Now),
-		Observer:  oplog.NewObserver(log),
+		Local:     local,
+		Admitted:  local.Note,
+		Observer:  recorder,
 		Deadline:  s.deadline,
 	}), client.Clock.Now).WithAuthenticator(callers)
-	authorizer.Policies, authorizer.PassDenials = !s.simple, s.passDenials
-	authorizer.Receipts, authorizer.Log = receipt.NewIssuer(s.keys, log), oplog.Throttle(log, "claim")
-	return authorizer, nil
+	h.Policies, h.PassDenials = !s.simple, s.passDenials
+	h.Receipts, h.Log = receipt.NewIssuer(s.keys, log), oplog.Throttle(log, "claim")
+	h.Rejected = recorder.Rejected
+	return h, nil
 }
 
 // warm compiles a document of one rule. Package encoding/json and the checks of

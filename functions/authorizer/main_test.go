@@ -133,6 +133,7 @@ func TestBuildRefuses(t *testing.T) {
 	t.Setenv("SLIDEGATE_RULES", "rules")
 	for name, wrong := range map[string]string{
 		"SLIDEGATE_DEADLINE": "soon", "SLIDEGATE_SIMPLE_RESPONSES": "no", "SLIDEGATE_PASS_DENIALS": "yes", "SLIDEGATE_RECEIPT_SECRET": "tooshort",
+		"SLIDEGATE_METRICS": "yes",
 	} {
 		t.Setenv(name, wrong)
 		if _, err := build(t.Context(), quiet); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "tooshort") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ type settings struct {
 	simple          bool          // SLIDEGATE_SIMPLE_RESPONSES: false for an HTTP API that takes IAM policies
 	passDenials     bool          // SLIDEGATE_PASS_DENIALS: true if the backends of HTTP APIs answer denied requests
 	keys            receipt.Keys  // SLIDEGATE_RECEIPT_SECRET: signs receipts for backends that get them as a header
+	limiter         string        // SLIDEGATE_LIMITER, or AWS_LAMBDA_FUNCTION_NAME: the name in metrics; empty for no metrics
 }
 
 func readSettings() (s settings, err error) {
@@ -37,6 +39,13 @@ func readSettings() (s settings, err error) {
 		if s.keys, err = receipt.ParseKeys(secret); err != nil {
 			return s, fmt.Errorf("SLIDEGATE_RECEIPT_SECRET: %w", err)
 		}
+	}
+	switch metrics := os.Getenv("SLIDEGATE_METRICS"); metrics {
+	case "", "on":
+		s.limiter = cmp.Or(os.Getenv("SLIDEGATE_LIMITER"), os.Getenv("AWS_LAMBDA_FUNCTION_NAME"))
+	case "off":
+	default:
+		return s, fmt.Errorf("SLIDEGATE_METRICS is %q: write on or off, or leave it out for on", metrics)
 	}
 	return s, nil
 }

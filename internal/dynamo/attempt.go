@@ -35,9 +35,11 @@ func (a *attempt) decide() (denied bool, err error) {
 	if a.decided {
 		return false, nil
 	}
+	before := a.snapshot
 	a.snapshot, err = a.counters.decide(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
-	a.decided = err == nil && a.verdict.Allowed
-	return err == nil && !a.verdict.Allowed, err
+	a.decided, denied = err == nil && a.verdict.Allowed, err == nil && !a.verdict.Allowed
+	a.verdict.Snapshot = denied && a.snapshot == before && a.refusals == 0
+	return denied, err
 }
 
 // write makes the charge by a write of its own, and fills in the verdict once the

@@ -123,6 +123,7 @@ func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	err := s.evaluate(snapshot, c, now, v)
 	allowed := err == nil && v.Allowed
 	if !allowed && !tooOld(snapshot, now, err, v) {
+		v.Snapshot = err == nil
 		return err
 	}
 	defer s.pruneOther(ctx, c.Key)()

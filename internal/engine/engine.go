@@ -192,7 +192,7 @@ func (e *Engine) precheck(ctx context.Context, now time.Time, r *Resolver, match
 				d.Reason = Banned
 				d.deny(v)
 				return true
-			case bypass == ErrorDenies, len(matched) > 1 && !v.free && bypass == NoBypass && e.denies(ctx, now, v):
+			case bypass == ErrorDenies, len(matched) > 1 && !v.free && bypass == NoBypass && e.denies(now, v):
 				d.deny(v)
 				return true
 			}

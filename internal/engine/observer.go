@@ -15,9 +15,6 @@ const (
 	CallRefund    = "refund" // a settlement that returns the whole charge
 	CallPeek      = "peek"
 	CallReset     = "reset"
-	// CallSnapshot is a denial that the store's snapshot proved. It makes no
-	// round trip.
-	CallSnapshot = "snapshot denial"
 )
 
 // Observer sees every decision and every call of the store. What an engine
@@ -77,12 +74,9 @@ func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) er
 }
 
 // denies reports whether the store's snapshot proves that v is denied.
-func (e *Engine) denies(ctx context.Context, now time.Time, v *Verdict) bool {
-	denied := e.opts.Store.Denies(now, &v.Charge, &v.Verdict)
-	if denied {
-		e.opts.Observer.StoreCall(ctx, CallSnapshot)(nil)
-	}
-	return denied
+func (e *Engine) denies(now time.Time, v *Verdict) bool {
+	v.Snapshot = e.opts.Store.Denies(now, &v.Charge, &v.Verdict)
+	return v.Snapshot
 }
 
 // settle corrects the charge of v in the store that has made it.

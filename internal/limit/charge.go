@@ -130,6 +130,9 @@ type Verdict struct {
 	// Receipt names what was charged. It is undefined unless the charge was
 	// made.
 	Receipt Receipt
+	// Snapshot says that an earlier answer of the store has proved the denial,
+	// so the charge took no call.
+	Snapshot bool
 }
 
 // Receipt names what a charge took, so that a settlement can correct it once

@@ -112,6 +112,7 @@ func (s *Store) Batches() bool { return s.opts.OneServer && !s.apart.Load() }
 // lost, the charge may still have been made.
 func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	if s.Denies(now, c, v) {
+		v.Snapshot = true
 		return nil
 	}
 	return s.decide(ctx, modeCharge, now, []*limit.Charge{c}, []*limit.Verdict{v})

@@ -72,4 +72,7 @@ func TestLastRoomShown(t *testing.T) {
 			t.Errorf("charge %d: %+v; the next one is denied without a call: %v", i, v.Result, i != 3)
 		}
 	}
+	if v := charge(t, store, epoch.Add(time.Second), c); v.Allowed || !v.Snapshot {
+		t.Errorf("a denial without a call: %+v, by a snapshot: %v", v.Result, v.Snapshot)
+	}
 }

@@ -58,3 +58,36 @@ func (l *latencies) snapshot() (h Histogram) {
 	h.Sum = time.Duration(l.sum.Load())
 	return h
 }
+
+// Values draws at most n times from the histogram, at even distances of rank: of
+// 1,000 times and n = 100 those of the ranks 5, 15, 25 and so on. It
+// interpolates within buckets, so no value is above the end of its bucket.
+func (h *Histogram) Values(n int) []time.Duration {
+	all := h.Count()
+	n = int(min(int64(n), all))
+	values := make([]time.Duration, 0, n)
+	bucket, before := 0, int64(0) // the times in the buckets before
+	for i := range n {
+		rank := (float64(i) + 0.5) * float64(all) / float64(n)
+		for float64(before+h.Counts[bucket]) < rank {
+			before += h.Counts[bucket]
+			bucket++
+		}
+		begin, end := edges(bucket)
+		share := (rank - float64(before)) / float64(h.Counts[bucket])
+		values = append(values, begin+time.Duration(share*float64(end-begin)))
+	}
+	return values
+}
+
+// edges returns the begin and the end of a bucket. The last one is as wide in
+// proportion as the others.
+func edges(bucket int) (begin, end time.Duration) {
+	switch {
+	case bucket == 0:
+		return 0, bounds[0]
+	case bucket == len(bounds):
+		return bounds[bucket-1], bounds[bucket-1] * 5 / 4
+	}
+	return bounds[bucket-1], bounds[bucket]
+}

@@ -50,6 +50,9 @@ type Recorder struct {
 	open                gauge         // 1 for an open breaker
 
 	denied, near topKeys
+
+	taking sync.Mutex
+	taken  *Snapshot // all that Take has returned so far; nil before the first
 }
 
 // ruleCounters are those metrics of one rule that also count by rule.
@@ -134,6 +137,9 @@ func (r *Recorder) countDenial(now time.Time, d *engine.Decision) {
 	r.add(metric.Denied, 1)
 	if d.Reason == engine.Limited && len(d.Verdicts) > 0 {
 		v := &d.Verdicts[0]
+		if v.Snapshot {
+			r.add(metric.SnapshotDenials, 1)
+		}
 		r.rule(v.Rule.Name).denied.Add(1)
 		r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
 	}
@@ -200,14 +206,9 @@ func (r *Recorder) rule(name string) *ruleCounters {
 	return c.(*ruleCounters)
 }
 
-// StoreCall counts refunds, settlements, and denials by a snapshot; with
-// Options.Now also every call that reaches the store.
+// StoreCall counts refunds and settlements; with Options.Now also every call.
 func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
 	ended := r.Observer.StoreCall(ctx, name)
-	if name == engine.CallSnapshot {
-		r.add(metric.SnapshotDenials, 1)
-		return ended
-	}
 	var sent time.Time
 	if r.opts.Now != nil {
 		sent = r.opts.Now()

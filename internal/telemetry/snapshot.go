@@ -30,35 +30,84 @@ type Snapshot struct {
 // Snapshot returns what was counted so far. now is the time of decisions, by
 // which old top keys are left out.
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
-	s := &Snapshot{
-		Counters: map[string]int64{}, Gauges: map[string]float64{}, Rules: map[string]map[string]int64{},
-		Latency: r.latency.snapshot(),
-	}
+	s := r.counted()
+	r.readGauges(s, r.age.latest.Load(), r.open.latest.Load())
+	s.TopDenied, s.TopNear = r.denied.top(now, byCount), r.near.top(now, byShare)
+	return s
+}
+
+// Take returns what was counted since the last Take, with the most that RulesAge
+// and BreakerOpen were at decisions since then, and the top keys since then. It
+// is for one exporter that reports each minute by itself.
+func (r *Recorder) Take() *Snapshot {
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	all := r.counted()
+	s := all.subtract(r.taken)
+	r.taken = all
+	r.readGauges(s, r.age.most.Swap(0), r.open.most.Swap(0))
+	s.TopDenied, s.TopNear = r.denied.take(byCount), r.near.take(byShare)
+	return s
+}
+
+// counted returns all counters.
+func (r *Recorder) counted() *Snapshot {
+	s := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: r.latency.snapshot()}
 	for name, c := range r.counters {
 		s.Counters[name] = c.Load()
 	}
 	r.rules.Range(func(name, value any) bool {
 		c, counts := value.(*ruleCounters), map[string]int64{}
-		for name, n := range map[string]int64{
+		for by, n := range map[string]int64{
 			metric.Denied: c.denied.Load(), metric.ShadowDenied: c.shadowDenied.Load(), metric.NearLimit: c.near.Load(),
 		} {
 			if n > 0 {
-				counts[name] = n
+				counts[by] = n
 			}
 		}
-		s.Rules[name.(string)] = counts
+		if len(counts) > 0 {
+			s.Rules[name.(string)] = counts
+		}
 		return true
 	})
-	s.Gauges[metric.RulesVersion] = float64(r.version.Load())
+	return s
+}
+
+func (r *Recorder) readGauges(s *Snapshot, age, open int64) {
+	s.Gauges = map[string]float64{metric.RulesVersion: float64(r.version.Load())}
 	if r.opts.RulesConfirmed != nil {
-		s.Gauges[metric.RulesAge] = time.Duration(r.age.latest.Load()).Seconds()
+		s.Gauges[metric.RulesAge] = time.Duration(age).Seconds()
 	}
 	if r.opts.BreakerOpen != nil {
-		s.Gauges[metric.BreakerOpen] = float64(r.open.latest.Load())
+		s.Gauges[metric.BreakerOpen] = float64(open)
 	}
 	if r.opts.LocalKeys != nil {
 		s.Gauges[metric.LocalKeys] = float64(r.opts.LocalKeys())
 	}
-	s.TopDenied, s.TopNear = r.denied.top(now, byCount), r.near.top(now, byShare)
-	return s
+}
+
+// subtract returns s without what was counted before; nil for nothing.
+func (s *Snapshot) subtract(before *Snapshot) *Snapshot {
+	if before == nil {
+		return s
+	}
+	since := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: s.Latency}
+	for name, n := range s.Counters {
+		since.Counters[name] = n - before.Counters[name]
+	}
+	for rule, counts := range s.Rules {
+		for name, n := range counts {
+			if n -= before.Rules[rule][name]; n > 0 {
+				if since.Rules[rule] == nil {
+					since.Rules[rule] = map[string]int64{}
+				}
+				since.Rules[rule][name] = n
+			}
+		}
+	}
+	for i, n := range before.Latency.Counts {
+		since.Latency.Counts[i] -= n
+	}
+	since.Latency.Sum -= before.Latency.Sum
+	return since
 }

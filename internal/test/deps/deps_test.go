@@ -70,6 +70,7 @@ var allowed = map[string]string{
 	"internal/strictjson":       "",
 	"internal/telemetry/metric": "",
 	"internal/telemetry/watch":  "internal/telemetry/metric",
+	"internal/telemetry/emf":    "internal/telemetry",
 	"internal/swr":              "internal/cache",
 
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
@@ -107,7 +108,7 @@ var allowed = map[string]string{
 	"internal/test/deps":         "",
 	"localstack":                 "", // tests of the scripts
 	"localstack/issuer":          "github.com/golang-jwt/jwt",
-	"functions/authorizer":       "internal/breaker internal/apigw internal/app internal/authn internal/dynamo internal/engine internal/oplog internal/receipt internal/ruledoc internal/rules internal/ruletable github.com/aws/aws-lambda-go",
+	"functions/authorizer":       "internal/breaker internal/apigw internal/app internal/authn internal/dynamo internal/engine internal/memory internal/oplog internal/receipt internal/ruledoc internal/rules internal/ruletable internal/telemetry github.com/aws/aws-lambda-go",
 	"functions/operations":       "internal/dynamo internal/predeploy internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",

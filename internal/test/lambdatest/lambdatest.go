@@ -1,5 +1,6 @@
 // Package lambdatest runs the binary of a Lambda function before a local Lambda
-// Runtime API, for tests and measurements.
+// Runtime API, for tests and measurements. Of the Extensions API it has what a
+// function registers itself by, to be told of its end.
 package lambdatest
 
 import (
@@ -13,11 +14,18 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-// deadline is what the function gets for each event.
-const deadline = 10 * time.Second
+const (
+	// deadline is what the function gets for each event.
+	deadline = 10 * time.Second
+	// shutdown is what it gets after SIGTERM, by "Understanding the Lambda
+	// execution environment lifecycle", if its only extension is its own.
+	shutdown = 500 * time.Millisecond
+)
 
 // Function is a running function.
 type Function struct {
@@ -27,6 +35,9 @@ type Function struct {
 	ready   chan struct{} // closed when the function asks for its first event
 	events  chan []byte
 	answers chan answer
+	ended   chan struct{} // closed after the function has ended
+
+	registered atomic.Bool // an extension, so the function gets SIGTERM
 }
 
 type answer struct {
@@ -37,22 +48,44 @@ type answer struct {
 // Start starts a command, with the address of a Runtime API of its own in its
 // environment. A command without an Env gets that address alone.
 func Start(command *exec.Cmd) (*Function, error) {
-	f := &Function{command: command, ready: make(chan struct{}), events: make(chan []byte), answers: make(chan answer, 1)}
+	f := &Function{command: command, ready: make(chan struct{}), events: make(chan []byte), answers: make(chan answer, 1), ended: make(chan struct{})}
 	f.api = httptest.NewServer(f)
 	command.Env = append(command.Env, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(f.api.URL, "http://"))
 	if err := command.Start(); err != nil {
 		f.api.Close()
 		return nil, fmt.Errorf("start the function: %w", err)
 	}
+	go func() {
+		defer close(f.ended)
+		_ = command.Wait()
+	}()
 	return f, nil
 }
 
 // Stop ends the function and its Runtime API.
 func (f *Function) Stop() {
 	_ = f.command.Process.Kill()
-	_ = f.command.Wait()
+	<-f.ended
 	f.api.CloseClientConnections()
 	f.api.Close()
+}
+
+// Shutdown ends the function as Lambda ends an environment: by SIGTERM if it has
+// registered an extension, and by SIGKILL otherwise, or if it takes too long.
+// Call Stop all the same. It fails if the function was killed.
+func (f *Function) Shutdown() error {
+	if !f.registered.Load() {
+		return errors.New("the function has registered no extension, so it gets no SIGTERM")
+	}
+	if err := f.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-f.ended:
+		return nil
+	case <-time.After(shutdown):
+		return fmt.Errorf("the function still runs %s after SIGTERM", shutdown)
+	}
 }
 
 // PID returns the function's process.
@@ -85,8 +118,19 @@ func (f *Function) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	}
 }
 
-// ServeHTTP follows "Using the Lambda runtime API for custom runtimes".
+// ServeHTTP follows "Using the Lambda runtime API for custom runtimes" and "Using
+// the Lambda Extensions API to create extensions". An extension gets no events.
 func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/extension/register"):
+		f.registered.Store(true)
+		w.Header().Set("Lambda-Extension-Identifier", r.Header.Get("Lambda-Extension-Name"))
+		_, _ = io.WriteString(w, "{}")
+		return
+	case strings.HasSuffix(r.URL.Path, "/extension/event/next"):
+		<-r.Context().Done()
+		return
+	}
 	if r.Method == http.MethodPost { // .../response or .../error
 		body, err := io.ReadAll(r.Body)
 		if strings.HasSuffix(r.URL.Path, "/error") {
