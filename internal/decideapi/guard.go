@@ -2,11 +2,10 @@ package decideapi
 
 import (
 	"crypto/subtle"
-	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/webguard"
 )
 
 // tokenField has the token of a proxy, whose Authorization is its client's.
@@ -43,28 +42,8 @@ func (s *server) refusal(r *http.Request, byProxy bool) *problem {
 		}
 		return newProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
 	}
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && local.IP.IsLoopback() {
-		if isRebound(r.Host, local.Port, byProxy) {
-			return newProblem(http.StatusMisdirectedRequest,
-				"the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", r.Host)
-		}
-		if !byProxy && len(r.Header["Sec-Fetch-Site"]) > 0 {
-			return newProblem(http.StatusForbidden, "a browser sends this, as Sec-Fetch-Site says: only programs may ask")
-		}
+	if status, reason := webguard.Refusal(r, byProxy); status != 0 {
+		return newProblem(status, "%s", reason)
 	}
 	return nil
-}
-
-// isRebound reports whether a web page may have sent a request by DNS rebinding.
-// The page's name then resolves to this machine, and is the Host with this
-// server's port. A proxy may send the Host of its client, which has another port.
-func isRebound(host string, port int, byProxy bool) bool {
-	name, to, err := net.SplitHostPort(host)
-	if err != nil {
-		name, to = strings.Trim(host, "[]"), "80"
-	}
-	address, err := netip.ParseAddr(name)
-	isName := err != nil && !strings.EqualFold(name, "localhost") || address.Zone() != ""
-	number, err := strconv.Atoi(to)
-	return isName && (!byProxy || err != nil || number == port)
 }

@@ -1,0 +1,45 @@
+// Package webguard keeps web pages away from servers on loopback that trust
+// programs of the same machine. A page in a browser there can send requests to
+// them too: to their address, or to a name of its own by DNS rebinding.
+package webguard
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Refusal returns the status and the reason with which a server on loopback
+// refuses a request that a web page may have sent; 0 if it need not. A server on
+// another address refuses none. byProxy says that the request's fields are those
+// of a proxy's client, and so may be a browser's.
+func Refusal(r *http.Request, byProxy bool) (status int, reason string) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	switch {
+	case !ok || !local.IP.IsLoopback():
+		return 0, ""
+	case isRebound(r.Host, local.Port, byProxy):
+		return http.StatusMisdirectedRequest, fmt.Sprintf(
+			"the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", r.Host)
+	case !byProxy && len(r.Header["Sec-Fetch-Site"]) > 0:
+		return http.StatusForbidden, "a browser sends this, as Sec-Fetch-Site says: only programs may ask"
+	}
+	return 0, ""
+}
+
+// isRebound reports whether a web page may have sent a request by DNS rebinding.
+// The page's name then resolves to this machine, and is the Host with this
+// server's port. A proxy may send the Host of its client, which has another port.
+func isRebound(host string, port int, byProxy bool) bool {
+	name, to, err := net.SplitHostPort(host)
+	if err != nil {
+		name, to = strings.Trim(host, "[]"), "80"
+	}
+	address, err := netip.ParseAddr(name)
+	isName := err != nil && !strings.EqualFold(name, "localhost") || address.Zone() != ""
+	number, err := strconv.Atoi(to)
+	return isName && (!byProxy || err != nil || number == port)
+}
