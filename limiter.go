@@ -291,6 +291,9 @@ func (l *Limiter) item(name string) string {
 // report fills in the result of a call, and passes it on to the observers.
 func (l *Limiter) report(ctx context.Context, now time.Time, c *call, r *Result) {
 	r.fill(&c.Verdict, l.order)
+	if l.config.Metered() {
+		l.config.Measure(ctx, now, &request.Request{}, engine.DecisionOf(l.set, c.Verdict))
+	}
 	if l.config.Observed() {
 		l.config.Observe(ctx, &setup.Event{Time: now, Rule: l.config.Name, Key: c.Key, Reason: engine.Limited, Verdict: &c.Verdict, Order: l.order})
 	}

@@ -23,7 +23,7 @@ import (
 
 func (c *cli) serveCommand() *cobra.Command {
 	var where flags.Locations
-	var listen, logs string
+	var listen, admin, logs string
 	var o operator.ServeOptions
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -45,6 +45,10 @@ SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authoriz
 proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
 other than localhost in Host.
 
+With --admin, operators get metrics for Prometheus at /metrics, the status as JSON at /v1/status, and health at
+/healthz and /readyz, on an address of their own. The status has keys. /readyz answers 503 from SIGTERM on. It
+stays 200 while the store does not answer, because on_error decides meanwhile.
+
 Every ten seconds in which requests are denied, the log has a line for each rule: how many, the ten keys denied
 most, and the number of all others. --log requests adds a line for each decision. Keys may be personal data.
 
@@ -53,6 +57,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
   slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0
+  slidegate serve --rules rules.yaml --admin 127.0.0.1:9090
   slidegate serve --rules rules.yaml --decide
   curl -s http://127.0.0.1:8080/v1/decisions --json '{"method": "GET", "path": "/", "ip": "203.0.113.9"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -67,17 +72,15 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
 			}
 			o.LogRequests = logs == "requests"
-			return c.serve(cmd.Context(), where.Locations, listen, o, log, asJSON)
+			return c.serve(cmd.Context(), where.Locations, listen, admin, o, log, asJSON)
 		},
 	}
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	cmd.Flags().StringVar(&admin, "admin", "", "serve metrics, health and status at `HOST:PORT` (default: do not)")
 	flags.Check(cmd, func() error {
-		if _, _, err := net.SplitHostPort(listen); err != nil {
-			return fmt.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:8080", listen)
-		}
-		return nil
+		return errors.Join(checkAddress("listen", listen, "8080"), checkAddress("admin", admin, "9090"))
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
 	flags.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
@@ -102,6 +105,14 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	return cmd
 }
 
+// checkAddress refuses an address to listen on; an empty one is none.
+func checkAddress(flag, address, port string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || flag == "listen") {
+		return fmt.Errorf("--%s %s: want HOST:PORT, such as 127.0.0.1:%s", flag, address, port)
+	}
+	return nil
+}
+
 // tokenVariable is the environment variable with the token that those who ask for
 // decisions have to send.
 const tokenVariable = "SLIDEGATE_DECIDE_TOKEN"
@@ -111,7 +122,7 @@ func isToken(text string) bool {
 	return len(text) >= 16 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func (c *cli) serve(ctx context.Context, where session.Locations, listen string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
+func (c *cli) serve(ctx context.Context, where session.Locations, listen, admin string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
 	reload := make(chan os.Signal, 1)
 	if where.RulesFile != "" { // else it ends the program, as usual
 		signal.Notify(reload, syscall.SIGHUP)
@@ -126,43 +137,75 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen string,
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
-	open := o.Decide && o.Token == "" && exposed(listener.Addr())
+	if admin != "" {
+		o.Version = readBuild().Version
+		if o.Admin, err = net.Listen("tcp", admin); err != nil {
+			return fmt.Errorf("%w; name another address by --admin", err)
+		}
+	}
+	a := announcement{Session: s, address: listener.Addr(), open: o.Decide && o.Token == "" && exposed(listener.Addr())}
+	if o.Admin != nil {
+		a.admin = o.Admin.Addr()
+	}
 	if asJSON {
-		announce(log, s, listener.Addr(), open)
+		a.log(log)
 	} else {
-		c.announce(s, listener.Addr(), open)
+		a.print(c)
 	}
 	return operator.Serve(ctx, s, listener, o, log)
 }
 
-// announce says where serve listens, and warns if all who reach it get decisions.
-func (c *cli) announce(s *session.Session, address net.Addr, open bool) {
-	operator.WarnAll(c, s.Warnings())
-	if open {
-		c.Warn("%s: %s", address, exposure)
+// announcement says where serve listens, and warns of addresses that other
+// machines may reach.
+type announcement struct {
+	*session.Session
+	address net.Addr
+	admin   net.Addr // nil for none
+	open    bool     // all who reach the address get decisions
+}
+
+func (a *announcement) print(c *cli) {
+	operator.WarnAll(c, a.Warnings())
+	if a.open {
+		c.Warn("%s: %s", a.address, exposure)
 	}
-	c.Note("listening on http://%s, %s, counters in %s", address, text.Plural(len(s.Rules.Rules), "rule"), s.StoreName())
-	if shares := operator.ListShares(s); len(shares) > 0 {
-		c.Note("on_error: local counts in this process, as one of %d: %s", s.Rules.Instances, strings.Join(shares, "; "))
+	if a.admin != nil {
+		if exposed(a.admin) {
+			c.Warn("%s: %s", a.admin, adminExposure)
+		}
+		c.Note("metrics and status on http://%s", a.admin)
+	}
+	c.Note("listening on http://%s, %s, counters in %s", a.address, text.Plural(len(a.Rules.Rules), "rule"), a.StoreName())
+	if shares := operator.ListShares(a.Session); len(shares) > 0 {
+		c.Note("on_error: local counts in this process, as one of %d: %s", a.Rules.Instances, strings.Join(shares, "; "))
 	}
 }
 
-// announce is the same for a log as JSON.
-func announce(log *slog.Logger, s *session.Session, address net.Addr, open bool) {
-	for _, w := range s.Warnings() {
+// log is print for a log as JSON.
+func (a *announcement) log(log *slog.Logger) {
+	for _, w := range a.Warnings() {
 		log.Warn("rules", "warning", w)
 	}
-	if open {
-		log.Warn(exposure, "address", address.String())
+	if a.open {
+		log.Warn(exposure, "address", a.address.String())
 	}
-	attrs := []any{"url", "http://" + address.String(), "rules", len(s.Rules.Rules), "store", s.StoreName()}
-	if shares := operator.ListShares(s); len(shares) > 0 {
-		attrs = append(attrs, "instances", s.Rules.Instances, "local", shares)
+	attrs := []any{"url", "http://" + a.address.String(), "rules", len(a.Rules.Rules), "store", a.StoreName()}
+	if a.admin != nil {
+		if exposed(a.admin) {
+			log.Warn(adminExposure, "address", a.admin.String())
+		}
+		attrs = append(attrs, "admin", "http://"+a.admin.String())
+	}
+	if shares := operator.ListShares(a.Session); len(shares) > 0 {
+		attrs = append(attrs, "instances", a.Rules.Instances, "local", shares)
 	}
 	log.Info("listening", attrs...)
 }
 
-const exposure = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it, or set " + tokenVariable
+const (
+	exposure      = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it, or set " + tokenVariable
+	adminExposure = "clients that reach the admin address see metrics and keys: let only your operators and their programs reach it"
+)
 
 // exposed reports whether other machines may reach an address.
 func exposed(address net.Addr) bool {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/app"
 	"github.com/slidegate/slidegate/internal/authn"
@@ -19,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/telemetry"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -101,16 +103,19 @@ type ServeOptions struct {
 	Token       string   // that those who ask for decisions must send; empty for none
 	Backend     *url.URL // nil echoes the requests
 	Timeouts    gateway.Timeouts
+	Admin       net.Listener // for metrics and status; nil for none
+	Version     string       // of slidegate, for the status
 }
 
 // Serve runs the local gateway, with the Lambda's own handler, or the API of
 // decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	recorder := oplog.NewDecisions(log, o.LogRequests)
-	go recorder.Run(ctx)
-	defer recorder.Flush(context.WithoutCancel(ctx))
+	decisions := oplog.NewDecisions(log, o.LogRequests)
+	go decisions.Run(ctx)
+	defer decisions.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)
+	recorder := s.NewRecorder(decisions, local.Len)
 	config := engine.Options{
 		Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: local, Admitted: local.Note, Observer: recorder,
 	}
@@ -124,10 +129,41 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	callers := authn.New(s.Source, keys, nil, log)
 	callers.Warm(ctx, s.Now())
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
-	authorizer.Log = oplog.Throttle(log, "claim")
+	authorizer.Log, authorizer.Rejected = oplog.Throttle(log, "claim"), recorder.Rejected
+	if o.Admin != nil {
+		defer serveAdmin(ctx, s, o, recorder, log)()
+	}
 	if o.Decide {
 		return gateway.Serve(ctx, listener, decideapi.New(authorizer, o.Token, log), o.Timeouts, decideapi.HeaderSize)
 	}
 	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
 	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
+}
+
+// serveAdmin serves metrics and status, also while the last requests end, until
+// stop is called.
+func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, recorder *telemetry.Recorder, log *slog.Logger) (stop func()) {
+	handler := admin.New(admin.Options{
+		Snapshot: func() *telemetry.Snapshot { return recorder.Snapshot(s.Now()) },
+		Rules: func() []*rules.Rule {
+			set, err := s.Source.Rules(ctx, s.Now())
+			if err != nil {
+				return nil
+			}
+			return set.Rules
+		},
+		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
+	})
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := gateway.Serve(life, o.Admin, handler, gateway.Timeouts{}, gateway.HeaderSize); err != nil {
+			log.Error("the admin address is not served any more", "error", err)
+		}
+	}()
+	return func() {
+		end()
+		<-ended
+	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Log      *slog.Logger
 
 	observers []func(context.Context, *Event)
+	meters    []engine.Observer
 	problem   error // with an option; the first
 }
 

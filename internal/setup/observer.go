@@ -41,11 +41,38 @@ func (c *Config) Observe(ctx context.Context, e *Event) {
 	}
 }
 
+// Meter adds an observer of decisions and of the calls of the store, as the
+// engine sees them. A decision of a gate is one for it, whatever the rules.
+func (c *Config) Meter(m engine.Observer) { c.meters = append(c.meters, m) }
+
+// Metered reports whether there are meters.
+func (c *Config) Metered() bool { return len(c.meters) > 0 }
+
+// Measure shows a decision to the meters.
+func (c *Config) Measure(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+	for _, m := range c.meters {
+		m.Decided(ctx, now, req, d)
+	}
+}
+
 // observer logs failures, and passes them on to the program's observers together
 // with the decisions of a gate.
 type observer struct {
 	*oplog.Observer
 	config *Config
+}
+
+// StoreCall shows a call of the store to the meters.
+func (o *observer) StoreCall(ctx context.Context, name string) func(error) {
+	ended := o.Observer.StoreCall(ctx, name)
+	for _, m := range o.config.meters {
+		before, of := ended, m.StoreCall(ctx, name)
+		ended = func(err error) {
+			of(err)
+			before(err)
+		}
+	}
+	return ended
 }
 
 // StoreFailed logs a failure and passes it on.
@@ -58,6 +85,7 @@ func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, er
 // charged, or one for the request if none was.
 func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, req, d)
+	o.config.Measure(ctx, now, req, d)
 	if !o.config.Observed() {
 		return
 	}

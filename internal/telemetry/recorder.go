@@ -232,9 +232,12 @@ func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
 func (r *Recorder) Rejected() { r.add(metric.Rejected, 1) }
 
 // Sent counts a request to DynamoDB, by the name of its operation, and the time
-// until its answer or failure.
+// until its answer or failure. With Options.Now the counters are elsewhere, and
+// the request is none to their store: only Writes and Reads have it.
 func (r *Recorder) Sent(operation string, took time.Duration) {
-	r.attempted(took)
+	if r.opts.Now == nil {
+		r.attempted(took)
+	}
 	switch operation {
 	case "UpdateItem", "PutItem", "DeleteItem", "TransactWriteItems", "BatchWriteItem":
 		r.add(metric.Writes, 1)

@@ -24,6 +24,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/telemetry"
 )
 
 const (
@@ -68,6 +69,14 @@ func (l *Locations) StoreName() string {
 		return DynamoScheme + l.CountersTable
 	}
 	return "memory"
+}
+
+// RulesName says where the rules are.
+func (l *Locations) RulesName() string {
+	if l.RulesTable != "" {
+		return DynamoScheme + l.RulesTable
+	}
+	return l.RulesFile
 }
 
 // quiet is the log of commands that report errors themselves.
@@ -303,6 +312,23 @@ func (s *Session) Counters() limit.Store {
 		return memory.New(0)
 	}
 	return app.NewDynamoStore(s.client, s.CountersTable, s.client.Clock.Now)
+}
+
+// NewRecorder returns what counts the decisions by Counters and the requests to
+// all stores. next also sees them. Call it once, before the first decision.
+func (s *Session) NewRecorder(next engine.Observer, localKeys func() int) *telemetry.Recorder {
+	o := telemetry.Options{Next: next, BreakerOpen: s.breaker.Open, LocalKeys: localKeys}
+	if s.CountersTable == "" { // else the client counts requests
+		o.Now = time.Now
+	}
+	if table, ok := s.Source.(*ruletable.Source); ok {
+		o.RulesConfirmed = table.Confirmed
+	}
+	r := telemetry.NewRecorder(o)
+	if s.client != nil {
+		s.client.OnSent(r.Sent)
+	}
+	return r
 }
 
 // Recorded returns the store for requests with times of their own; a new one

@@ -44,6 +44,7 @@ var allowed = map[string]string{
 	"internal/rules/lint":   "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key internal/rules/limits internal/rules/match internal/problem",
 	"internal/headers":      "internal/engine internal/limit internal/rules",
 	"internal/outcome":      "internal/engine",
+	"internal/admin":        "internal/rules internal/telemetry internal/webguard github.com/prometheus/client_golang",
 	"internal/telemetry":    "internal/engine internal/request internal/telemetry/metric",
 	"internal/httplimit":    "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
 	"internal/setup":        "internal/clock internal/engine internal/limit internal/memory internal/oplog internal/problem internal/request internal/ruledoc internal/rules",
@@ -115,9 +116,9 @@ var allowed = map[string]string{
 	"internal/text":              "internal/ruledoc",
 	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric",
 
-	"internal/operator": "internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
-		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/text internal/yamlfile",
-	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable",
+	"internal/operator": "internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
+	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",
 	"internal/operator/aws/doctor":   "internal/apigw internal/dynamo internal/operator/aws internal/predeploy internal/rules internal/ruletable golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
@@ -134,7 +135,7 @@ var allowed = map[string]string{
 func TestRulesfile(t *testing.T) {
 	for _, p := range list(t, "./rulesfile") {
 		for _, dep := range p.Deps {
-			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/dynamo", "internal/app", "internal/operator", "github.com/spf13"} {
+			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/dynamo", "internal/app", "internal/operator", "github.com/spf13", "github.com/prometheus"} {
 				if strings.Contains(dep, unwanted) {
 					t.Errorf("rulesfile links %s", dep)
 				}
@@ -228,7 +229,7 @@ func TestLambda(t *testing.T) {
 	for _, p := range list(t, "./functions/authorizer") {
 		for _, dep := range p.Deps {
 			for _, unwanted := range []string{
-				"yaml", "internal/rulefile", "github.com/redis", "github.com/aws/aws-cdk-go", "github.com/spf13/cobra", "internal/gateway", "internal/replay",
+				"yaml", "internal/rulefile", "github.com/redis", "github.com/prometheus", "github.com/aws/aws-cdk-go", "github.com/spf13/cobra", "internal/gateway", "internal/replay",
 				"internal/dynamo/awsconfig", "aws-sdk-go-v2/config", "aws-sdk-go-v2/credentials", "aws-sdk-go-v2/service/s", "aws-sdk-go-v2/feature/ec2", "encoding/xml",
 			} {
 				if strings.Contains(dep, unwanted) {

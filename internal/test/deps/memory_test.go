@@ -31,7 +31,7 @@ func TestMemoryAlone(t *testing.T) {
 	for _, p := range packages {
 		for _, unwanted := range []string{
 			"github.com/aws/", // the SDK, smithy, Lambda and the CDK
-			"github.com/redis/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/", "github.com/maypok86/",
+			"github.com/redis/", "github.com/prometheus/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/", "github.com/maypok86/",
 			"net/http", module + "gate", module + "limithttp", module + "dynamostore", module + "lambdalimit", module + "redisstore", module + "infra", module + "functions", module + "cmd",
 			module + "internal/dynamo", module + "internal/redis", module + "internal/yamlfile", module + "internal/rulefile",
 			module + "internal/ruletable", module + "internal/apigw", module + "internal/app", module + "internal/cli", module + "internal/operator",

@@ -1,0 +1,87 @@
+// Package admin serves what an operator asks of a running `slidegate serve`:
+// metrics for Prometheus, whether it is alive and ready, and its status as JSON.
+// Whoever reaches the address sees keys, which may be personal data.
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/telemetry"
+	"github.com/slidegate/slidegate/internal/webguard"
+)
+
+// Options say what a server reports. All of them are required but Stopping.
+type Options struct {
+	Snapshot func() *telemetry.Snapshot
+	Rules    func() []*rules.Rule // in force
+	Now      func() time.Time     // of the machine
+	Version  string               // of slidegate
+	// Store and RulesFrom say where counters and rules are, without a password.
+	Store, RulesFrom string
+	Stopping         <-chan struct{} // is closed when serve takes no more requests
+}
+
+type server struct {
+	Options
+	started time.Time
+}
+
+// New returns the handler.
+func New(o Options) http.Handler {
+	s := &server{o, o.Now()}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", newMetrics(o))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		write(w, http.StatusOK, s.status(o.Snapshot()))
+	})
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "ask for /metrics, /healthz, /readyz or /v1/status", http.StatusNotFound)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status, reason := webguard.Refusal(r, false); status != 0 {
+			http.Error(w, reason, status)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready bool `json:"ready"`
+	// Degraded says why decisions are not exact, in words. It does not make the
+	// server unready: on_error decides meanwhile, which no balancer's error page
+	// can. And what one server cannot reach, the others cannot reach either.
+	Degraded []string `json:"degraded,omitempty"`
+}
+
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	answer, status := s.readiness(s.Snapshot()), http.StatusOK
+	if !answer.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	write(w, status, answer)
+}
+
+func (s *server) readiness(of *telemetry.Snapshot) (r readiness) {
+	select {
+	case <-s.Stopping:
+	default:
+		r.Ready = true
+	}
+	r.Degraded = degraded(of)
+	return r
+}
+
+func write(w http.ResponseWriter, status int, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // the client may have hung up
+}
