@@ -30,7 +30,7 @@ lint test: export GOFLAGS += -gcflags=all=-dwarf=false
 lint test: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e deploy version release
+.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e e2e-aws deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -205,6 +205,9 @@ e2e: ## deploy to the local AWS, send traffic through API Gateway, and do what `
 	@localstack/require.sh go node npm python
 	@env -u AWS_ENDPOINT_URL $(LOCAL) true # whatever emulator it is, some tests start a MiniStack that evaluates policies
 	@$(LOCAL) go test -count=1 -v -timeout 20m -tags e2e ./localstack/e2e -wide
+
+e2e-aws: ## deploy to the AWS account of your credentials, check what emulators cannot show, and remove it all; asks, unless YES=1
+	@YES=$(YES) localstack/e2e-aws.sh
 
 deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json

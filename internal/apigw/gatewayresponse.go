@@ -29,9 +29,8 @@ const (
 //
 // AWS documents `$context.*` in body templates ("Gateway responses for REST
 // APIs in API Gateway"). Mapping a header from context.authorizer.* works but
-// is not documented; localstack/README.md has the command that checks it on an
-// account. Templates do not escape values, so the context holds only plain
-// ASCII without quotes.
+// is not documented; make e2e-aws checks it on an account. Templates do not
+// escape values, so the context holds only plain ASCII without quotes.
 type GatewayResponse struct {
 	Type   string // "ACCESS_DENIED", "DEFAULT_4XX", …
 	Status int    // 0 leaves the status that API Gateway chose

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -100,17 +99,34 @@ type shop struct {
 	key, secret string   // of the user
 }
 
+// newShop builds the command, and what a released one carries.
+func newShop(t *testing.T, endpoint string) *shop {
+	t.Helper()
+	c := &shop{strictAWS: &strictAWS{t: t, endpoint: endpoint}, dir: t.TempDir(), key: "test", secret: "test"}
+	c.cfg = aws.Config{Region: region, BaseEndpoint: &c.endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	c.code = append(build(t, c.dir, runtime.GOARCH), "--architecture", architecture(t))
+	return c
+}
+
+// build builds the command into a directory, and what a released one carries. It
+// returns the flags that have the command take that.
+func build(t *testing.T, dir, goarch string) (flags []string) {
+	t.Helper()
+	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", goarch, "-o", dir, "authorizer", "operations")
+	command(t, root, "go", "build", "-o", filepath.Join(dir, "slidegate"), "./cmd/slidegate")
+	command(t, root+"/infra", "go", "run", "./template", "-version", "v0.2.0", "-o", filepath.Join(dir, "template.json"))
+	flags = []string{"--template", "template.json"}
+	for _, name := range []string{"authorizer", "operations"} {
+		flags = append(flags, "--code", name+"_"+goarch+".zip")
+	}
+	return flags
+}
+
+// newCommand returns the command as a user of an emulator that evaluates
+// policies.
 func newCommand(t *testing.T) *shop {
 	t.Helper()
-	c := &shop{strictAWS: &strictAWS{t: t, endpoint: startStrict(t)}, dir: t.TempDir()}
-	c.cfg = aws.Config{Region: region, BaseEndpoint: &c.endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
-	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", runtime.GOARCH, "-o", c.dir, "authorizer", "operations")
-	command(t, root, "go", "build", "-o", filepath.Join(c.dir, "slidegate"), "./cmd/slidegate")
-	command(t, root+"/infra", "go", "run", "./template", "-version", "v0.2.0", "-o", filepath.Join(c.dir, "template.json"))
-	c.code = []string{"--architecture", architecture(t), "--template", "template.json"}
-	for _, name := range []string{"authorizer", "operations"} {
-		c.code = append(c.code, "--code", name+"_"+runtime.GOARCH+".zip")
-	}
+	c := newShop(t, startStrict(t))
 	c.policy, _ = c.run("aws", "policy")
 	var created struct {
 		Key    string `xml:"CreateAccessKeyResult>AccessKey>AccessKeyId"`
@@ -184,35 +200,6 @@ func (c *shop) session(line string) string {
 		printed = regexp.MustCompile(v.pattern).ReplaceAllString(printed, v.instead)
 	}
 	return printed
-}
-
-// denies calls the authorizer of the first deployment until it denies, by 10
-// requests in a minute. A slow machine may add requests that are decided without
-// the table.
-func (c *shop) denies() {
-	c.t.Helper()
-	out, _ := c.run("aws", "deploy", "--json")
-	function := regexp.MustCompile(`"value": "(slidegate-RateLimitFunction[^"]*)"`).FindStringSubmatch(out)
-	event, err := os.ReadFile(root + "/internal/apigw/testdata/several.event.json")
-	if err != nil || function == nil {
-		c.t.Fatalf("no function in %s, error %v", out, err)
-	}
-	for i := range 30 {
-		var answer struct {
-			Context struct{ Allowed, Degraded string }
-		}
-		text := c.send("lambda", "/2015-03-31/functions/"+function[1]+"/invocations", "application/json", event)
-		if err := json.Unmarshal(text, &answer); err != nil || answer.Context.Allowed == "" || answer.Context.Allowed == "true" && answer.Context.Degraded == "false" && i > 19 {
-			c.t.Fatalf("request %d is answered %s, error %v", i, text, err)
-		}
-		if answer.Context.Allowed == "false" {
-			if i < 10 || answer.Context.Degraded == "true" {
-				c.t.Errorf("request %d is denied: %s", i, text)
-			}
-			return
-		}
-	}
-	c.t.Error("30 requests were not denied")
 }
 
 // unchecked by the emulator, or needed only if a new bucket cannot be protected.
