@@ -22,6 +22,7 @@ import (
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/telemetry"
 )
 
 // Names of subjects that targets refer to.
@@ -47,9 +48,8 @@ func engineFor(text string) (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.DiscardHandler)),
-	}), nil
+	observer := telemetry.NewRecorder(telemetry.Options{Next: oplog.NewObserver(slog.New(slog.DiscardHandler))})
+	return app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: observer}), nil
 }
 
 // underRules decides a request that one of n rules covers: the last one, of

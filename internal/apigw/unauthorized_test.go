@@ -36,7 +36,8 @@ func TestUnauthorizedByKind(t *testing.T) {
 		"HTTP 2.0 by IAM": {event: "http-2.0", denial: true, policies: true},
 	} {
 		a, _ := kindAuthorizer(t, "rules: [{name: guessing, when: {caller: rejected}, key: all, limits: [{capacity: 1, window: 60s}]}]")
-		a.Policies = test.policies
+		rejected := 0
+		a.Policies, a.Rejected = test.policies, func() { rejected++ }
 		a = a.WithAuthenticator(rejecting{})
 		answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 		if errors.Is(err, apigw.ErrUnauthorized) == test.denial || err == nil != test.denial {
@@ -51,6 +52,9 @@ func TestUnauthorizedByKind(t *testing.T) {
 		text, _ = json.Marshal(answer)
 		if err != nil || !strings.Contains(string(text), `"rule":"guessing"`) || strings.Contains(string(text), "deniedStatus") {
 			t.Errorf("%s, over the limit: answer %s, error %v", name, text, err)
+		}
+		if rejected != 1 {
+			t.Errorf("%s: %d requests rejected, want the one that no rule denied", name, rejected)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestOutage(t *testing.T) {
 		s.times(1) // an answer in between
 		s.answer = errDown
 		s.made(t, 105)
-		if err := s.times(5); !errors.Is(err, errDown) || len(s.changes) != 1 || !s.changes[0].Open || !errors.Is(s.changes[0].Cause, errDown) {
+		if err := s.times(5); !errors.Is(err, errDown) || len(s.changes) != 1 || !s.changes[0].Open || !s.Open() || !errors.Is(s.changes[0].Cause, errDown) {
 			t.Fatalf("error %v, changes %v", err, s.changes)
 		}
 		s.made(t, 5)
@@ -97,10 +97,13 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Nanosecond)
 			s.times(100)
 			s.made(t, 1)
+			if !s.Open() {
+				t.Error("a probe without an answer has closed it")
+			}
 		}
 		s.answer = nil
 		time.Sleep(breaker.ProbeEvery)
-		if err := s.times(100); err != nil || len(s.changes) != 2 || s.changes[1].Open {
+		if err := s.times(100); err != nil || len(s.changes) != 2 || s.changes[1].Open || s.Open() {
 			t.Errorf("afterwards: error %v, changes %v", err, s.changes)
 		}
 		s.made(t, 100)

@@ -61,6 +61,9 @@ func TestSource(t *testing.T) {
 
 	api.fail(errors.New("no answer"))
 	capacity(t, source, epoch.Add(30*time.Second), 2)
+	if at := source.Confirmed(); !at.Equal(epoch.Add(10 * time.Second)) {
+		t.Errorf("the rules were confirmed %s after the start, want the latest read that worked", at.Sub(epoch))
+	}
 	if err := <-reports; !strings.Contains(err.Error(), "no answer") || !strings.Contains(err.Error(), "keeping version 2") {
 		t.Errorf("reported %v", err)
 	}

@@ -37,8 +37,9 @@ type ruleKey struct{ rule, key string }
 // the lowest count, and that count as its error. Known libraries for Go are
 // without releases, or count no units.
 type sketch struct {
-	keys  []TopKey
-	index map[ruleKey]int // in keys
+	keys   []TopKey // without their counts
+	counts []int64  // of keys, in one piece because a new key searches the lowest
+	index  map[ruleKey]int
 }
 
 func (s *sketch) add(k ruleKey, count int64, share float64) {
@@ -50,28 +51,36 @@ func (s *sketch) add(k ruleKey, count int64, share float64) {
 			s.index = make(map[ruleKey]int, slots)
 		}
 		i = len(s.keys)
-		s.keys = append(s.keys, TopKey{Rule: k.rule, Key: k.key})
+		s.keys, s.counts = append(s.keys, TopKey{Rule: k.rule, Key: k.key}), append(s.counts, 0)
 		s.index[k] = i
 	default:
-		for j := range s.keys {
-			if s.keys[j].Count < s.keys[i].Count {
+		for j, n := range s.counts {
+			if n < s.counts[i] {
 				i = j
 			}
 		}
-		lowest := &s.keys[i]
-		delete(s.index, ruleKey{lowest.Rule, lowest.Key})
-		*lowest = TopKey{Rule: k.rule, Key: k.key, Count: lowest.Count, Error: lowest.Count}
+		delete(s.index, ruleKey{s.keys[i].Rule, s.keys[i].Key})
+		s.keys[i] = TopKey{Rule: k.rule, Key: k.key, Error: s.counts[i]}
 		s.index[k] = i
 	}
-	s.keys[i].Count += count
+	s.counts[i] += count
 	s.keys[i].Share = max(s.keys[i].Share, share)
+}
+
+// all returns the keys with their counts.
+func (s *sketch) all() []TopKey {
+	keys := slices.Clone(s.keys)
+	for i, n := range s.counts {
+		keys[i].Count = n
+	}
+	return keys
 }
 
 // topKeys are the sketches of the current minute and of the one before. It is
 // safe for concurrent use.
 type topKeys struct {
 	mu            sync.Mutex
-	minute        time.Time // of current
+	minute        int64 // of current, since 1970
 	current, last sketch
 }
 
@@ -85,12 +94,12 @@ func (t *topKeys) add(now time.Time, k ruleKey, count int64, share float64) {
 // turn begins a new minute if the current one is over. The caller holds the
 // mutex.
 func (t *topKeys) turn(now time.Time) {
-	minute := now.Truncate(time.Minute)
-	if minute.Equal(t.minute) {
+	minute := now.Unix() / 60
+	if minute == t.minute {
 		return
 	}
 	last := sketch{}
-	if minute.Sub(t.minute) == time.Minute {
+	if minute == t.minute+1 {
 		last = t.current
 	}
 	t.minute, t.current, t.last = minute, sketch{}, last
@@ -117,13 +126,11 @@ func (t *topKeys) take(order func(a, b TopKey) int) []TopKey {
 
 func (t *topKeys) first(order func(a, b TopKey) int) []TopKey {
 	all := map[ruleKey]TopKey{}
-	for _, keys := range [...][]TopKey{t.last.keys, t.current.keys} {
-		for _, k := range keys {
-			sum := all[ruleKey{k.Rule, k.Key}]
-			sum.Rule, sum.Key, sum.Share = k.Rule, k.Key, max(sum.Share, k.Share)
-			sum.Count, sum.Error = sum.Count+k.Count, sum.Error+k.Error
-			all[ruleKey{k.Rule, k.Key}] = sum
-		}
+	for _, k := range append(t.last.all(), t.current.all()...) {
+		sum := all[ruleKey{k.Rule, k.Key}]
+		sum.Rule, sum.Key, sum.Share = k.Rule, k.Key, max(sum.Share, k.Share)
+		sum.Count, sum.Error = sum.Count+k.Count, sum.Error+k.Error
+		all[ruleKey{k.Rule, k.Key}] = sum
 	}
 	keys := make([]TopKey, 0, len(all))
 	for _, k := range all {

@@ -22,7 +22,7 @@ func TestSketch(t *testing.T) {
 		if len(s.keys) > slots || len(s.keys) != len(s.index) {
 			t.Fatalf("%d keys, %d in the index", len(s.keys), len(s.index))
 		}
-		for _, k := range s.keys {
+		for _, k := range s.all() {
 			n := truth[ruleKey{k.Rule, k.Key}]
 			if k.Count < n || k.Count-k.Error > n || k.Error > all/slots {
 				t.Fatalf("key %q counts %d with an error of %d, and the truth is %d of %d", k.Key, k.Count, k.Error, n, all)

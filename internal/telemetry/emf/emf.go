@@ -4,11 +4,12 @@
 //
 // A Lambda has no moment of its own: it is frozen between requests. So the first
 // request of a minute writes the lines of the last minute that had requests, and
-// the shutdown of the environment writes those of the minute under way. Each line
-// is stamped with its minute, however much later it is written.
+// the shutdown of the environment writes those of the minute under way. Metrics
+// are stamped with their minute, however much later the line is written.
 //
-// Lambda's "Log-level filtering" reads level and time of a JSON line. These are
-// INFO, so a function whose ApplicationLogLevel is WARN or higher has no metrics.
+// Lambda reads the level and the time of a JSON line, by its "Log-level
+// filtering". These lines have INFO, so a function whose ApplicationLogLevel is
+// WARN or higher has no metrics.
 package emf
 
 import (
@@ -64,7 +65,7 @@ func (e *Exporter) Begin(now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if last := e.minute.Swap(minute); last != minute && last != 0 {
-		e.write(last)
+		e.write(last, now)
 	}
 }
 
@@ -76,35 +77,38 @@ func (e *Exporter) Flush(now time.Time) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.write(cmp.Or(e.minute.Swap(0), now.Unix()/60))
+	e.write(cmp.Or(e.minute.Swap(0), now.Unix()/60), now)
 }
 
-// write writes all lines of a minute. The caller holds the mutex.
-func (e *Exporter) write(minute int64) {
+// write writes all lines of a minute now. The caller holds the mutex.
+func (e *Exporter) write(minute int64, now time.Time) {
 	s := e.recorder.Take()
 	if s.Counters[metric.Decisions]+s.Counters[metric.StoreAttempts] == 0 {
 		return
 	}
 	at := time.Unix(minute*60, 0).UTC()
+	line := func(msg string) map[string]any {
+		return map[string]any{"time": now.UTC(), "level": "INFO", "msg": msg, "minute": at, metric.Limiter: e.limiter}
+	}
 	rules, leftOut := mostActive(s.Rules)
-	main := e.line(at, "metrics")
+	main := line("metrics")
 	if leftOut > 0 {
 		main["RulesLeftOut"] = leftOut
 	}
 	lines := []map[string]any{withMetrics(main, at, values(s), metric.Limiter)}
 	for _, rule := range rules {
-		line := e.line(at, "metrics of a rule")
-		line[metric.Rule] = rule
+		byRule := line("metrics of a rule")
+		byRule[metric.Rule] = rule
 		counts := map[string]any{}
 		for name, n := range s.Rules[rule] {
 			counts[name] = n
 		}
-		lines = append(lines, withMetrics(line, at, counts, metric.Limiter, metric.Rule))
+		lines = append(lines, withMetrics(byRule, at, counts, metric.Limiter, metric.Rule))
 	}
 	if len(s.TopDenied)+len(s.TopNear) > 0 {
-		line := e.line(at, "top keys")
-		line["top_denied"], line["top_near"] = s.TopDenied, s.TopNear
-		lines = append(lines, line)
+		top := line("top keys")
+		top["top_denied"], top["top_near"] = s.TopDenied, s.TopNear
+		lines = append(lines, top)
 	}
 	var text []byte
 	for _, line := range lines {
@@ -115,11 +119,6 @@ func (e *Exporter) write(minute int64) {
 		text = append(append(text, encoded...), '\n')
 	}
 	_, _ = e.out.Write(text) // without a log there is nowhere to report it
-}
-
-// line returns what all lines have.
-func (e *Exporter) line(at time.Time, msg string) map[string]any {
-	return map[string]any{"time": at, "level": "INFO", "msg": msg, metric.Limiter: e.limiter}
 }
 
 // values returns the metrics of a minute. A counter that is 0 is left out, because
