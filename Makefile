@@ -24,13 +24,14 @@ TEST        := go test -vet=off
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
-# Tests need no debuggers' data, without which Go compiles in less time, and so
-# it does if it collects garbage less often.
-lint test: export GOFLAGS += -gcflags=all=-dwarf=false
-lint test: export GOGC := 400
+# Tests need no debuggers' data, without which Go compiles in less time. So it
+# does if it collects garbage less often, and inlines nothing in two large
+# modules, which wait for the network anyway.
+lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-gcflags=github.com/aws/...=-dwarf=false -l' '-gcflags=github.com/redis/...=-dwarf=false -l'
+lint test test-wide: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e e2e-aws deploy version release
+.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e e2e-aws deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,28 +43,26 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 		'  dist/slidegate replay examples/traffic/apache-access-2015.log.gz --rules examples/traffic/per-ip-10-per-minute.yaml' ''
 	@exec dist/slidegate serve --rules examples/rules.yaml --listen $(LISTEN)
 
-test: ## run every test: unit, race, DynamoDB engine, CDK synthesis, end to end
+test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-browser install-proxies compile
+	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-proxies compile
 	@$(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-e2e test-race test-rest
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
 # every package, but does not link the programs, as go build would. The CDK's
 # packages wait for each other, so other modules compile beside them.
-.PHONY: install-cdk install-aws install-redis install-browser install-proxies compile
+.PHONY: install-cdk install-aws install-redis install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
 	@$(LOCAL) true
 install-redis:
 	@localstack/redis.sh >/dev/null
-install-browser:
-	@localstack/browser.sh >/dev/null
 install-proxies:
 	@localstack/proxies.sh >/dev/null
 compile:
 	@go list -export ./... >/dev/null
-	@printf '%s\n' $(filter-out .,$(MODULES)) | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
+	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel tools | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
 
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-e2e
@@ -72,13 +71,22 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race -run '^TestConcurrent$$' ./internal/dynamo/lease
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
-	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race ./...) || exit; done
 test-rest:
 	$(TEST) $(filter-out $(RACE),$(shell go list ./...))
-	@for module in bench examples/grpc infra; do (cd $$module && $(TEST) ./...) || exit; done
-	@for module in localstack/browser tools; do (cd $$module && $(TEST) -count=1 ./...) || exit; done # they read other modules, which the cache of tests does not see
+	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
+	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
 test-e2e:
 	$(TEST) -count=1 -tags e2e ./localstack/e2e
+
+# What `make test` leaves out, but for `make e2e` and `make check-release`: see
+# docs/testing.md.
+WIDE         = $(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' *.go dynamostore internal)))
+test-wide: ## run what `make test` leaves out: more random calls, bench, a browser, more of the race detector
+	@localstack/require.sh go cc node npm python
+	@localstack/redis.sh >/dev/null
+	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(WIDE:%=./%) -wide
+	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
+	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
 
 lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

@@ -2,7 +2,6 @@ package slidegate_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -18,12 +17,12 @@ import (
 )
 
 // The numbers of random sequences for a store beyond the network, and of
-// concurrent histories. The stores' own packages run ten times as many and more.
+// concurrent histories. The stores' own packages run several times as many.
 // Here few are enough: what is new is the way through a Limiter, which every
 // call takes.
 const (
-	sequences = "10"
-	histories = 10
+	sequences = 4
+	histories = 4
 )
 
 // TestConformance runs the suite of the stores through the exported API.
@@ -34,9 +33,7 @@ func TestConformance(t *testing.T) {
 			return storetest.Harness{Client: func(testing.TB) limit.Store { return store }, Accepts: accepts, Histories: histories}
 		})
 	})
-	checks := flag.Lookup("rapid.checks").Value
-	defer func(before string) { _ = checks.Set(before) }(checks.String())
-	_ = checks.Set(sequences)
+	storetest.Few(t, sequences)
 	t.Run("dynamodb", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) storetest.Harness { return onDynamoDB(t) })
 	})

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -15,7 +16,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// TestMadeUpKeys floods a rule with a million made-up keys in a minute. Limited
+var wide = flag.Bool("wide", false, "flood a rule with a million made-up keys, as make sim-long does, instead of 200,000")
+
+// TestMadeUpKeys floods a rule with made-up keys for a minute. Limited
 // clients stay limited, memory stays bounded, and after the minute all clients
 // are allowed again.
 func TestMadeUpKeys(t *testing.T) {
@@ -23,7 +26,11 @@ func TestMadeUpKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const bound, flood = 20_000, 1_000_000
+	const bound = 20_000
+	flood := 200_000
+	if *wide {
+		flood = 1_000_000
+	}
 	store := memory.New(bound)
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	start := time.Unix(1_700_000_040, 0)
@@ -43,7 +50,7 @@ func TestMadeUpKeys(t *testing.T) {
 	before := heap()
 	admitted := 0
 	for i := range flood {
-		if allowed(time.Duration(i)*59*time.Second/flood, fmt.Sprintf("%x", random.Uint64())) {
+		if allowed(time.Duration(i)*59*time.Second/time.Duration(flood), fmt.Sprintf("%x", random.Uint64())) {
 			admitted++
 		}
 	}

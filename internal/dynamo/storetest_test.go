@@ -17,7 +17,7 @@ import (
 )
 
 // wide is for `make engines`: a local engine takes a minute for the whole suite.
-var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls on the engine, not a fifth")
+var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls on the engine and the model, not a tenth")
 
 // TestConformance runs the conformance suite on a real engine.
 func TestConformance(t *testing.T) {
@@ -26,9 +26,8 @@ func TestConformance(t *testing.T) {
 	}
 	histories := 0
 	if !*wide {
-		checks := flag.Lookup("rapid.checks").Value
-		defer func(before string) { _ = checks.Set(before) }(checks.String())
-		_, histories = checks.Set("20"), 40
+		storetest.Few(t, 10)
+		histories = 15
 	}
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		client := dynamotest.Connect(t)
@@ -41,8 +40,14 @@ func TestConformance(t *testing.T) {
 // TestConformanceOnModel runs the suite on the model of DynamoDB, which is fast
 // enough for more random sequences.
 func TestConformanceOnModel(t *testing.T) {
+	rounds, histories := 1, 60
+	if *wide {
+		rounds, histories = 3, 200
+	}
 	storetest.Run(t, func(*testing.T) storetest.Harness {
-		return harness(dynamomodel.New("counters", "k"), "counters", 3)
+		h := harness(dynamomodel.New("counters", "k"), "counters", rounds)
+		h.Histories = histories
+		return h
 	})
 }
 

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -8,9 +9,15 @@ import (
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
+var wide = flag.Bool("wide", false, "make more random calls, as make sim-long does")
+
 func TestConformance(t *testing.T) {
+	rounds, histories := 3, 60
+	if *wide {
+		rounds, histories = 10, 200
+	}
 	storetest.Run(t, func(*testing.T) storetest.Harness {
 		store := memory.New(0)
-		return storetest.Harness{Client: func(testing.TB) limit.Store { return store }, Rounds: 10}
+		return storetest.Harness{Client: func(testing.TB) limit.Store { return store }, Rounds: rounds, Histories: histories}
 	})
 }

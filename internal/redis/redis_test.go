@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"flag"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,9 +22,16 @@ const (
 	prefix = "slidegate:2:{}"
 )
 
+var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls, not a fifth or less, as make sim-long does")
+
 // TestStore runs the conformance suite of all stores, on stores that ask the
 // server for every denial, and on others that deny by snapshots.
 func TestStore(t *testing.T) {
+	histories := 0
+	if !*wide {
+		storetest.Few(t, 20)
+		histories = 20
+	}
 	for name, opts := range map[string]redis.Options{
 		"every denial a call": {CallerClock: true},
 		"snapshots":           {CallerClock: true, Clock: clock.Machine(time.Now), OneServer: true},
@@ -39,6 +47,7 @@ func TestStore(t *testing.T) {
 						}
 					},
 					NoLocalDenials: opts.Clock == nil,
+					Histories:      histories,
 				}
 				if opts.Clock != nil {
 					h.Lag = 10 * time.Second

@@ -17,9 +17,9 @@ import (
 // A replay that ends early leaves no goroutine behind: synctest fails if one
 // stays.
 func TestNoGoroutineStays(t *testing.T) {
-	log := disordered(5000, 100)
+	log := disordered(1500, 100)
 	for _, order := range []Order{ByTime, AsLogged} {
-		for _, end := range []int{1, 300, 4000} {
+		for _, end := range []int{1, 300, 1200} {
 			for _, want := range []error{errDown, context.Canceled, io.ErrUnexpectedEOF} {
 				t.Run(fmt.Sprint(order, end, want), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestNoGoroutineStays(t *testing.T) {
 						if errors.Is(want, io.ErrUnexpectedEOF) {
 							logs = append(logs, text(gzipped(t, log)[:1000]))
 						}
-						_, err := Run(ctx, &Traffic{Logs: logs, Order: order, buffer: 1 << 16}, Options{Engine: decide})
+						_, err := Run(ctx, &Traffic{Logs: logs, Order: order, buffer: 1 << 14}, Options{Engine: decide})
 						if !errors.Is(err, want) {
 							t.Errorf("error %v, want %v", err, want)
 						}

@@ -91,7 +91,7 @@ func disordered(lines, width int) string {
 // is. With a smaller one, each line is still decided once and at its own time,
 // and the late ones are counted.
 func TestOrderByBuffer(t *testing.T) {
-	const lines, width = 20_000, 4_000
+	const lines, width = 6_000, 1_200
 	log := disordered(lines, width)
 	half := len(log)/2 + strings.IndexByte(log[len(log)/2:], '\n') + 1
 	wide := len(log) / lines * width
@@ -153,7 +153,7 @@ func TestOrderByBuffer(t *testing.T) {
 // Lines whose times are far ahead do not keep what was read beside them in
 // memory, and keep their claims.
 func TestLinesFarAhead(t *testing.T) {
-	const lines, buffer = 50_000, 100_000
+	const lines, buffer = 15_000, 30_000
 	var log strings.Builder
 	for i := range lines {
 		second := i

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -150,10 +151,16 @@ func reference(texts []string, formats []Format, order Order) (want outcome) {
 	return want
 }
 
+var wide = flag.Bool("wide", false, "compare more random logs, as make sim-long does")
+
 // A replay of random logs, in which many lines are broken, does what the plain
 // reference does: whatever the sizes of reads and of lines.
 func TestReference(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(25)
+	if *wide {
+		seeds = 200
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			g := rand.New(rand.NewPCG(seed, 15))
 			order := []Order{ByTime, AsLogged}[g.IntN(2)]

@@ -16,7 +16,7 @@ import (
 
 var (
 	seed      = flag.Uint64("sim.seed", 1, "seed of the simulation")
-	decisions = flag.Int64("sim.decisions", 1_000_000/raceCost, "decisions to simulate, over worlds of all kinds")
+	decisions = flag.Int64("sim.decisions", 250_000/raceCost, "decisions to simulate, over worlds of all kinds")
 	only      = flag.Int("sim.world", -1, "simulate only this world of the seed")
 )
 
@@ -160,7 +160,7 @@ func TestSkewedClocks(t *testing.T) {
 		most   float64
 	}{{0, 1.5}, {time.Minute, 1.3}, {2 * time.Minute, 1.01}} {
 		var peak float64
-		for seed := range uint64(max(2, 4/raceCost)) {
+		for seed := range uint64(2) {
 			r := run(t, skewed(seed, test.warmup), 60_000, nil)
 			checkReport(t, r)
 			peak = max(peak, r.Peak)

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,6 +12,15 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
+
+// Few has the rest of a test run n random sequences of each kind instead of
+// -rapid.checks, for stores whose calls cost a round trip.
+func Few(t *testing.T, n int) {
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	t.Cleanup(func() { _ = checks.Set(before) })
+	_ = checks.Set(strconv.Itoa(n))
+}
 
 // sequences compares a store with the reference on random sequences of calls.
 func sequences(t *testing.T, h Harness) {

@@ -14,7 +14,13 @@ import (
 )
 
 // TestReference runs the suite on the specification itself.
-func TestReference(t *testing.T) { storetest.Run(t, storetest.ReferenceHarness) }
+func TestReference(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		h := storetest.ReferenceHarness(t)
+		h.Histories = 20 // it holds a lock for each call
+		return h
+	})
+}
 
 // wrong is a Reference store with some calls replaced.
 type wrong struct {
