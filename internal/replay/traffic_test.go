@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // traffic is a stream of requests, the same for the same seed. Those of each key
@@ -51,7 +51,8 @@ func (tr traffic) jsonl() string {
 const perUser = "rules: [{name: per-user, key: 'user:{header.x-user}', limits: [{capacity: 100, window: 60s}]}]"
 
 // fleet hands each request to one of several processes at random, as API Gateway
-// does. Each has a store with its own snapshots of one table. fleet checks that a
+// does. Each has a store with its own snapshots of one table, in the model of
+// DynamoDB. fleet checks that a
 // process makes no call for a denial that it can prove from its snapshots.
 type fleet struct {
 	t        testing.TB
@@ -63,11 +64,10 @@ type fleet struct {
 }
 
 func newFleet(t testing.TB, size int, seed uint64) *fleet {
-	client := dynamotest.Connect(t)
-	table := dynamotest.Counters(t, client)
+	table := dynamomodel.New("counters", "k")
 	f := &fleet{t: t, random: rand.New(rand.NewPCG(seed, 1))}
 	for range size {
-		store := dynamo.New(client, table, dynamo.Options{Wall: time.Now})
+		store := dynamo.New(table, "counters", dynamo.Options{Wall: time.Now})
 		e, set := newEngine(t, perUser, store, &f.failures)
 		f.set, f.stores, f.engines = set, append(f.stores, store), append(f.engines, e)
 	}
