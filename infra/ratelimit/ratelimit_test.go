@@ -19,6 +19,7 @@ import (
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/infra/lambdas"
 	"github.com/slidegate/slidegate/infra/ratelimit"
+	"github.com/slidegate/slidegate/internal/cost"
 )
 
 func TestMain(m *testing.M) {
@@ -159,7 +160,7 @@ func TestFunction(t *testing.T) {
 		"Architectures": []any{"arm64"},
 		"Runtime":       "provided.al2023",
 		"Handler":       "bootstrap",
-		"MemorySize":    256.0,
+		"MemorySize":    float64(cost.MemoryMB),
 		"Timeout":       5.0,
 		"Environment": map[string]any{"Variables": map[string]any{
 			"SLIDEGATE_COUNTERS": ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")),

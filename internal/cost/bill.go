@@ -5,16 +5,14 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
 
 // Month is what AWS bills as a month of hours.
 const Month = 730 * time.Hour
 
-// The construct's settings, which a test of it compares.
-const (
-	MemoryMB = 256 // of the Lambda
-	Alarms   = 8   // metrics that the alarms watch
-)
+// MemoryMB is the memory of the construct's Lambda.
+const MemoryMB = 256
 
 // What the limiter is assumed to take; Options and a log replace some of it.
 const (
@@ -92,6 +90,7 @@ func bill(o *Options, t *Traffic) *Bill {
 			count++
 		}
 	}
+	alarms := float64(len(watch.Alarms(watch.Settings{}))) // each watches one metric
 	b := &Bill{Requests: t.Requests, Denied: t.Denied, Lines: []Line{
 		{gateway, t.Requests, "requests", price(tiers, t.Requests), false},
 		{"Lambda, requests", t.Requests, "requests", t.Requests / 1e6 * p.LambdaRequests, false},
@@ -100,7 +99,7 @@ func bill(o *Options, t *Traffic) *Bill {
 		{"DynamoDB, reads", reads, "read units", reads / 1e6 * p.Reads, false},
 		{"CloudWatch, log", logged, "GB", logged * p.LogGB, false},
 		{"CloudWatch, metrics", float64(count), "metrics", float64(count) * p.Metric, true},
-		{"CloudWatch, alarms", Alarms, "metrics of alarms", Alarms * p.Alarm, true},
+		{"CloudWatch, alarms", alarms, "alarms", alarms * p.Alarm, true},
 		{"CloudWatch, dashboard", 1, "dashboard", p.Dashboard, true},
 	}}
 	for i := range b.Lines {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
 
 // Report is a month's bill, what a flood would add, and what would cost less.
@@ -60,11 +62,12 @@ func NewReport(o *Options, t *Traffic) *Report {
 
 // save adds the cheaper settings that are worth a cent.
 func (r *Report) save(o *Options, t *Traffic) {
+	own := float64(len(watch.Alarms(watch.Settings{})) - len(watch.Alarms(watch.Settings{WithoutMetrics: true})))
 	all := []Saving{
 		{"WithoutDashboard", "", r.Month.dollars("CloudWatch, dashboard"), false, "no dashboard"},
 		{"WithoutAlarms", "", r.Month.dollars("CloudWatch, alarms"), false, "nothing calls you"},
-		{"WithoutMetrics", "", r.Month.dollars("CloudWatch, metrics") + r.Month.dollars("CloudWatch, log") + r.Month.dollars("CloudWatch, dashboard"), false,
-			"no dashboard, and alarms of AWS's own metrics alone"},
+		{"WithoutMetrics", "", r.Month.dollars("CloudWatch, metrics") + r.Month.dollars("CloudWatch, log") + r.Month.dollars("CloudWatch, dashboard") + own*o.Prices.Alarm,
+			false, "no dashboard, and alarms of AWS's own metrics alone"},
 	}
 	if !o.HTTP {
 		cheaper := *o

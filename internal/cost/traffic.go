@@ -1,8 +1,8 @@
 package cost
 
 import (
-	"cmp"
 	"reflect"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -41,16 +41,8 @@ type Charges struct {
 // Estimate returns the traffic of requests, each of which so many rules charge
 // if it is allowed.
 func Estimate(requests, denied float64, limits int) *Traffic {
-	perRule := 0
-	for _, m := range metric.All {
-		if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != metric.ShadowDenied {
-			perRule++
-		}
-	}
-	return &Traffic{
-		Requests: requests, Denied: denied, Metrics: limits * perRule,
-		Rules: []Charges{{Charges: float64(limits) * (requests - denied), Units: 1}},
-	}
+	charges := slices.Repeat([]Charges{{Charges: requests - denied, Units: 1}}, limits)
+	return &Traffic{Requests: requests, Denied: denied, Metrics: limits * byRule(metric.ShadowDenied), Rules: charges}
 }
 
 // EstimateRules is Estimate for rules each of which covers every request: what
@@ -114,16 +106,19 @@ func metrics(set *rules.Set) (n int) {
 		if r.Mode == rules.Shadow {
 			absent = metric.Denied
 		}
-		for _, m := range metric.All {
-			if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != absent {
-				n++
-			}
+		n += byRule(absent)
+		if slices.ContainsFunc(r.Candidates, func(c rules.Candidate) bool { return c != rules.Candidate{} }) {
+			n++ // ShadowDenied of "NAME candidate"
 		}
-		for _, c := range r.Candidates {
-			if c != (rules.Candidate{}) {
-				n++ // ShadowDenied of "NAME candidate"
-				break
-			}
+	}
+	return n
+}
+
+// byRule counts the metrics by rule that a Lambda sends, without one of them.
+func byRule(absent string) (n int) {
+	for _, m := range metric.All {
+		if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != absent {
+			n++
 		}
 	}
 	return n
@@ -172,5 +167,3 @@ func (c *Charges) leases() bool {
 	}
 	return true
 }
-
-func (c *Charges) name() string { return cmp.Or(c.Rule, "all rules") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,16 @@ func parseStack(from, text string) (*stack, error) {
 		return nil, fmt.Errorf("%s %s: want stack://NAME, or stack://NAME/ID for one limiter of several: letters and digits, and in NAME also -", from, text)
 	}
 	return &stack{match[1], match[2], from}, nil
+}
+
+// ParseStack reads a stack, NAME, or one limiter of several in it, NAME/ID. from
+// is the flag that has it.
+func ParseStack(from, text string) (name, id string, err error) {
+	s, err := parseStack(from, stackScheme+"://"+strings.TrimPrefix(text, stackScheme+"://"))
+	if err != nil {
+		return "", "", fmt.Errorf("%s %s: want NAME, or NAME/ID for one limiter of several: letters and digits, and in NAME also -", from, text)
+	}
+	return s.name, s.id, nil
 }
 
 // findTables adds a step before the command, which asks CloudFormation for the

@@ -114,15 +114,16 @@ var allowed = map[string]string{
 	"functions/operations":       "internal/dynamo internal/predeploy internal/rulefile internal/ruletable github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"functions/backend":          ". dynamostore lambdalimit limithttp github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"internal/text":              "internal/ruledoc",
-	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric",
+	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric internal/telemetry/watch",
 
 	"internal/operator": "internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",
+	"internal/operator/top":          "internal/admin internal/dynamo/awsconfig internal/operator/aws internal/telemetry github.com/aws/aws-sdk-go-v2",
 	"internal/operator/aws/doctor":   "internal/apigw internal/dynamo internal/operator/aws internal/predeploy internal/rules internal/ruletable golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/cli": "internal/cli internal/cost internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules " +
+	"internal/cli": "internal/cli internal/clock internal/cost internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
@@ -149,11 +150,11 @@ func TestServices(t *testing.T) {
 	const services = "github.com/aws/aws-sdk-go-v2/service/"
 	for _, p := range list(t, "./...") {
 		name := short(p.ImportPath)
-		if name == "functions/operations" || permits("internal/operator/aws internal/cli cmd/slidegate", name) {
+		if name == "functions/operations" || permits("internal/operator/aws internal/operator/top internal/cli cmd/slidegate", name) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			for _, unwanted := range []string{"s3", "cloudformation", "apigateway", "apigatewayv2", "cloudwatch", "iam", "lambda"} {
+			for _, unwanted := range []string{"s3", "cloudformation", "apigateway", "apigatewayv2", "cloudwatch", "cloudwatchlogs", "iam", "lambda"} {
 				if dep == services+unwanted {
 					t.Errorf("%s links %s", name, dep)
 				}

@@ -1,0 +1,202 @@
+package top
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
+	operatoraws "github.com/slidegate/slidegate/internal/operator/aws"
+	"github.com/slidegate/slidegate/internal/telemetry"
+	"github.com/slidegate/slidegate/internal/telemetry/metric"
+)
+
+const (
+	// logSpan is over how many whole minutes a log is read. Some lines come late:
+	// a Lambda writes those of a minute with its next request.
+	logSpan = 5 * time.Minute
+	// logKeys is how many top keys of all environments a View has.
+	logKeys = 10
+)
+
+// Logs is what this package calls of Amazon CloudWatch Logs.
+type Logs interface {
+	FilterLogEvents(context.Context, *cloudwatchlogs.FilterLogEventsInput, ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.FilterLogEventsOutput, error)
+}
+
+// Log reads the metrics in the log of a limiter's Lambda.
+type Log struct {
+	Logs    Logs
+	Group   string
+	Limiter string // the value of the dimension, STACK/ID
+}
+
+// OpenLog returns the log of the limiter of a stack that has this id. An empty id
+// is enough for a stack that has one limiter.
+func OpenLog(ctx context.Context, stack, id string) (*Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*readTime)
+	defer cancel()
+	cfg, err := awsconfig.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limiter, err := operatoraws.New(cfg).Limiter(ctx, stack, id)
+	if err != nil {
+		return nil, err
+	}
+	if limiter.Function == "" {
+		return nil, fmt.Errorf("stack %s has no output %sFunction", stack, limiter.ID)
+	}
+	function, err := lambda.NewFromConfig(cfg).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &limiter.Function})
+	if err != nil {
+		return nil, fmt.Errorf("function %s: %w", limiter.Function, operatoraws.Explain(err))
+	}
+	group := "/aws/lambda/" + limiter.Function
+	if c := function.LoggingConfig; c != nil && aws.ToString(c.LogGroup) != "" {
+		group = *c.LogGroup
+	}
+	name := strings.TrimSuffix(stack+"/"+limiter.ID, "/")
+	if variables := function.Environment; variables != nil && variables.Variables["SLIDEGATE_LIMITER"] != "" {
+		name = variables.Variables["SLIDEGATE_LIMITER"]
+	}
+	return &Log{cloudwatchlogs.NewFromConfig(cfg), group, name}, nil
+}
+
+// line is a line of metrics or of top keys, as the Lambda writes it.
+type line struct {
+	Limiter string
+	Rule    string
+	AWS     *struct{ Timestamp int64 } `json:"_aws"`
+	Time    time.Time                  `json:"time"`
+	Denied  []telemetry.TopKey         `json:"top_denied"`
+	Near    []telemetry.TopKey         `json:"top_near"`
+}
+
+// Read returns what the Lambda did in the five whole minutes before now.
+func (l *Log) Read(ctx context.Context, now time.Time) (*View, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	end := now.Truncate(time.Minute).UTC()
+	sum := &summary{
+		from: end.Add(-logSpan), to: end, counters: map[string]int64{}, gauges: map[string]float64{}, rules: map[string]map[string]int64{},
+	}
+	pages := cloudwatchlogs.NewFilterLogEventsPaginator(l.Logs, &cloudwatchlogs.FilterLogEventsInput{
+		LogGroupName: &l.Group, StartTime: aws.Int64(sum.from.UnixMilli()),
+		FilterPattern: aws.String(fmt.Sprintf(`{ $.%s = %q }`, metric.Limiter, l.Limiter)),
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("log group %s: %w", l.Group, operatoraws.Explain(err))
+		}
+		for _, event := range page.Events {
+			sum.add(aws.ToString(event.Message), l.Limiter)
+		}
+	}
+	return sum.view(l.Group), nil
+}
+
+// summary adds up lines.
+type summary struct {
+	from, to     time.Time
+	counters     map[string]int64
+	gauges       map[string]float64 // the highest
+	rules        map[string]map[string]int64
+	latency      []sample
+	denied, near []telemetry.TopKey
+}
+
+// add adds a line of this limiter, if it is one of metrics or keys and of a minute
+// of the summary.
+func (s *summary) add(message, limiter string) {
+	var l line
+	if json.Unmarshal([]byte(message), &l) != nil || l.Limiter != limiter {
+		return
+	}
+	at := l.Time
+	if l.AWS != nil {
+		at = time.UnixMilli(l.AWS.Timestamp)
+	}
+	if at.Before(s.from) || !at.Before(s.to) {
+		return
+	}
+	s.denied, s.near = append(s.denied, l.Denied...), append(s.near, l.Near...)
+	if l.AWS == nil {
+		return
+	}
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(message), &values) // as above
+	counters := s.counters
+	if l.Rule != "" {
+		if counters = s.rules[l.Rule]; counters == nil {
+			counters = map[string]int64{}
+			s.rules[l.Rule] = counters
+		}
+	}
+	for _, m := range metric.All {
+		if raw, ok := values[m.Name]; ok {
+			s.value(m, raw, counters)
+		}
+	}
+}
+
+func (s *summary) value(m metric.Metric, raw json.RawMessage, counters map[string]int64) {
+	var n float64
+	var list []float64
+	switch {
+	case m.Kind == metric.Histogram:
+		if json.Unmarshal(raw, &list) == nil {
+			for _, took := range list {
+				s.latency = append(s.latency, sample{took / 1000, 1})
+			}
+		}
+	case json.Unmarshal(raw, &n) != nil:
+	case m.Kind == metric.Gauge:
+		s.gauges[m.Name] = max(s.gauges[m.Name], n)
+	default:
+		counters[m.Name] += int64(n)
+	}
+}
+
+func (s *summary) view(source string) *View {
+	seconds := s.to.Sub(s.from).Seconds()
+	v := &View{
+		Source: source, At: s.to, Span: seconds, Rates: rates(s.counters, seconds), Gauges: s.gauges, P99: p99(s.latency), Rules: []Rule{},
+		TopDenied: merge(s.denied, func(k telemetry.TopKey) float64 { return float64(k.Count) }),
+		TopNear:   merge(s.near, func(k telemetry.TopKey) float64 { return k.Share }),
+	}
+	if s.gauges[metric.BreakerOpen] > 0 {
+		v.Degraded = append(v.Degraded, "a circuit breaker was open: the store did not answer")
+	}
+	if s.counters[metric.Degraded] > 0 {
+		v.Degraded = append(v.Degraded, fmt.Sprintf("%d decisions were made without the store or without rules", s.counters[metric.Degraded]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.rules)) {
+		v.Rules = append(v.Rules, Rule{name, "", rates(s.rules[name], seconds)})
+	}
+	return v
+}
+
+// merge adds up the keys of several lines, and returns the first by a value.
+func merge(keys []telemetry.TopKey, by func(telemetry.TopKey) float64) []telemetry.TopKey {
+	sums := map[[2]string]telemetry.TopKey{}
+	for _, k := range keys {
+		name := [2]string{k.Rule, k.Key}
+		sum := sums[name]
+		k.Count, k.Error, k.Share = k.Count+sum.Count, k.Error+sum.Error, max(k.Share, sum.Share)
+		sums[name] = k
+	}
+	merged := slices.SortedFunc(maps.Values(sums), func(a, b telemetry.TopKey) int {
+		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
+	})
+	return merged[:min(logKeys, len(merged))]
+}
