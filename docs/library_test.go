@@ -24,7 +24,7 @@ import (
 // run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegateotel/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

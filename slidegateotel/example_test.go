@@ -6,6 +6,7 @@ import (
 	"log"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -15,13 +16,15 @@ import (
 
 // A program that has set up OpenTelemetry needs no option.
 func Example() {
-	observe, err := slidegateotel.NewObserver()
+	metrics, err := slidegateotel.New()
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = slidegate.New(slidegate.SlidingWindow(100, time.Minute),
-		slidegate.WithName("api"), slidegate.WithObserver(observe))
+	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithName("api"), metrics)
 	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := lim.Allow(context.Background(), "user:7"); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -30,11 +33,11 @@ func Example() {
 func ExampleWithMeterProvider() {
 	reader := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
-	observe, err := slidegateotel.NewObserver(slidegateotel.WithMeterProvider(provider))
+	metrics, err := slidegateotel.New(slidegateotel.WithMeterProvider(provider))
 	if err != nil {
 		log.Fatal(err)
 	}
-	lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.WithObserver(observe))
+	lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), metrics)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -43,16 +46,22 @@ func ExampleWithMeterProvider() {
 			log.Fatal(err)
 		}
 	}
-	var metrics metricdata.ResourceMetrics
-	if err := reader.Collect(context.Background(), &metrics); err != nil {
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
 		log.Fatal(err)
 	}
-	decisions := metrics.ScopeMetrics[0].Metrics[0]
-	for _, point := range decisions.Data.(metricdata.Sum[int64]).DataPoints {
-		outcome, _ := point.Attributes.Value("slidegate.outcome")
-		fmt.Println(decisions.Name, outcome.AsString(), point.Value)
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
+			for _, point := range sum.DataPoints {
+				if point.Value > 0 {
+					fmt.Println(m.Name, point.Attributes.Encoded(attribute.DefaultEncoder()), point.Value)
+				}
+			}
+		}
 	}
 	// Unordered output:
-	// slidegate.decisions allowed 1
-	// slidegate.decisions denied 2
+	// slidegate.decisions  3
+	// slidegate.denied rule=default 2
+	// slidegate.near_limit rule=default 1
+	// slidegate.store_attempts  3
 }

@@ -1,26 +1,34 @@
-// Package slidegateotel records the decisions and failures of limiters as
-// OpenTelemetry metrics.
+// Package slidegateotel records what limiters and gates do as OpenTelemetry
+// metrics.
 //
-//	observe, err := slidegateotel.NewObserver()
+//	metrics, err := slidegateotel.New()
 //	…
 //	lim, err := slidegate.New(slidegate.SlidingWindow(100, time.Minute),
-//		slidegate.WithName("api"), slidegate.WithObserver(observe))
+//		slidegate.WithName("api"), metrics)
 //
-// One observer serves all limiters of a program. The metrics are:
+// One option serves all limiters and gates of a program. Its metrics have the names
+// of those of `slidegate serve`: OpenTelemetry's Prometheus exporter makes
+// slidegate_denied_total of slidegate.denied.
 //
-//   - slidegate.decisions, a counter in {decision}, by slidegate.rule,
-//     slidegate.outcome, slidegate.reason and slidegate.degraded;
-//   - slidegate.failures, a counter in {failure}, by slidegate.rule,
-//     slidegate.action and error.type: one for each [slidegate.Event] with an
-//     error, most of which a decision survived;
-//   - slidegate.limit.utilization, a histogram of the share of its limit that a
-//     key has in use after a decision, from 0 to 1, by slidegate.rule.
-//
-// slidegate.outcome is "allowed" or "denied", and "shadow_allowed" or
-// "shadow_denied" for a rule in shadow mode, which changed nothing.
-// slidegate.degraded says that the store did not answer, and an error policy
-// decided; such decisions have no utilization. error.type is "timeout",
-// "undecided" for a store that works but cannot decide, or "_OTHER".
+//   - slidegate.decisions counts requests that were decided;
+//   - slidegate.denied counts requests that were denied, by rule: the name of the
+//     limiter or rule that denied them, absent if no rule did;
+//   - slidegate.shadow_denied counts requests that a shadow rule or a candidate
+//     capacity would have denied, by rule;
+//   - slidegate.near_limit counts units that were taken above 80% of a limit, by
+//     rule;
+//   - slidegate.degraded counts decisions of an error policy;
+//   - slidegate.refunded and slidegate.settled count charges that were returned, or
+//     corrected to the true cost;
+//   - slidegate.snapshot_denials counts denials without a call of the store;
+//   - slidegate.store_attempts counts calls of the store, and
+//     slidegate.store_latency is the histogram of their times in seconds;
+//   - slidegate.failures counts failures of stores, most of which a decision
+//     survived, by rule, action and error.type: "timeout", "undecided" for a store
+//     that works but cannot decide, or "_OTHER";
+//   - slidegate.limit.utilization is a histogram of the share of its tightest limit that
+//     a key has in use after a decision, from 0 to 1, by rule. Decisions of an error
+//     policy have none.
 //
 // No metric has the key, such as a user or an address: each combination of
 // attributes is a series of its own, and keys would make millions.
@@ -30,13 +38,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/meter"
 )
 
 // Scope is the name of the instrumentation scope.
@@ -44,84 +53,92 @@ const Scope = "github.com/slidegate/slidegate/slidegateotel"
 
 // Keys of attributes.
 const (
-	ruleKey      = attribute.Key("slidegate.rule")     // the name of a limiter or rule; absent if no rule decided
-	outcomeKey   = attribute.Key("slidegate.outcome")  // such as "denied"
-	reasonKey    = attribute.Key("slidegate.reason")   // that of slidegate.Event
-	degradedKey  = attribute.Key("slidegate.degraded") // a bool
-	actionKey    = attribute.Key("slidegate.action")   // what failed, such as "on_error: local"
+	ruleKey      = attribute.Key("rule")   // as in the metrics of `slidegate serve`
+	actionKey    = attribute.Key("action") // that of slidegate.Event
 	errorTypeKey = attribute.Key("error.type")
 )
 
-// Option sets up an observer.
+// Option sets up the metrics.
 type Option func(*config)
 
 type config struct{ provider metric.MeterProvider }
 
 // WithMeterProvider has the metrics recorded by a provider. The default is
-// otel.GetMeterProvider, which may be set later than the observer is made.
+// otel.GetMeterProvider, which may be set later than [New] is called.
 func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.provider = p } }
 
-// NewObserver returns a function for [slidegate.WithObserver]. It is safe for
-// concurrent use, and does no I/O. The error is that of a meter provider that
-// refuses an instrument.
-func NewObserver(options ...Option) (func(context.Context, slidegate.Event), error) {
+// New returns an option for [slidegate.New], for gate.New and for
+// limithttp.SettleMiddleware. Recording does no I/O. The error is that of a meter
+// provider that refuses an instrument.
+func New(options ...Option) (slidegate.SharedOption, error) {
 	c := config{provider: otel.GetMeterProvider()}
 	for _, o := range options {
 		o(&c)
 	}
-	meter := c.provider.Meter(Scope)
-	var o observer
-	var errs [3]error
-	o.decisions, errs[0] = meter.Int64Counter("slidegate.decisions", metric.WithUnit("{decision}"),
-		metric.WithDescription("Decisions about requests."))
-	o.failures, errs[1] = meter.Int64Counter("slidegate.failures", metric.WithUnit("{failure}"),
-		metric.WithDescription("Failures of stores, most of which a decision survived."))
-	o.utilization, errs[2] = meter.Float64Histogram("slidegate.limit.utilization", metric.WithUnit("1"),
-		metric.WithDescription("Share of its limit that a key has in use after a decision."),
-		metric.WithExplicitBucketBoundaries(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1))
-	if err := errors.Join(errs[:]...); err != nil {
+	instruments, err := newInstruments(c.provider.Meter(Scope))
+	if err != nil {
 		return nil, fmt.Errorf("slidegateotel: %w", err)
 	}
-	return o.observe, nil
+	return instruments.counted.Option(), nil
 }
 
-type observer struct {
-	decisions, failures metric.Int64Counter
-	utilization         metric.Float64Histogram
-	sets                sync.Map // from series to metric.MeasurementOption
+// instruments record what the meter reports. OpenTelemetry reads the meter's
+// counters when it collects.
+type instruments struct {
+	counted              *meter.Meter
+	counters             map[string]metric.Int64ObservableCounter
+	failures             metric.Int64Counter
+	utilization, latency metric.Float64Histogram
 }
 
-// series are the attributes of a measurement. There are few, because rules and
-// what may happen to them are few.
-type series struct {
-	rule, outcome, reason, action, errorType string
-	degraded                                 bool
+func newInstruments(m metric.Meter) (*instruments, error) {
+	i := &instruments{counters: map[string]metric.Int64ObservableCounter{}}
+	i.counted = meter.New(time.Now, meter.Sink{Latency: i.called, Utilization: i.used, Failure: i.failed})
+	var errs [4]error
+	i.failures, errs[0] = m.Int64Counter("slidegate.failures",
+		metric.WithDescription("Failures of stores, most of which a decision survived."))
+	i.utilization, errs[1] = m.Float64Histogram("slidegate.limit.utilization",
+		metric.WithDescription("Share of its tightest limit that a key has in use after a decision."),
+		metric.WithExplicitBucketBoundaries(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1))
+	i.latency, errs[2] = m.Float64Histogram(meter.Latency.Name, metric.WithDescription(meter.Latency.Help),
+		metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(meter.LatencyBounds()...))
+	var observed []metric.Observable
+	for _, d := range meter.Counters {
+		counter, err := m.Int64ObservableCounter(d.Name, metric.WithDescription(d.Help))
+		errs[3] = errors.Join(errs[3], err)
+		i.counters[d.Name], observed = counter, append(observed, counter)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	_, err := m.RegisterCallback(i.observe, observed...)
+	return i, err
 }
 
-// observe records one event.
-func (o *observer) observe(ctx context.Context, e slidegate.Event) {
-	if e.Err != nil {
-		o.failures.Add(ctx, 1, o.attributes(series{rule: e.Rule, action: string(e.Action), errorType: typeOf(e.Err)}))
-		return
+// observe reports the counters.
+func (i *instruments) observe(_ context.Context, o metric.Observer) error {
+	for _, c := range i.counted.Counts() {
+		o.ObserveInt64(i.counters[c.Name], c.N, ofRule(c.Rule))
 	}
-	r := &e.Result
-	o.decisions.Add(ctx, 1, o.attributes(series{rule: e.Rule, outcome: outcome(&e), reason: string(e.Reason), degraded: r.Degraded}))
-	if r.Limit > 0 && !r.Degraded {
-		used := 1 - float64(r.Remaining)/float64(r.Limit)
-		o.utilization.Record(ctx, min(1, max(0, used)), o.attributes(series{rule: e.Rule}))
-	}
+	return nil
 }
 
-// outcome names a decision.
-func outcome(e *slidegate.Event) string {
-	name := "denied"
-	if e.Result.Allowed {
-		name = "allowed"
+// ofRule returns the attribute of a rule; none for "".
+func ofRule(name string) metric.MeasurementOption {
+	if name == "" {
+		return metric.WithAttributeSet(attribute.Set{})
 	}
-	if e.Shadow {
-		return "shadow_" + name
-	}
-	return name
+	return metric.WithAttributes(ruleKey.String(name))
+}
+
+func (i *instruments) called(ctx context.Context, seconds float64) { i.latency.Record(ctx, seconds) }
+
+func (i *instruments) used(ctx context.Context, rule string, share float64) {
+	i.utilization.Record(ctx, share, ofRule(rule))
+}
+
+func (i *instruments) failed(ctx context.Context, rule, action string, err error) {
+	i.failures.Add(ctx, 1, ofRule(rule), metric.WithAttributes(actionKey.String(action), errorTypeKey.String(typeOf(err))))
 }
 
 // typeOf returns the error.type of a failure: one of a few.
@@ -133,26 +150,4 @@ func typeOf(err error) string {
 		return "timeout"
 	}
 	return "_OTHER" // the fallback of the semantic conventions
-}
-
-// attributes returns a series as an option. Sets take time to make, so each is
-// made once.
-func (o *observer) attributes(s series) metric.MeasurementOption {
-	if set, ok := o.sets.Load(s); ok {
-		return set.(metric.MeasurementOption)
-	}
-	var list []attribute.KeyValue
-	for key, value := range map[attribute.Key]string{
-		ruleKey: s.rule, outcomeKey: s.outcome, reasonKey: s.reason, actionKey: s.action, errorTypeKey: s.errorType,
-	} {
-		if value != "" {
-			list = append(list, key.String(value))
-		}
-	}
-	if s.outcome != "" {
-		list = append(list, degradedKey.Bool(s.degraded))
-	}
-	set := metric.WithAttributeSet(attribute.NewSet(list...))
-	o.sets.Store(s, set)
-	return set
 }

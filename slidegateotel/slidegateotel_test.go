@@ -4,162 +4,140 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate"
+	table "github.com/slidegate/slidegate/internal/telemetry/metric"
 	"github.com/slidegate/slidegate/slidegateotel"
+	"github.com/slidegate/slidegate/slidegatetest"
 )
 
-// observe passes events to an observer, and returns the metrics by name.
-func observe(t *testing.T, events ...slidegate.Event) map[string]metricdata.Metrics {
+// scraper is what Prometheus gets of a program's metrics.
+type scraper struct {
+	*testing.T
+	registry *prometheus.Registry
+	metrics  slidegate.SharedOption
+}
+
+func newScraper(t *testing.T) *scraper {
 	t.Helper()
-	reader := sdk.NewManualReader()
-	observer, err := slidegateotel.NewObserver(slidegateotel.WithMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader))))
+	s := &scraper{T: t, registry: prometheus.NewRegistry()}
+	reader, err := exporter.New(exporter.WithRegisterer(s.registry), exporter.WithoutTargetInfo(), exporter.WithoutScopeInfo())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range events {
-		observer(t.Context(), e)
-	}
-	return collect(t, reader)
-}
-
-func collect(t *testing.T, reader *sdk.ManualReader) map[string]metricdata.Metrics {
-	t.Helper()
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
+	s.metrics, err = slidegateotel.New(slidegateotel.WithMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader))))
+	if err != nil {
 		t.Fatal(err)
 	}
-	metrics := map[string]metricdata.Metrics{}
-	for _, scope := range all.ScopeMetrics {
-		if scope.Scope.Name != slidegateotel.Scope {
-			t.Errorf("the scope is %q", scope.Scope.Name)
+	return s
+}
+
+// scrape returns the metrics by name and labels, such as
+// "slidegate_denied_total{rule=api}". A histogram has its count.
+func (s *scraper) scrape() map[string]float64 {
+	s.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			name := family.GetName()
+			if len(labels) > 0 {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			if values[name] = m.GetCounter().GetValue(); family.GetType() == dto.MetricType_HISTOGRAM {
+				values[name] = float64(m.GetHistogram().GetSampleCount())
+			}
 		}
-		for _, m := range scope.Metrics {
-			metrics[m.Name] = m
+	}
+	return values
+}
+
+// want compares some metrics; a value of 0 says that there is none.
+func (s *scraper) want(want map[string]float64) {
+	s.Helper()
+	got := s.scrape()
+	for name, value := range want {
+		if got[name] != value {
+			s.Errorf("%s is %v, want %v, of %v", name, got[name], value, got)
 		}
 	}
-	return metrics
-}
-
-// point is a number with its attributes: strings in pairs, and the bool for
-// slidegate.degraded.
-func point(n int64, degraded string, pairs ...string) metricdata.DataPoint[int64] {
-	var list []attribute.KeyValue
-	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, attribute.String(pairs[i], pairs[i+1]))
-	}
-	if degraded != "" {
-		list = append(list, attribute.Bool("slidegate.degraded", degraded == "true"))
-	}
-	return metricdata.DataPoint[int64]{Value: n, Attributes: attribute.NewSet(list...)}
-}
-
-func counter(name, unit, description string, points ...metricdata.DataPoint[int64]) metricdata.Metrics {
-	return metricdata.Metrics{Name: name, Unit: unit, Description: description, Data: metricdata.Sum[int64]{
-		Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: points,
-	}}
-}
-
-// TestDecisions: decisions count by rule, outcome, reason and degradation, and
-// never by key.
-func TestDecisions(t *testing.T) {
-	allowed, denied := slidegate.Result{Allowed: true, Limit: 10}, slidegate.Result{Limit: 10}
-	got := observe(t,
-		slidegate.Event{Rule: "api", Key: "user:1", Reason: "limited", Result: allowed},
-		slidegate.Event{Rule: "api", Key: "user:2", Reason: "limited", Result: allowed},
-		slidegate.Event{Rule: "api", Key: "user:3", Reason: "limited", Result: denied},
-		slidegate.Event{Rule: "new", Key: "user:3", Reason: "limited", Result: denied, Shadow: true},
-		slidegate.Event{Rule: "new", Key: "user:3", Reason: "limited", Result: allowed, Shadow: true},
-		slidegate.Event{Rule: "api", Key: "user:4", Reason: "limited", Result: slidegate.Result{Allowed: true, Degraded: true}},
-		slidegate.Event{Reason: "banned", Result: slidegate.Result{}},
-	)
-	metricdatatest.AssertEqual(t, counter("slidegate.decisions", "{decision}", "Decisions about requests.",
-		point(2, "false", "slidegate.rule", "api", "slidegate.outcome", "allowed", "slidegate.reason", "limited"),
-		point(1, "false", "slidegate.rule", "api", "slidegate.outcome", "denied", "slidegate.reason", "limited"),
-		point(1, "false", "slidegate.rule", "new", "slidegate.outcome", "shadow_denied", "slidegate.reason", "limited"),
-		point(1, "false", "slidegate.rule", "new", "slidegate.outcome", "shadow_allowed", "slidegate.reason", "limited"),
-		point(1, "true", "slidegate.rule", "api", "slidegate.outcome", "allowed", "slidegate.reason", "limited"),
-		point(1, "false", "slidegate.outcome", "denied", "slidegate.reason", "banned"),
-	), got["slidegate.decisions"], metricdatatest.IgnoreTimestamp())
 	if strings.Contains(fmt.Sprint(got), "user:") {
-		t.Error("a metric has keys")
+		s.Error("a metric has keys")
 	}
 }
 
-// TestFailures: failures count by action, rule and kind. They are no decisions.
-func TestFailures(t *testing.T) {
-	fail := func(action slidegate.Action, err error) slidegate.Event {
-		return slidegate.Event{Rule: "api", Key: "user:1", Action: action, Err: fmt.Errorf("charge: %w", err)}
-	}
-	got := observe(t,
-		fail("on_error: local", context.DeadlineExceeded),
-		fail("on_error: local", context.DeadlineExceeded),
-		fail("on_error: local", slidegate.ErrUndecided),
-		fail("settle", errors.New("no route to 10.0.0.7")),
-	)
-	metricdatatest.AssertEqual(t, counter("slidegate.failures", "{failure}", "Failures of stores, most of which a decision survived.",
-		point(2, "", "slidegate.rule", "api", "slidegate.action", "on_error: local", "error.type", "timeout"),
-		point(1, "", "slidegate.rule", "api", "slidegate.action", "on_error: local", "error.type", "undecided"),
-		point(1, "", "slidegate.rule", "api", "slidegate.action", "settle", "error.type", "_OTHER"),
-	), got["slidegate.failures"], metricdatatest.IgnoreTimestamp())
-	if len(got) != 1 {
-		t.Errorf("failures gave other metrics too: %v", got)
-	}
-}
-
-// TestUtilization: the histogram has the share in use, and leaves out decisions
-// that counted nothing.
-func TestUtilization(t *testing.T) {
-	got := observe(t,
-		slidegate.Event{Rule: "api", Result: slidegate.Result{Allowed: true, Limit: 100, Remaining: 100}},
-		slidegate.Event{Rule: "api", Result: slidegate.Result{Allowed: true, Limit: 100, Remaining: 20}},
-		slidegate.Event{Rule: "api", Result: slidegate.Result{Limit: 100, Remaining: 0}},
-		slidegate.Event{Rule: "api", Result: slidegate.Result{Allowed: true, Limit: 10, Remaining: 15}}, // a bucket holds its burst
-		slidegate.Event{Rule: "api", Result: slidegate.Result{Allowed: true, Limit: 100, Degraded: true}},
-		slidegate.Event{Rule: "", Result: slidegate.Result{Allowed: true}},
-	)["slidegate.limit.utilization"]
-	metricdatatest.AssertEqual(t, metricdata.Metrics{
-		Name: "slidegate.limit.utilization", Unit: "1", Description: "Share of its limit that a key has in use after a decision.",
-		Data: metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{{
-			Attributes: attribute.NewSet(attribute.String("slidegate.rule", "api")),
-			Count:      4, Sum: 1.8, Min: metricdata.NewExtrema(0.0), Max: metricdata.NewExtrema(1.0),
-			Bounds:       []float64{0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1},
-			BucketCounts: []uint64{2, 0, 0, 0, 1, 0, 0, 1, 0},
-		}}},
-	}, got, metricdatatest.IgnoreTimestamp())
-}
-
-// newLimiter returns a limiter of 30 units an hour that reports to an observer.
-func newLimiter(t *testing.T, options ...slidegateotel.Option) *slidegate.Limiter {
-	t.Helper()
-	observer, err := slidegateotel.NewObserver(options...)
+// newLimiter returns a limiter of 30 units an hour.
+func (s *scraper) newLimiter(options ...slidegate.Option) *slidegate.Limiter {
+	s.Helper()
+	lim, err := slidegate.New(append(options, slidegate.SlidingWindow(30, time.Hour), slidegate.WithName("api"), s.metrics)...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	lim, err := slidegate.New(slidegate.SlidingWindow(30, time.Hour), slidegate.WithName("api"), slidegate.WithObserver(observer))
-	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return lim
 }
 
-// TestLimiter: a limiter and an observer work together, also under load.
+// TestNames: OpenTelemetry's Prometheus exporter makes the names that serve has.
+func TestNames(t *testing.T) {
+	s := newScraper(t)
+	lim := s.newLimiter()
+	r, err := lim.Reserve(t.Context(), "user:7", 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = lim.Allow(t.Context(), "user:7")
+	if err := r.Settle(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[table.Kind]dto.MetricType{table.Counter: dto.MetricType_COUNTER, table.Histogram: dto.MetricType_HISTOGRAM}
+	for _, m := range table.All {
+		i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == m.Prometheus })
+		switch {
+		case m.Exporters&table.Library == 0:
+			if i >= 0 {
+				t.Errorf("%s is reported", m.Prometheus)
+			}
+		case m.Name == table.ShadowDenied: // a limiter has no shadow rules
+		case i < 0:
+			t.Errorf("%s is missing", m.Prometheus)
+		case families[i].GetType() != types[m.Kind] || families[i].GetHelp() != m.Help:
+			t.Errorf("%s is %v: %s", m.Prometheus, families[i].GetType(), families[i].GetHelp())
+		}
+	}
+	s.want(map[string]float64{"slidegate_settled_total": 1, "slidegate_refunded_total": 0})
+}
+
+// TestLimiter: what a limiter decides counts to the unit, also under load.
 func TestLimiter(t *testing.T) {
-	reader := sdk.NewManualReader()
-	lim := newLimiter(t, slidegateotel.WithMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader))))
+	s := newScraper(t)
+	lim := s.newLimiter()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -171,10 +149,58 @@ func TestLimiter(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	metricdatatest.AssertEqual(t, counter("slidegate.decisions", "{decision}", "Decisions about requests.",
-		point(30, "false", "slidegate.rule", "api", "slidegate.outcome", "allowed", "slidegate.reason", "limited"),
-		point(70, "false", "slidegate.rule", "api", "slidegate.outcome", "denied", "slidegate.reason", "limited"),
-	), collect(t, reader)["slidegate.decisions"], metricdatatest.IgnoreTimestamp())
+	s.want(map[string]float64{
+		"slidegate_decisions_total": 100, "slidegate_denied_total{rule=api}": 70, "slidegate_near_limit_total{rule=api}": 6,
+		"slidegate_store_attempts_total": 100, "slidegate_store_latency_seconds": 100, "slidegate_limit_utilization{rule=api}": 100,
+		"slidegate_degraded_total": 0,
+	})
+}
+
+// TestGate: a request of a gate is one decision, whatever the rules, and a denial
+// counts by the rule that denied.
+func TestGate(t *testing.T) {
+	s := newScraper(t)
+	g, err := gate.New(gate.Rules{
+		Deny: []gate.Match{{Paths: []string{"/banned"}}},
+		Rules: []gate.Rule{
+			{Name: "wide", Key: "all", Limits: []slidegate.Limit{slidegate.FixedWindow(10, time.Hour)}},
+			{Name: "narrow", Key: "all", Limits: []slidegate.Limit{slidegate.FixedWindow(3, time.Hour)}},
+			{Name: "next", Key: "all", Shadow: true, Limits: []slidegate.Limit{slidegate.FixedWindow(2, time.Hour)}},
+		},
+	}, s.metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/", "/", "/", "/", "/banned"} {
+		if _, err := g.Decide(t.Context(), &gate.Request{Method: "GET", Path: path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.want(map[string]float64{
+		"slidegate_decisions_total": 6, "slidegate_denied_total{rule=narrow}": 2, "slidegate_denied_total{rule=wide}": 0,
+		"slidegate_denied_total": 1, "slidegate_shadow_denied_total{rule=next}": 1, "slidegate_snapshot_denials_total": 2,
+	})
+}
+
+// TestFailures: failures count by action, rule and kind, and the decisions that
+// survive them are degraded, and no share of a limit.
+func TestFailures(t *testing.T) {
+	for err, kind := range map[error]string{
+		context.DeadlineExceeded: "timeout", slidegate.ErrUndecided: "undecided", errors.New("no route to 10.0.0.7"): "_OTHER",
+	} {
+		s := newScraper(t)
+		lim := s.newLimiter(slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(err))), slidegate.FailOpen(),
+			slidegate.WithLogger(slog.New(slog.DiscardHandler)))
+		for range 2 {
+			if r, err := lim.Allow(t.Context(), "user:7"); err != nil || !r.Degraded {
+				t.Fatalf("%+v, error %v", r, err)
+			}
+		}
+		s.want(map[string]float64{
+			"slidegate_failures_total{action=on_error: allow,error_type=" + kind + ",rule=api}": 2,
+			"slidegate_decisions_total": 2, "slidegate_degraded_total": 2, "slidegate_store_attempts_total": 2, "slidegate_limit_utilization{rule=api}": 0,
+		})
+	}
 }
 
 // The program's own provider, which OpenTelemetry takes once.
@@ -183,15 +209,26 @@ var (
 	setGlobal = sync.OnceFunc(func() { otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(global))) })
 )
 
-// TestGlobalProvider: the default provider may be set after the observer is made.
+// TestGlobalProvider: the default provider may be set after the option is made.
 func TestGlobalProvider(t *testing.T) {
-	lim := newLimiter(t)
+	metrics, err := slidegateotel.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := slidegate.New(slidegate.SlidingWindow(30, time.Hour), metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
 	setGlobal()
 	if _, err := lim.Allow(t.Context(), "user:7"); err != nil {
 		t.Fatal(err)
 	}
-	if got := collect(t, global); got["slidegate.decisions"].Data == nil {
-		t.Errorf("the global provider has no decisions: %v", got)
+	var all metricdata.ResourceMetrics
+	if err := global.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(all.ScopeMetrics); !strings.Contains(got, "slidegate.decisions") || !strings.Contains(got, "slidegate.store_latency") {
+		t.Errorf("the global provider has %s", got)
 	}
 }
 
@@ -204,12 +241,12 @@ type refusingMeter struct{ noop.Meter }
 
 var errRefused = errors.New("too many instruments")
 
-func (refusingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+func (refusingMeter) Int64ObservableCounter(string, ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
 	return nil, errRefused
 }
 
 func TestProviderRefuses(t *testing.T) {
-	if _, err := slidegateotel.NewObserver(slidegateotel.WithMeterProvider(refusing{})); !errors.Is(err, errRefused) {
+	if _, err := slidegateotel.New(slidegateotel.WithMeterProvider(refusing{})); !errors.Is(err, errRefused) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -220,7 +257,12 @@ func TestNoSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(deps), "go.opentelemetry.io/otel/metric") || strings.Contains(string(deps), "go.opentelemetry.io/otel/sdk") {
+	if !strings.Contains(string(deps), "go.opentelemetry.io/otel/metric") {
 		t.Errorf("the package is built of:\n%s", deps)
+	}
+	for _, unwanted := range []string{"go.opentelemetry.io/otel/sdk", "github.com/prometheus/"} {
+		if strings.Contains(string(deps), unwanted) {
+			t.Errorf("the package is built of %s", unwanted)
+		}
 	}
 }

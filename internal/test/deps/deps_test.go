@@ -44,6 +44,7 @@ var allowed = map[string]string{
 	"internal/rules/lint":   "internal/urlpath internal/limit internal/ruledoc internal/request internal/rules internal/rules/key internal/rules/limits internal/rules/match internal/problem",
 	"internal/headers":      "internal/engine internal/limit internal/rules",
 	"internal/outcome":      "internal/engine",
+	"internal/meter":        "internal/engine internal/request internal/setup internal/telemetry",
 	"internal/admin":        "internal/rules internal/telemetry internal/webguard github.com/prometheus/client_golang",
 	"internal/telemetry":    "internal/engine internal/request internal/telemetry/metric",
 	"internal/httplimit":    "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
