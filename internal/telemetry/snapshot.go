@@ -23,7 +23,7 @@ type Snapshot struct {
 	Latency Histogram
 	// TopDenied are the keys denied most in the latest one to two minutes, those
 	// denied most first. TopNear are the keys nearest their limits, the fullest
-	// first.
+	// first, of the hundred that took most units above 80%.
 	TopDenied, TopNear []TopKey
 }
 

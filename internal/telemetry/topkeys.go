@@ -34,8 +34,8 @@ type ruleKey struct{ rule, key string }
 
 // sketch finds the keys with the highest counts by the algorithm Space-Saving
 // (Metwally, Agrawal, El Abbadi 2005): a new key takes the slot of the key with
-// the lowest count, and that count as its error. Known libraries for Go are
-// without releases, or count no units.
+// the lowest count, and that count as its error. The Go libraries for it have no
+// releases.
 type sketch struct {
 	keys   []TopKey // without their counts
 	counts []int64  // of keys, in one piece because a new key searches the lowest

@@ -41,6 +41,7 @@ func TestEndToEnd(t *testing.T) {
 	if *wide {
 		t.Run("rules are published while traffic flows", func(t *testing.T) { d.publishesUnderTraffic(t, "ivan"+d.run) })
 		t.Run("a table is lost and created again", func(t *testing.T) { d.losesTable(t, "judy"+d.run) })
+		t.Run("metrics reach the log", func(t *testing.T) { d.writesMetrics(t, "mallory"+d.run) })
 		t.Run("Lambdas and people need each of their rights", func(t *testing.T) { d.rights(t) })
 	}
 }

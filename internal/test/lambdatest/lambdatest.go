@@ -70,9 +70,9 @@ func (f *Function) Stop() {
 	f.api.Close()
 }
 
-// Shutdown ends the function as Lambda ends an environment: by SIGTERM if it has
-// registered an extension, and by SIGKILL otherwise, or if it takes too long.
-// Call Stop all the same. It fails if the function was killed.
+// Shutdown sends SIGTERM, as Lambda does to a function with an extension, and waits
+// for the end as long as Lambda does. It fails if the function has registered no
+// extension, or still runs then. Call Stop all the same.
 func (f *Function) Shutdown() error {
 	if !f.registered.Load() {
 		return errors.New("the function has registered no extension, so it gets no SIGTERM")
