@@ -68,6 +68,7 @@ func TestDeployByCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.examined()
 	if *wide {
 		c.needsItsRights()
 	}

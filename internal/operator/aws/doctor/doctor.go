@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -163,8 +164,14 @@ func (e *exam) checkClock() error {
 	return nil
 }
 
-// quote quotes an argument of a command for a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// quoteJSON returns a value as JSON, quoted as an argument for a shell.
+func quoteJSON(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // of strings, lists and maps
+	}
+	return "'" + strings.ReplaceAll(string(data), "'", `'\''`) + "'"
+}
 
 // pages returns the items of all pages.
 func pages[T any](page func(token *string) ([]T, *string, error)) (all []T, err error) {

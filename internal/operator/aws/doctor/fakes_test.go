@@ -46,7 +46,7 @@ type world struct {
 	deployed    aws.Deployed
 	function    *lambda.GetFunctionConfigurationOutput
 	concurrency int32
-	tables      map[string]string                            // regions by name
+	tables      map[string]bool
 	expiry      dbtypes.TimeToLiveDescription                // of counters
 	items       map[string]map[string]dbtypes.AttributeValue // of the rules table, by sort key
 	policies    map[string]string
@@ -88,7 +88,7 @@ func newWorld(t *testing.T) *world {
 			LoggingConfig: &lambdatypes.LoggingConfig{LogFormat: lambdatypes.LogFormatJson, LogGroup: sdk.String("log")},
 		},
 		concurrency: 1000,
-		tables:      map[string]string{"counters": "eu-north-1", "rules": "eu-north-1"},
+		tables:      map[string]bool{"counters": true, "rules": true},
 		expiry:      dbtypes.TimeToLiveDescription{AttributeName: sdk.String("ttl"), TimeToLiveStatus: dbtypes.TimeToLiveStatusEnabled},
 		policies: map[string]string{"own": `{"Version": "2012-10-17", "Statement": [
 			{"Effect": "Allow", "Action": ["logs:CreateLogStream", "logs:PutLogEvents"], "Resource": "arn:aws:logs:eu-north-1:123456789012:log-group:log:*"},
@@ -234,7 +234,7 @@ func (w *world) GetAccountSettings(context.Context, *lambda.GetAccountSettingsIn
 }
 
 func (w *world) DescribeTable(_ context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	if w.tables[*in.TableName] != "eu-north-1" {
+	if !w.tables[*in.TableName] {
 		return nil, &dbtypes.ResourceNotFoundException{}
 	}
 	return &dynamodb.DescribeTableOutput{Table: &dbtypes.TableDescription{}}, w.refuse("DynamoDB", "DescribeTable")

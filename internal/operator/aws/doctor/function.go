@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"golang.org/x/mod/semver"
@@ -24,16 +24,18 @@ import (
 // checkVersion compares the templates of the stack and of this command. A stack of
 // a CDK app has no version.
 func (e *exam) checkVersion() error {
-	switch has := e.deployed.Version; {
-	case e.noWanted != nil:
+	has, want, where := e.deployed.Version, "", "stack "+e.report.Stack
+	if e.noWanted != nil {
 		return e.noWanted
-	case has == "" || has == e.wanted.version:
-	case semver.Compare(has, e.wanted.version) > 0:
-		e.find("version", "stack "+e.report.Stack, fmt.Sprintf("it has version %s, which is newer than %s of this command", has, e.wanted.version),
-			"install the command of that version, and run it again")
-	default:
-		e.find("version", "stack "+e.report.Stack, fmt.Sprintf("it has version %s, and this command carries %s", has, e.wanted.version), e.deploy())
 	}
+	if want = e.wanted.version; has == "" || has == want {
+		return nil
+	}
+	what, mend := fmt.Sprintf("it has version %s, and this command carries %s", has, want), e.deploy()
+	if semver.Compare(has, want) > 0 {
+		mend = "install the command of version " + has + ", and run it again"
+	}
+	e.find("version", where, what, mend)
 	return nil
 }
 
@@ -84,7 +86,7 @@ func (e *exam) checkCode() error {
 	}
 	has, err := base64.StdEncoding.DecodeString(sdk.ToString(e.function.CodeSha256))
 	if err == nil && hex.EncodeToString(has) != want {
-		e.find("code", where, fmt.Sprintf("its code is not the one that was deployed: SHA-256 %.12x, not %.12s", has, want), mend)
+		e.find("code", where, fmt.Sprintf("its code is not the one that was deployed: SHA-256 %.6x…, not %.12s…", has, want), mend)
 	}
 	return err
 }
@@ -97,9 +99,11 @@ func (e *exam) checkLogFormat() error {
 	if c := e.function.LoggingConfig; c != nil {
 		has, group = string(c.LogFormat), sdk.ToString(c.LogGroup)
 	}
-	if want := e.wanted.logFormat(); has != want {
+	if want := fmt.Sprint(e.wanted.logging["LogFormat"]); has != want {
+		logging := maps.Clone(e.wanted.logging)
+		logging["LogGroup"] = group
 		e.find("log-format", "function "+e.deployed.Function, fmt.Sprintf("its log format is %s, not %s: CloudWatch takes no metrics out of it", has, want),
-			fmt.Sprintf("aws lambda update-function-configuration --function-name %s --logging-config %s", e.deployed.Function, e.wanted.loggingOptions(group)))
+			fmt.Sprintf("aws lambda update-function-configuration --function-name %s --logging-config %s", e.deployed.Function, quoteJSON(logging)))
 	}
 	return nil
 }
@@ -123,33 +127,25 @@ func (e *exam) checkConcurrency(ctx context.Context) error {
 	return nil
 }
 
-// checkAlarms looks at the alarms that the limiter's stack has made, which
-// CloudFormation names after it.
+// checkAlarms looks at the alarms of the limiter, which CloudFormation names after
+// the stack and the construct. They fit on one page.
 func (e *exam) checkAlarms(ctx context.Context) error {
-	prefix := e.report.Stack + "-" + e.deployed.ID
-	alarms, err := pages(func(token *string) ([]cwtypes.MetricAlarm, *string, error) {
-		page, err := e.Alarms.DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNamePrefix: &prefix, NextToken: token})
-		if err != nil {
-			return nil, nil, err
-		}
-		return page.MetricAlarms, page.NextToken, nil
-	})
+	alarms, err := e.Alarms.DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{AlarmNamePrefix: sdk.String(e.report.Stack + "-" + e.deployed.ID)})
 	if err != nil {
 		return err
 	}
 	var mute, off []string
-	for _, a := range alarms {
-		switch name := sdk.ToString(a.AlarmName); {
-		case len(a.AlarmActions) == 0:
-			mute = append(mute, name)
-		case !sdk.ToBool(a.ActionsEnabled):
-			off = append(off, name)
+	for _, a := range alarms.MetricAlarms {
+		if len(a.AlarmActions) == 0 {
+			mute = append(mute, sdk.ToString(a.AlarmName))
+		} else if !sdk.ToBool(a.ActionsEnabled) {
+			off = append(off, sdk.ToString(a.AlarmName))
 		}
 	}
 	if mute != nil {
 		mend := "give the construct an AlarmTopic, and deploy the CDK app"
 		if e.deployed.CodeKey != "" {
-			mend = e.deploy() + " --alarm-topic ARN, the ARN of an SNS topic to which somebody subscribes"
+			mend = e.deploy() + " --alarm-topic ARN, of an SNS topic to which somebody subscribes"
 		}
 		e.find("alarms", "stack "+e.report.Stack, "alarms without a target, so nobody hears of them: "+strings.Join(mute, ", "), mend)
 	}

@@ -74,31 +74,31 @@ func (a *restAPI) String() string { return fmt.Sprintf("REST API %s (%s)", a.nam
 
 // asks reports whether an authorizer's URI names the function.
 func (e *exam) asks(uri *string) bool {
-	return e.deployed.Function != "" && (strings.Contains(sdk.ToString(uri), ":function:"+e.deployed.Function+"/") || strings.Contains(sdk.ToString(uri), ":function:"+e.deployed.Function+":"))
+	_, after, found := strings.Cut(sdk.ToString(uri), ":function:"+e.deployed.Function)
+	return found && e.deployed.Function != "" && strings.IndexAny(after, "/:") == 0 // a version or an alias may follow
 }
 
+// readAuthorizers reads the authorizers of an API, of which there are ten at most.
 func (e *exam) readAuthorizers(ctx context.Context, api *restAPI) error {
-	all, err := pages(func(token *string) ([]types.Authorizer, *string, error) {
-		page, err := e.REST.GetAuthorizers(ctx, &apigateway.GetAuthorizersInput{RestApiId: &api.id, Position: token, Limit: sdk.Int32(500)})
-		if err != nil {
-			return nil, nil, err
-		}
-		return page.Items, page.Position, nil
-	})
-	api.authorizers = map[string]authorizer{}
-	for _, a := range all {
-		ttl := defaultTTL
-		if a.AuthorizerResultTtlInSeconds != nil {
-			ttl = int(*a.AuthorizerResultTtlInSeconds)
-		}
-		api.authorizers[sdk.ToString(a.Id)] = authorizer{sdk.ToString(a.Id), sdk.ToString(a.Name), e.asks(a.AuthorizerUri), ttl}
+	answer, err := e.REST.GetAuthorizers(ctx, &apigateway.GetAuthorizersInput{RestApiId: &api.id, Limit: sdk.Int32(500)})
+	if err != nil {
+		return err
 	}
-	return err
+	api.authorizers = map[string]authorizer{}
+	for _, a := range answer.Items {
+		api.authorizers[sdk.ToString(a.Id)] = e.authorizer(a.Id, a.Name, a.AuthorizerUri, a.AuthorizerResultTtlInSeconds)
+	}
+	return nil
 }
 
-// defaultTTL is how long API Gateway keeps results of an authorizer that states
-// nothing, in seconds.
-const defaultTTL = 300
+// authorizer returns an authorizer of a REST API. API Gateway keeps results for
+// five minutes if nothing is stated.
+func (e *exam) authorizer(id, name, uri *string, ttl *int32) authorizer {
+	if ttl == nil {
+		ttl = sdk.Int32(300)
+	}
+	return authorizer{sdk.ToString(id), sdk.ToString(name), e.asks(uri), int(*ttl)}
+}
 
 // examineREST compares the API with what it must be, and then what its stages
 // serve with the API.
@@ -220,7 +220,7 @@ func (e *exam) readExport(api *restAPI, data []byte) (*restAPI, error) {
 			SecuritySchemes map[string]struct {
 				Authorizer *struct {
 					AuthorizerURI *string
-					TTL           *int `json:"authorizerResultTtlInSeconds"`
+					TTL           *int32 `json:"authorizerResultTtlInSeconds"`
 				} `json:"x-amazon-apigateway-authorizer"`
 			}
 		}
@@ -235,11 +235,7 @@ func (e *exam) readExport(api *restAPI, data []byte) (*restAPI, error) {
 	served := &restAPI{id: api.id, name: api.name, authorizers: map[string]authorizer{}, responses: map[string]response{}}
 	for name, s := range document.Components.SecuritySchemes {
 		if s.Authorizer != nil {
-			ttl := defaultTTL
-			if s.Authorizer.TTL != nil {
-				ttl = *s.Authorizer.TTL
-			}
-			served.authorizers[name] = authorizer{name, name, e.asks(s.Authorizer.AuthorizerURI), ttl}
+			served.authorizers[name] = e.authorizer(&name, &name, s.Authorizer.AuthorizerURI, s.Authorizer.TTL)
 		}
 	}
 	for kind, r := range document.Responses {
@@ -344,20 +340,12 @@ func putResponse(api string, r apigw.GatewayResponse) string {
 	for name, expression := range r.Headers {
 		parameters[responseHeader+name] = expression
 	}
-	command := fmt.Sprintf("aws apigateway put-gateway-response --rest-api-id %s --response-type %s --response-parameters %s", api, r.Type, quote(jsonText(parameters)))
+	command := fmt.Sprintf("aws apigateway put-gateway-response --rest-api-id %s --response-type %s --response-parameters %s", api, r.Type, quoteJSON(parameters))
 	if r.Status != 0 {
 		command += " --status-code " + strconv.Itoa(r.Status)
 	}
 	if r.Body != "" {
-		command += " --response-templates " + quote(jsonText(map[string]string{"application/json": r.Body}))
+		command += " --response-templates " + quoteJSON(map[string]string{"application/json": r.Body})
 	}
 	return command
-}
-
-func jsonText(texts map[string]string) string {
-	data, err := json.Marshal(texts)
-	if err != nil {
-		panic(err) // of texts
-	}
-	return string(data)
 }

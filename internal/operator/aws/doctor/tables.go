@@ -1,10 +1,10 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -23,8 +23,24 @@ const (
 	rulesVariable    = "SLIDEGATE_RULES"
 )
 
+// counters returns the table that the function counts in: that of its variable, or
+// else of the stack's outputs.
+func (e *exam) counters() string {
+	return cmp.Or(e.variables()[countersVariable], e.deployed.CountersTable)
+}
+
+// rules returns the table of the function's rules.
+func (e *exam) rules() string { return cmp.Or(e.variables()[rulesVariable], e.deployed.RulesTable) }
+
+func (e *exam) variables() map[string]string {
+	if e.function == nil || e.function.Environment == nil {
+		return nil
+	}
+	return e.function.Environment.Variables
+}
+
 func (e *exam) checkTables(ctx context.Context) {
-	counters, published := e.table(countersVariable, e.deployed.CountersTable), e.table(rulesVariable, e.deployed.RulesTable)
+	counters, published := e.counters(), e.rules()
 	e.check("counters-table", "table "+counters, e.needing(func() error {
 		return e.checkRegion(ctx, "counters-table", counters, "slidegate tables create --counters "+counters)
 	}))
@@ -35,55 +51,20 @@ func (e *exam) checkTables(ctx context.Context) {
 	e.check("rules", "table "+published, func() error { return e.checkRules(ctx, published) })
 }
 
-// table returns the table that a variable of the function names, or else that of
-// the stack's outputs.
-func (e *exam) table(variable, output string) string {
-	if e.function != nil && e.function.Environment != nil && e.function.Environment.Variables[variable] != "" {
-		return e.function.Environment.Variables[variable]
-	}
-	return output
-}
-
-// checkRegion finds a table that is not in the function's region.
+// checkRegion finds a table that is not in the function's region. A variable may
+// name it by its ARN.
 func (e *exam) checkRegion(ctx context.Context, check, table, create string) error {
-	region := e.regionOf(table)
+	if a, err := arn.Parse(table); err == nil && a.Region != e.Region {
+		e.find(check, "table "+table, fmt.Sprintf("it is in region %s, and the function in %s: a limiter has one region", a.Region, e.Region),
+			fmt.Sprintf("deploy the limiter in region %s, or with tables in %s", a.Region, e.Region))
+		return nil
+	}
 	_, err := e.Tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-	_, gone := errors.AsType[*types.ResourceNotFoundException](err)
-	switch {
-	case region != e.Region:
-		e.find(check, "table "+table, fmt.Sprintf("it is in region %s, and the function in %s: a limiter has one region", region, e.Region),
-			fmt.Sprintf("deploy the limiter in region %s, or with tables in %s", region, e.Region))
-	case gone:
-		e.find(check, "table "+table, "it does not exist in region "+e.Region+", where the function is", create)
-	default:
-		return err
+	if _, gone := errors.AsType[*types.ResourceNotFoundException](err); gone {
+		e.find(check, "table "+table, "it is not in region "+e.Region+", where the function looks for it", "give the limiter a table of this region; if it was lost: "+create)
+		return nil
 	}
-	return nil
-}
-
-// regionOf returns the region that the ARN of a table states: its name may be one,
-// or the function's rights may have one. Without both, it is the function's.
-func (e *exam) regionOf(table string) string {
-	names := []string{table}
-	for _, p := range e.policies {
-		for _, s := range p.Statement {
-			for _, resource := range s.Resource {
-				if strings.HasSuffix(resource, ":table/"+table) {
-					names = append(names, resource)
-				}
-			}
-		}
-	}
-	var regions []string
-	for _, name := range names {
-		if a, err := arn.Parse(name); err == nil && a.Region != "*" {
-			regions = append(regions, a.Region)
-		}
-	}
-	if len(regions) == 0 || slices.Contains(regions, e.Region) {
-		return e.Region
-	}
-	return regions[0]
+	return err
 }
 
 func (e *exam) checkExpiry(ctx context.Context, table string) error {
@@ -144,10 +125,7 @@ func (e *exam) compile(ctx context.Context, table *ruletable.Table, number int64
 		return err
 	}
 	return set.LoadSecrets(func(name string) (string, bool) {
-		if e.function.Environment == nil {
-			return "", false
-		}
-		value, ok := e.function.Environment.Variables[name]
+		value, ok := e.variables()[name]
 		return value, ok
 	})
 }

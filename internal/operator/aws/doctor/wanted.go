@@ -3,6 +3,8 @@ package doctor
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/operator/aws"
@@ -13,60 +15,60 @@ type wanted struct {
 	version string
 	logging map[string]any // LoggingConfig of the function
 	expiry  string         // the TTL attribute of counters
-	rights  []right
+	rights  []right        // on counters, rules and log, or on ARNs
 }
 
-// right is an action of the function's role on a resource: on counters, rules or
-// log, or on an ARN.
-type right struct{ action, on string }
-
-func (r right) String() string { return r.action + " on " + r.on }
-
-// The resources of rights.
+// The resources of wanted rights.
 const (
 	onCounters = "counters"
 	onRules    = "rules"
 	onLog      = "log"
 )
 
-// node is a part of a template.
-type node struct{ value any }
-
-// at returns a part by the names of fields; a node of nil for none.
-func (n node) at(names ...string) node {
-	for _, name := range names {
-		fields, _ := n.value.(map[string]any)
-		n.value = fields[name]
+// resource has the properties of a template's resource that this package reads.
+type resource struct {
+	Type       string
+	Properties struct {
+		TimeToLiveSpecification struct{ AttributeName string }
+		LoggingConfig           map[string]any
+		Role                    ref
+		Roles                   []ref
+		PolicyDocument          struct {
+			Statement []struct {
+				Action   oneOrMore[string]
+				Resource oneOrMore[ref]
+			}
+		}
 	}
-	return n
 }
 
-func (n node) text() string {
-	s, _ := n.value.(string)
-	return s
+// ref is a text, or the logical id of the resource that an expression names.
+type ref string
+
+// UnmarshalJSON reads a text, Ref or Fn::GetAtt. Other expressions are empty.
+func (r *ref) UnmarshalJSON(data []byte) error {
+	var e struct {
+		Ref string
+		Att []string `json:"Fn::GetAtt"`
+	}
+	if json.Unmarshal(data, (*string)(r)) == nil {
+		return nil
+	}
+	err := json.Unmarshal(data, &e)
+	*r = ref(strings.Join(append([]string{e.Ref}, e.Att[:min(1, len(e.Att))]...), ""))
+	return err
 }
 
-// list returns the elements of a list. Policies have a single element without one.
-func (n node) list() (all []node) {
-	list, ok := n.value.([]any)
-	if !ok && n.value != nil {
-		return []node{n}
-	}
-	for _, value := range list {
-		all = append(all, node{value})
-	}
-	return all
-}
+// oneOrMore is a list, or its only element.
+type oneOrMore[T any] []T
 
-// ref returns the logical id of the resource that an expression names; or its text.
-func (n node) ref() string {
-	if id := n.at("Ref").text(); id != "" {
-		return id
+// UnmarshalJSON reads both forms.
+func (l *oneOrMore[T]) UnmarshalJSON(data []byte) error {
+	if strings.HasPrefix(string(data), "[") {
+		return json.Unmarshal(data, (*[]T)(l))
 	}
-	if of := n.at("Fn::GetAtt").list(); len(of) > 0 {
-		return of[0].text()
-	}
-	return n.text()
+	*l = make([]T, 1)
+	return json.Unmarshal(data, &(*l)[0])
 }
 
 // readWanted reads the template in a file, or that of the command if path is
@@ -76,55 +78,39 @@ func readWanted(path string) (*wanted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t node
-	if err := json.Unmarshal([]byte(text), &t.value); err != nil {
+	var t struct {
+		Resources map[string]resource
+		Outputs   map[string]struct{ Value ref }
+	}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return nil, err
 	}
-	output := func(end string) string { return t.at("Outputs", "RateLimit"+end, "Value").ref() }
-	properties := func(id string) node { return t.at("Resources", id, "Properties") }
-	counters, function := output("CountersTable"), properties(output("Function"))
-	w := &wanted{version: version, expiry: properties(counters).at("TimeToLiveSpecification", "AttributeName").text()}
-	w.logging, _ = function.at("LoggingConfig").value.(map[string]any)
-	role, on := function.at("Role").ref(), map[string]string{
-		counters: onCounters, output("RulesTable"): onRules, function.at("LoggingConfig", "LogGroup").ref(): onLog,
+	id := func(output string) string { return string(t.Outputs["RateLimit"+output].Value) }
+	counters, function := t.Resources[id("CountersTable")].Properties, t.Resources[id("Function")].Properties
+	w := &wanted{version: version, logging: function.LoggingConfig, expiry: counters.TimeToLiveSpecification.AttributeName}
+	on := map[string]string{id("CountersTable"): onCounters, id("RulesTable"): onRules}
+	if group, ok := w.logging["LogGroup"].(map[string]any); ok {
+		log, _ := group["Ref"].(string)
+		on[log] = onLog
 	}
-	resources, _ := t.at("Resources").value.(map[string]any)
-	for id := range resources {
-		p := properties(id)
-		if t.at("Resources", id, "Type").text() != "AWS::IAM::Policy" || p.at("Roles").list()[0].ref() != role {
+	for _, name := range slices.Sorted(maps.Keys(t.Resources)) {
+		p := t.Resources[name]
+		if p.Type != "AWS::IAM::Policy" || !slices.Contains(p.Properties.Roles, function.Role) {
 			continue
 		}
-		for _, s := range p.at("PolicyDocument", "Statement").list() {
-			for _, action := range s.at("Action").list() {
-				for _, resource := range s.at("Resource").list() {
-					id := resource.ref()
-					if on[id] != "" {
-						id = on[id]
+		for _, s := range p.Properties.PolicyDocument.Statement {
+			for _, action := range s.Action {
+				for _, resource := range s.Resource {
+					if known, ok := on[string(resource)]; ok {
+						resource = ref(known)
 					}
-					w.rights = append(w.rights, right{action.text(), id})
+					w.rights = append(w.rights, right{action, string(resource)})
 				}
 			}
 		}
 	}
-	if w.expiry == "" || w.logFormat() == "" || len(w.rights) == 0 {
+	if w.expiry == "" || w.logging["LogFormat"] == nil || len(w.rights) == 0 {
 		return nil, errors.New("the template lacks the parts of a limiter: give --template of this command's version")
 	}
 	return w, nil
-}
-
-func (w *wanted) logFormat() string {
-	format, _ := w.logging["LogFormat"].(string)
-	return format
-}
-
-// loggingOptions returns the logging configuration as the AWS command line takes
-// it, with the log group of a deployment.
-func (w *wanted) loggingOptions(group string) string {
-	options := []string{"LogFormat=" + w.logFormat(), "LogGroup=" + group}
-	for _, name := range []string{"ApplicationLogLevel", "SystemLogLevel"} {
-		if level, ok := w.logging[name].(string); ok {
-			options = append(options, name+"="+level)
-		}
-	}
-	return strings.Join(options, ",")
 }
