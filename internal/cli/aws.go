@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,7 @@ Without --rules the rules stay as they are. A file that is not valid is refused 
 that somebody has published since the last deployment are not overwritten, unless --on-changed-rules says so.`,
 		Example: `  slidegate aws deploy --rules rules.yaml
   slidegate aws deploy --stack shop --rules rules.yaml --secret SLIDEGATE_HASH_SECRET=shop/hash --yes --json
+  slidegate aws deploy --alarm-topic arn:aws:sns:eu-west-1:123456789012:alarms --max-writes-per-day 5000000
   slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
 		Args: flags.NoArguments,
 	}
@@ -81,6 +83,7 @@ that somebody has published since the last deployment are not overwritten, unles
 		"(default: fail)", "fail", "overwrite", "keep")
 	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
+	addAlarms(cmd, &o)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	flags.Complete(cmd, "bucket", flags.NoWords)
 	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64)", "arm64", "x86_64")
@@ -117,6 +120,24 @@ func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
 		return nil
 	})
 	flags.Complete(cmd, "secret", flags.OneOf(words...))
+}
+
+// addAlarms adds the flags about alarms. The stack keeps what is not given.
+func addAlarms(cmd *cobra.Command, o *aws.Options) {
+	cmd.Flags().Func("alarm-topic", "the `ARN` of an SNS topic that hears of alarms and of their ends; an empty one removes it", func(text string) error {
+		o.AlarmTopic = &text
+		return nil
+	})
+	cmd.Flags().Func("max-writes-per-day", "an alarm on so many writes to DynamoDB in 24 hours, a `NUMBER`; 0 removes it", func(text string) error {
+		writes, err := strconv.Atoi(text)
+		if err != nil || writes < 0 {
+			return flags.Usagef("--max-writes-per-day %s: want a whole number, such as 5000000, or 0 for no alarm", text)
+		}
+		o.MaxWritesPerDay = &writes
+		return nil
+	})
+	flags.Complete(cmd, "alarm-topic", flags.NoWords)
+	flags.Complete(cmd, "max-writes-per-day", flags.NoWords)
 }
 
 func printDeployed(p *term.Printer, r *aws.DeployReport) {

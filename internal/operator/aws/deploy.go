@@ -34,7 +34,10 @@ type Options struct {
 	Rules          string            // a file; empty to leave the rules as they are
 	OnChangedRules string            // by hand, since the last deployment: fail, overwrite or keep; empty for fail
 	Secrets        map[string]string // names or ARNs of Secrets Manager, by variables; an empty one goes
-	Downgrade      bool              // deploys over a newer version
+	AlarmTopic     *string           // the ARN of an SNS topic for alarms; "" for none, nil for the stack's
+	// MaxWritesPerDay is of an alarm: 0 for none, nil for the stack's.
+	MaxWritesPerDay *int
+	Downgrade       bool // deploys over a newer version
 }
 
 // Listener hears what a deployment does, and is asked before anything changes.
@@ -76,6 +79,9 @@ type Output struct {
 // Deploy creates or updates a stack. It checks all that it can before it changes
 // anything. If AWS cannot carry out the change, it takes it back whole.
 func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployReport, error) {
+	if err := o.checkTopic(a.Region); err != nil {
+		return nil, err
+	}
 	rules, err := o.readRules(l)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,15 @@ func TestDeploy(t *testing.T) {
 	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || c.sent["HashSecret"] != "shop/hash:SecretString:::2" {
 		t.Errorf("another version of a secret: %+v, %v, parameters %v", r, err, c.sent)
 	}
-	o.Secrets = nil
+	o.Secrets, o.AlarmTopic, o.MaxWritesPerDay = nil, aws.String("arn:aws:sns:eu-north-1:123456789012:alarms"), aws.Int(5_000_000)
+	if _, err = c.account().Deploy(t.Context(), o, l); err != nil || c.sent["AlarmTopic"] != *o.AlarmTopic || c.sent["MaxWritesPerDay"] != "5000000" {
+		t.Errorf("alarms: %v, parameters %v", err, c.sent)
+	}
+	o.AlarmTopic, o.MaxWritesPerDay = aws.String(""), aws.Int(0)
+	if _, err = c.account().Deploy(t.Context(), o, l); err != nil || c.sent["AlarmTopic"] != "" || c.sent["MaxWritesPerDay"] != "0" {
+		t.Errorf("no more alarms: %v, parameters %v", err, c.sent)
+	}
+	o.AlarmTopic, o.MaxWritesPerDay = nil, nil
 	writeTemplate(t, o.Template, "v1.2.0+1")
 	c.stacks["shop"].Outputs = outputs(versionOutput, "v1.2.0+2")
 	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || r.Version != "v1.2.0" {
@@ -147,6 +155,11 @@ func TestRefusals(t *testing.T) {
 		{"a failed deletion", stack("DELETE_FAILED"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
 		{"a failed rollback of an update", stack("UPDATE_ROLLBACK_FAILED"), "run `aws cloudformation continue-update-rollback --stack-name shop`", 0},
 		{"a failed update that stayed", stack("UPDATE_FAILED"), "take it back by `aws cloudformation rollback-stack --stack-name shop`", 0},
+		{"no topic", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("alarms") },
+			"the topic alarms is not the ARN of an SNS topic, such as arn:aws:sns:eu-north-1:123456789012:alarms", 0},
+		{"a queue", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sqs:eu-north-1:123456789012:alarms") }, "is not the ARN of an SNS topic", 0},
+		{"a topic of another region", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sns:us-east-1:123456789012:alarms") },
+			"is in region us-east-1, and the alarms are in eu-north-1: give a topic there", 0},
 		{"a stack of something else", func(c *cloud, o *Options) { stack("CREATE_COMPLETE")(c, o); c.stacks["shop"].Parameters = nil },
 			"stack shop was not made by `slidegate aws deploy`: it has no parameter AuthorizerKey; give another --stack", 0},
 		{"a newer stack", func(c *cloud, o *Options) {

@@ -5,22 +5,26 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
 // The parameters of the template.
 const (
-	codeBucket     = "CodeBucket"
-	authorizerKey  = "AuthorizerKey"
-	operationsKey  = "OperationsKey"
-	architecture   = "Architecture" // arm64 or x86_64
-	rulesBucket    = "RulesBucket"
-	rulesKey       = "RulesKey"
-	rulesHash      = "RulesHash"
-	onChangedRules = "OnChangedRules"
+	codeBucket      = "CodeBucket"
+	authorizerKey   = "AuthorizerKey"
+	operationsKey   = "OperationsKey"
+	architecture    = "Architecture" // arm64 or x86_64
+	rulesBucket     = "RulesBucket"
+	rulesKey        = "RulesKey"
+	rulesHash       = "RulesHash"
+	onChangedRules  = "OnChangedRules"
+	alarmTopic      = "AlarmTopic"
+	maxWritesPerDay = "MaxWritesPerDay"
 )
 
 // Secrets are the template's parameters for secrets by the authorizer's variables.
@@ -39,6 +43,12 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	}
 	if rules != nil { // for this deployment alone: what was overwritten once need not be again
 		given[onChangedRules] = cmp.Or(o.OnChangedRules, "fail")
+	}
+	if o.AlarmTopic != nil {
+		given[alarmTopic] = *o.AlarmTopic
+	}
+	if o.MaxWritesPerDay != nil {
+		given[maxWritesPerDay] = strconv.Itoa(*o.MaxWritesPerDay)
 	}
 	for name := range given {
 		if _, ok := t.Parameters[name]; !ok {
@@ -59,6 +69,21 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 		}
 	}
 	return given, nil
+}
+
+// checkTopic refuses what is not a topic of the region: alarms reach no other.
+func (o *Options) checkTopic(region string) error {
+	if o.AlarmTopic == nil || *o.AlarmTopic == "" {
+		return nil
+	}
+	topic, err := arn.Parse(*o.AlarmTopic)
+	switch {
+	case err != nil || topic.Service != "sns":
+		return fmt.Errorf("the topic %s is not the ARN of an SNS topic, such as arn:%s:sns:%s:123456789012:alarms", *o.AlarmTopic, partitionOf(region), region)
+	case topic.Region != region:
+		return fmt.Errorf("the topic %s is in region %s, and the alarms are in %s: give a topic there", *o.AlarmTopic, topic.Region, region)
+	}
+	return nil
 }
 
 // parameters returns the template's parameters: those given, and the others as the
