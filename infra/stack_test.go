@@ -76,7 +76,7 @@ func TestAllAPIs(t *testing.T) {
 }
 
 func testOutputs(t *testing.T, tpl cdktest.Template) {
-	want := []string{"ApiId", "RateLimitCountersTable", "RateLimitFunction", "RateLimitNext", "RateLimitRulesTable", "Url"}
+	want := []string{"ApiId", "RateLimitCountersTable", "RateLimitDashboard", "RateLimitFunction", "RateLimitNext", "RateLimitRulesTable", "Url"}
 	if got := slices.Sorted(maps.Keys(tpl.Outputs)); !slices.Equal(got, want) {
 		t.Errorf("the outputs are %v, want %v", got, want)
 	}

@@ -40,14 +40,17 @@ func addAlarms(r *RateLimit, p Props) {
 	onAWSAlone(r.Alarms[watch.AccountConcurrency])
 }
 
-// onAWSAlone leaves an alarm on a formula out of emulators, which refuse the whole
-// stack for it. Their account is 000000000000.
+// onAWSAlone leaves an alarm on a formula out of MiniStack, which refuses the whole
+// stack for it. In conditions MiniStack knows no partition.
 func onAWSAlone(alarm awscloudwatch.Alarm) {
 	stack, id := awscdk.Stack_Of(alarm), jsii.String("SlidegateOnAWS")
 	condition, ok := stack.Node().TryFindChild(id).(awscdk.CfnCondition) // of another limiter
 	if !ok {
+		is := func(partition string) awscdk.ICfnConditionExpression {
+			return awscdk.Fn_ConditionEquals(awscdk.Aws_PARTITION(), &partition)
+		}
 		condition = awscdk.NewCfnCondition(stack, id, &awscdk.CfnConditionProps{
-			Expression: awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(awscdk.Aws_ACCOUNT_ID(), jsii.String("000000000000"))),
+			Expression: awscdk.Fn_ConditionOr(is("aws"), is("aws-cn"), is("aws-us-gov")),
 		})
 	}
 	alarm.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(condition)

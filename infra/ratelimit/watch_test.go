@@ -92,8 +92,8 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// TestAlarmTopic: the topic hears of an alarm and of its end. Emulators, whose
-// account is 000000000000, get no alarm that they refuse.
+// TestAlarmTopic: the topic hears of an alarm and of its end. An emulator gets no
+// alarm that it refuses.
 func TestAlarmTopic(t *testing.T) {
 	app, _ := cdktest.NewApp(t, nil)
 	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
