@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
@@ -20,9 +19,8 @@ import (
 // addAlarms adds the alarms of internal/telemetry/watch.
 func addAlarms(r *RateLimit, p Props) {
 	r.Alarms = map[string]awscloudwatch.Alarm{}
-	for _, a := range watch.Alarms(watch.Settings{
-		Deadline: cmp.Or(p.Deadline, engine.DefaultDeadline), MaxWritesPerDay: p.MaxWritesPerDay, WithoutMetrics: p.WithoutMetrics,
-	}) {
+	settings := watch.Settings{Deadline: p.Deadline, MaxWritesPerDay: p.MaxWritesPerDay, WithoutMetrics: p.WithoutMetrics}
+	for _, a := range watch.Alarms(settings) {
 		alarm := awscloudwatch.NewAlarm(r, &a.Name, &awscloudwatch.AlarmProps{
 			AlarmDescription:  jsii.String(a.Description()),
 			Metric:            r.measured("", a.Formula, awscdk.Duration_Seconds(jsii.Number(a.Period.Seconds())), a.Series),
@@ -83,7 +81,7 @@ func addDashboard(r *RateLimit) {
 func (r *RateLimit) alarmStatus() awscloudwatch.IWidget {
 	var shown []interfacesawscloudwatch.IAlarmRef
 	for _, name := range slices.Sorted(maps.Keys(r.Alarms)) {
-		if name != watch.AccountConcurrency && name != watch.WritesPerDay {
+		if name != watch.AccountConcurrency && name != watch.WritesADay {
 			shown = append(shown, r.Alarms[name])
 		}
 	}

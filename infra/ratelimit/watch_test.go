@@ -60,13 +60,13 @@ func TestAlarms(t *testing.T) {
 	onAWS := []string{
 		"AccountConcurrency: 100 * concurrentExecutions / SERVICE_QUOTA(concurrentExecutions) >= 80 in 3 of 5",
 		"FunctionErrors: AWS/Lambda Errors Sum by FunctionName=map[Ref:FUNCTION] 60 >= 1 in 3 of 5",
-		"FunctionThrottles: AWS/Lambda Throttles Sum by FunctionName=map[Ref:FUNCTION] 60 >= 1 in 3 of 5",
+		"LambdaThrottles: AWS/Lambda Throttles Sum by FunctionName=map[Ref:FUNCTION] 60 >= 1 in 3 of 5",
 		"ThrottledWrites: AWS/DynamoDB WriteThrottleEvents Sum by TableName=map[Ref:COUNTERS] 60 >= 1 in 3 of 5",
 	}
 	ours := []string{
 		"Degraded: Slidegate Degraded Sum" + own + "60 >= 1 in 3 of 5",
 		"NearLimit: Slidegate NearLimit Sum" + own + "60 >= 1 in 15 of 15",
-		"OldRules: Slidegate RulesAge Maximum" + own + "60 >= 60 in 3 of 5",
+		"StaleRules: Slidegate RulesAge Maximum" + own + "60 >= 60 in 3 of 5",
 		"SlowStore: Slidegate StoreLatency p99" + own + "60 >= 125 in 3 of 5",
 	}
 	for name, tt := range map[string]struct {
@@ -74,7 +74,7 @@ func TestAlarms(t *testing.T) {
 		want  []string
 	}{
 		"by default":      {ratelimit.Props{}, slices.Concat(onAWS, ours)},
-		"writes a day":    {ratelimit.Props{MaxWritesPerDay: 5e6}, slices.Concat(onAWS, ours, []string{"WritesPerDay: Slidegate Writes Sum" + own + "86400 >= 5e+06 in 1 of 1"})},
+		"writes a day":    {ratelimit.Props{MaxWritesPerDay: 5e6}, slices.Concat(onAWS, ours, []string{"WritesADay: Slidegate Writes Sum" + own + "86400 >= 5e+06 in 1 of 1"})},
 		"without metrics": {ratelimit.Props{WithoutMetrics: true}, onAWS},
 		"without alarms":  {ratelimit.Props{WithoutAlarms: true}, nil},
 	} {

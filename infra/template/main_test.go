@@ -62,12 +62,12 @@ func TestTemplate(t *testing.T) {
 		"output SlidegateVersion",
 		"RateLimitAccountConcurrency AWS::CloudWatch::Alarm SlidegateOnAWS", "RateLimitCounters AWS::DynamoDB::Table", "RateLimitDashboard AWS::CloudWatch::Dashboard",
 		"RateLimitDegraded AWS::CloudWatch::Alarm", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionErrors AWS::CloudWatch::Alarm",
-		"RateLimitFunctionGateways AWS::Lambda::Permission", "RateLimitFunctionThrottles AWS::CloudWatch::Alarm",
-		"RateLimitLog AWS::Logs::LogGroup", "RateLimitNearLimit AWS::CloudWatch::Alarm", "RateLimitOldRules AWS::CloudWatch::Alarm",
+		"RateLimitFunctionGateways AWS::Lambda::Permission", "RateLimitLambdaThrottles AWS::CloudWatch::Alarm",
+		"RateLimitLog AWS::Logs::LogGroup", "RateLimitNearLimit AWS::CloudWatch::Alarm",
 		"RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsEventInvokeConfig AWS::Lambda::EventInvokeConfig", "RateLimitOperationsRole AWS::IAM::Role",
 		"RateLimitOperationsRoleDefaultPolicy AWS::IAM::Policy", "RateLimitPublishedRules Custom::SlidegateRules PublishesRules",
 		"RateLimitRole AWS::IAM::Role", "RateLimitRoleDefaultPolicy AWS::IAM::Policy", "RateLimitRules AWS::DynamoDB::Table",
-		"RateLimitSlowStore AWS::CloudWatch::Alarm", "RateLimitThrottledWrites AWS::CloudWatch::Alarm", "RateLimitWritesPerDay AWS::CloudWatch::Alarm HasMaxWritesPerDay",
+		"RateLimitSlowStore AWS::CloudWatch::Alarm", "RateLimitStaleRules AWS::CloudWatch::Alarm", "RateLimitThrottledWrites AWS::CloudWatch::Alarm", "RateLimitWritesADay AWS::CloudWatch::Alarm HasMaxWritesPerDay",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)

@@ -47,7 +47,7 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	watchWrites(stack, limiter.Alarms[watch.WritesPerDay])
+	watchWrites(stack, limiter.Alarms[watch.WritesADay])
 	published := given(stack, "PublishesRules", key)
 	limiter.PublishedRules.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(published)
 	next := limiter.Node().FindChild(jsii.String("OutputNext")).(awscdk.CfnOutput)

@@ -26,7 +26,10 @@ var modules = map[string]string{
 // shared lists the internal packages of the root module that packages of other
 // modules import. A program may have another version of the root module than
 // theirs, so these packages are contracts between the modules.
-var shared = []string{"github.com/slidegate/slidegate/internal/apigw", "github.com/slidegate/slidegate/internal/meter", "github.com/slidegate/slidegate/internal/predeploy"}
+var shared = []string{
+	"github.com/slidegate/slidegate/internal/apigw", "github.com/slidegate/slidegate/internal/meter", "github.com/slidegate/slidegate/internal/predeploy",
+	"github.com/slidegate/slidegate/internal/telemetry/metric", "github.com/slidegate/slidegate/internal/telemetry/watch",
+}
 
 // TestAPI compares the exported API of the published modules with api/*.txt.
 // Each line that goes or changes may break a program that imports it.

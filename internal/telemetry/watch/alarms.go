@@ -1,10 +1,12 @@
 package watch
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 )
 
@@ -22,15 +24,15 @@ type Alarm struct {
 
 // Settings of a limiter decide which alarms it has.
 type Settings struct {
-	Deadline        time.Duration // of a decision
+	Deadline        time.Duration // of a decision; 0 for the default
 	MaxWritesPerDay int           // 0 for no alarm
 	WithoutMetrics  bool          // leaves the alarms on AWS's own metrics
 }
 
-// WritesPerDay and AccountConcurrency are the names of alarms that some limiters
+// WritesADay and AccountConcurrency are the names of alarms that some limiters
 // lack.
 const (
-	WritesPerDay       = "WritesPerDay"
+	WritesADay         = "WritesADay"
 	AccountConcurrency = "AccountConcurrency"
 )
 
@@ -44,7 +46,7 @@ func Alarms(s Settings) []Alarm {
 			"DynamoDB throttles writes to the counters table. The on_error of the rules decides these requests."),
 		minutes("FunctionErrors", Series{Function, "Errors", Sum}, "", 1,
 			"The authorizer fails. API Gateway answers these requests with 500."),
-		minutes("FunctionThrottles", Series{Function, "Throttles", Sum}, "", 1,
+		minutes("LambdaThrottles", Series{Function, "Throttles", Sum}, "", 1,
 			"Lambda throttles the authorizer. API Gateway answers these requests with 500."),
 		minutes(AccountConcurrency, Series{Region, "ConcurrentExecutions", Maximum}, "100 * concurrentExecutions / SERVICE_QUOTA(concurrentExecutions)", 80,
 			"The functions of this account use 80% of its concurrency in this region. Above 100% Lambda throttles them, the authorizer too."),
@@ -55,15 +57,15 @@ func Alarms(s Settings) []Alarm {
 	all = append(all,
 		minutes("Degraded", own(metric.Degraded), "", 1,
 			"Requests were decided by on_error, without rules, or without the keys to verify a token."),
-		minutes("SlowStore", own(metric.StoreLatency), "", s.Deadline.Seconds()*1000/2,
+		minutes("SlowStore", own(metric.StoreLatency), "", cmp.Or(s.Deadline, engine.DefaultDeadline).Seconds()*1000/2,
 			"One in a hundred calls of the counters table takes over half the deadline of a decision."),
-		minutes("OldRules", own(metric.RulesAge), "", 60,
+		minutes("StaleRules", own(metric.RulesAge), "", 60,
 			"The authorizer could not read its rules for a minute. It decides by older ones."),
 		Alarm{"NearLimit", own(metric.NearLimit), "", 1, 15, 15, time.Minute,
 			"A warning: for 15 minutes running, callers took units above 80% of a limit."},
 	)
 	if s.MaxWritesPerDay > 0 {
-		all = append(all, Alarm{WritesPerDay, own(metric.Writes), "", float64(s.MaxWritesPerDay), 1, 1, 24 * time.Hour,
+		all = append(all, Alarm{WritesADay, own(metric.Writes), "", float64(s.MaxWritesPerDay), 1, 1, 24 * time.Hour,
 			"The authorizer wrote more to DynamoDB in 24 hours than was planned for."})
 	}
 	return all
@@ -74,7 +76,7 @@ const page = "https://github.com/slidegate/slidegate/blob/main/docs/operations.m
 
 // Anchor returns the alarm's section of docs/operations.md: slow-store.
 func (a Alarm) Anchor() string {
-	return strings.ToLower(regexp.MustCompile(`(.)([A-Z])`).ReplaceAllString(a.Name, "$1-$2"))
+	return strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(a.Name, "-$0"))
 }
 
 // Description returns what is wrong, and where the runbook is.

@@ -63,7 +63,7 @@ var Dashboard = []Section{
 		{Title: "Version in force", Left: []Line{
 			{"newest", "", []Series{own(metric.RulesVersion)}}, {"oldest", "", []Series{{Limiter, metric.RulesVersion, Minimum}}},
 		}},
-		{Title: "Age (s)", Mark: "OldRules", Left: of(metric.RulesAge)},
+		{Title: "Age (s)", Mark: "StaleRules", Left: of(metric.RulesAge)},
 	}},
 }
 

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,14 +15,32 @@ import (
 	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
 
+// TestRunbooks: docs/operations.md has a section for each alarm, under the anchor
+// that its description names.
+func TestRunbooks(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var headings []string
+	for _, heading := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(page), -1) {
+		headings = append(headings, strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-"))
+	}
+	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 1}) {
+		if !slices.Contains(headings, a.Anchor()) {
+			t.Errorf("docs/operations.md has no section ### for the alarm %s, %s", a.Name, a.Anchor())
+		}
+	}
+}
+
 func TestAlarms(t *testing.T) {
 	for name, tt := range map[string]struct {
 		settings watch.Settings
 		want     string
 	}{
-		"all":             {watch.Settings{Deadline: time.Second, MaxWritesPerDay: 7}, "throttled-writes 1, function-errors 1, function-throttles 1, account-concurrency 80, degraded 1, slow-store 500, old-rules 60, near-limit 1, writes-per-day 7"},
-		"no limit a day":  {watch.Settings{Deadline: 3 * time.Millisecond}, "throttled-writes 1, function-errors 1, function-throttles 1, account-concurrency 80, degraded 1, slow-store 1.5, old-rules 60, near-limit 1"},
-		"without metrics": {watch.Settings{MaxWritesPerDay: 7, WithoutMetrics: true}, "throttled-writes 1, function-errors 1, function-throttles 1, account-concurrency 80"},
+		"all":             {watch.Settings{Deadline: time.Second, MaxWritesPerDay: 7}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 500, stale-rules 60, near-limit 1, writes-a-day 7"},
+		"no limit a day":  {watch.Settings{Deadline: 3 * time.Millisecond}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 1.5, stale-rules 60, near-limit 1"},
+		"without metrics": {watch.Settings{MaxWritesPerDay: 7, WithoutMetrics: true}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80"},
 	} {
 		var got []string
 		for _, a := range watch.Alarms(tt.settings) {

@@ -72,7 +72,7 @@ var allowed = map[string]string{
 	"internal/apikeys":          "internal/request internal/ruletable internal/swr",
 	"internal/strictjson":       "",
 	"internal/telemetry/metric": "",
-	"internal/telemetry/watch":  "internal/telemetry/metric",
+	"internal/telemetry/watch":  "internal/engine internal/telemetry/metric",
 	"internal/telemetry/emf":    "internal/telemetry",
 	"internal/swr":              "internal/cache",
 
