@@ -7,8 +7,11 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigatewayv2integrations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatchactions"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
@@ -25,6 +28,25 @@ func ExampleNew() {
 	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), nil)
 	api.Root().AddMethod(jsii.String("GET"), nil, nil)
 	limiter.Protect(api)
+	app.Synth(nil)
+}
+
+// Alarms that reach people by a topic, and one more on a rule of the app.
+func ExampleRateLimit_MetricDeniedByRule() {
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
+	topic := awssns.NewTopic(stack, jsii.String("Alarms"), nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		AlarmTopic:      topic,
+		MaxWritesPerDay: 5_000_000,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	logins := limiter.MetricDeniedByRule(jsii.String("logins"), &awscloudwatch.MetricOptions{Period: awscdk.Duration_Hours(jsii.Number(1))})
+	logins.CreateAlarm(stack, jsii.String("ManyLogins"), &awscloudwatch.CreateAlarmOptions{
+		Threshold: jsii.Number(1000), EvaluationPeriods: jsii.Number(1),
+	}).AddAlarmAction(awscloudwatchactions.NewSnsAction(topic))
 	app.Synth(nil)
 }
 

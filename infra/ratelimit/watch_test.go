@@ -159,8 +159,8 @@ func TestDashboard(t *testing.T) {
 	}
 	diff(t, "titles", []string{
 		"0 0 Alarms",
-		"0 3 ## Who is denied", "0 4 Requests", "6 4 Denied, by rule", "12 4 Would be denied by shadow rules and candidates", "18 4 Units taken above 80% of a limit, by rule",
-		"0 10 ## What it costs", "0 11 Writes for a decision", "6 11 Denials without a write (%)", "12 11 Requests to DynamoDB", "18 11 Units of counters that DynamoDB bills",
+		"0 3 ## Who is denied", "0 4 Requests", "6 4 Denied, by rule", "12 4 Would be denied: shadows, candidates", "18 4 Units above 80% of a limit, by rule",
+		"0 10 ## What it costs", "0 11 Writes for a decision", "6 11 Denials without a write (%)", "12 11 Requests to DynamoDB", "18 11 Units of counters on the bill",
 		"0 17 ## Health", "0 18 Latency of DynamoDB (ms)", "6 18 Without DynamoDB", "12 18 Throttled, failed", "18 18 Concurrency",
 		"0 24 ## Rules", "0 25 Version in force", "12 25 Age (s)",
 	}, titles)

@@ -28,8 +28,8 @@ var Dashboard = []Section{
 	{"Who is denied", []Graph{
 		{Title: "Requests", Left: of(metric.Decisions, metric.Denied, metric.ShadowDenied, metric.Rejected)},
 		{Title: "Denied, by rule", Left: byRule(metric.Denied)},
-		{Title: "Would be denied by shadow rules and candidates", Left: byRule(metric.ShadowDenied)},
-		{Title: "Units taken above 80% of a limit, by rule", Left: append(of(metric.NearLimit), byRule(metric.NearLimit)...)},
+		{Title: "Would be denied: shadows, candidates", Left: byRule(metric.ShadowDenied)},
+		{Title: "Units above 80% of a limit, by rule", Left: append(of(metric.NearLimit), byRule(metric.NearLimit)...)},
 	}},
 	{"What it costs", []Graph{
 		{Title: "Writes for a decision", Left: []Line{
@@ -39,7 +39,7 @@ var Dashboard = []Section{
 			{"% of the denials", "100 * FILL(snapshotDenials, 0) / denied", []Series{own(metric.SnapshotDenials), own(metric.Denied)}},
 		}},
 		{Title: "Requests to DynamoDB", Left: of(metric.Writes, metric.Reads, metric.StoreAttempts, metric.Refunded)},
-		{Title: "Units of counters that DynamoDB bills", Left: lines(
+		{Title: "Units of counters on the bill", Left: lines(
 			Series{Counters, "ConsumedWriteCapacityUnits", Sum}, Series{Counters, "ConsumedReadCapacityUnits", Sum})},
 	}},
 	{"Health", []Graph{

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -15,22 +16,62 @@ import (
 	"github.com/slidegate/slidegate/internal/telemetry/watch"
 )
 
-// TestRunbooks: docs/operations.md has a section for each alarm, under the anchor
-// that its description names.
+const page = "../../../docs/operations.md"
+
+var update = flag.Bool("update", false, "write the table of alarms into "+page)
+
+// TestRunbooks: docs/operations.md has a table of the alarms, and a section for
+// each, under the anchor that its description names.
 func TestRunbooks(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operations.md")
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var headings []string
-	for _, heading := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(page), -1) {
-		headings = append(headings, strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-"))
+	titles := map[string]string{} // by anchor
+	for _, heading := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		titles[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = heading[1]
 	}
-	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 1}) {
-		if !slices.Contains(headings, a.Anchor()) {
-			t.Errorf("docs/operations.md has no section ### for the alarm %s, %s", a.Name, a.Anchor())
+	var b strings.Builder
+	b.WriteString("<!-- alarms -->\n| Alarm | Metric of CloudWatch | Rings at | In |\n|---|---|---|---|\n")
+	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 5_000_000}) {
+		if titles[a.Anchor()] == "" {
+			t.Errorf("%s has no section ### for the alarm %s, #%s", page, a.Name, a.Anchor())
 		}
+		metric := a.Series.Metric + ", " + a.Series.Stat
+		if a.Series.Source != watch.Limiter {
+			metric += ", by AWS"
+		}
+		within := fmt.Sprintf("%d of %d minutes", a.Bad, a.Of)
+		if a.Period != time.Minute {
+			within = fmt.Sprintf("%v hours", a.Period.Hours())
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", titles[a.Anchor()], a.Anchor(), metric, rings(a), within)
 	}
+	want := regexp.MustCompile(`(?s)<!-- alarms -->\n.*?<!-- end -->`).ReplaceAllString(string(text), b.String()+"<!-- end -->")
+	if *update {
+		err = os.WriteFile(page, []byte(want), 0o644)
+	} else if diff := cmp.Diff(string(text), want); diff != "" {
+		t.Errorf("run go test ./internal/telemetry/watch -update (-want +got):\n%s", diff)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rings writes an alarm's threshold with what it counts.
+func rings(a watch.Alarm) string {
+	text := fmt.Sprintf("%.0f", a.Threshold)
+	switch a.Name {
+	case watch.AccountConcurrency:
+		return text + "% of the account's quota"
+	case "SlowStore":
+		return text + " ms, half the deadline"
+	case "StaleRules":
+		return text + " s"
+	case watch.WritesADay:
+		return "`MaxWritesPerDay`"
+	}
+	return text
 }
 
 func TestAlarms(t *testing.T) {
