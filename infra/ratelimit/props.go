@@ -162,6 +162,10 @@ func (p *Props) checkOptions() error {
 	if p.FunctionOptions.LogGroup != nil && p.LogRetention != "" {
 		return fmt.Errorf("LogRetention %s is for the construct's own log: leave it out, or FunctionOptions.LogGroup", p.LogRetention)
 	}
+	level := strings.ToUpper(cmp.Or(string(p.FunctionOptions.ApplicationLogLevelV2), *cmp.Or(p.FunctionOptions.ApplicationLogLevel, new(string))))
+	if slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) && !p.WithoutMetrics {
+		return fmt.Errorf("the application's log level %s of FunctionOptions drops the lines with metrics, which have the level INFO: leave it out, or set WithoutMetrics", level)
+	}
 	return nil
 }
 
