@@ -35,7 +35,7 @@ func TestConnectBounds(t *testing.T) {
 	if !ok {
 		t.Fatalf("the client is a %T, which sends the SDK's bodies", client.Options().HTTPClient)
 	}
-	if got := own.HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
+	if got := own.HTTPClient.(*sender).HTTPClient.(*awshttp.BuildableClient).GetDialer().Timeout; got != 2*time.Second {
 		t.Errorf("a connection may take %v, want 2s", got)
 	}
 }

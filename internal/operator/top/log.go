@@ -76,7 +76,7 @@ type line struct {
 	Limiter string
 	Rule    string
 	AWS     *struct{ Timestamp int64 } `json:"_aws"`
-	Time    time.Time                  `json:"time"`
+	Minute  time.Time                  `json:"minute"`
 	Denied  []telemetry.TopKey         `json:"top_denied"`
 	Near    []telemetry.TopKey         `json:"top_near"`
 }
@@ -122,7 +122,7 @@ func (s *summary) add(message, limiter string) {
 	if json.Unmarshal([]byte(message), &l) != nil || l.Limiter != limiter {
 		return
 	}
-	at := l.Time
+	at := l.Minute
 	if l.AWS != nil {
 		at = time.UnixMilli(l.AWS.Timestamp)
 	}

@@ -41,7 +41,7 @@ func (l *logs) FilterLogEvents(_ context.Context, in *cloudwatchlogs.FilterLogEv
 
 // metrics is a line of a minute after noon.
 func metrics(minute int, fields string) string {
-	return fmt.Sprintf(`{"time":"2026-01-01T12:00:00Z","Limiter":"shop/RateLimit","_aws":{"Timestamp":%d},%s}`+"\n",
+	return fmt.Sprintf(`{"minute":"2026-01-01T12:00:00Z","Limiter":"shop/RateLimit","_aws":{"Timestamp":%d},%s}`+"\n",
 		noon.Add(time.Duration(minute)*time.Minute).UnixMilli(), fields)
 }
 
@@ -54,8 +54,8 @@ func TestLog(t *testing.T) {
 			"START RequestId\n{\"msg\":\"denials\"}\n" +
 			strings.Replace(metrics(2, `"Decisions":1000000`), "shop/", "other/", 1),
 		metrics(1, `"Rule":"api","Denied":30,"NearLimit":3`) + metrics(2, `"Rule":"api","Denied":30`) + metrics(2, `"Rule":"api candidate","ShadowDenied":3`) +
-			`{"time":"2026-01-01T12:02:00Z","Limiter":"shop/RateLimit","top_denied":[{"rule":"api","key":"a","count":5},{"rule":"api","key":"b","count":6}],"top_near":[{"rule":"api","key":"a","count":1,"share":0.9}]}` + "\n" +
-			`{"time":"2026-01-01T12:03:00Z","Limiter":"shop/RateLimit","top_denied":[{"rule":"api","key":"a","count":5,"error":1}],"top_near":[{"rule":"api","key":"c","count":1,"share":0.95}]}` + "\n",
+			`{"minute":"2026-01-01T12:02:00Z","Limiter":"shop/RateLimit","top_denied":[{"rule":"api","key":"a","count":5},{"rule":"api","key":"b","count":6}],"top_near":[{"rule":"api","key":"a","count":1,"share":0.9}]}` + "\n" +
+			`{"minute":"2026-01-01T12:03:00Z","Limiter":"shop/RateLimit","top_denied":[{"rule":"api","key":"a","count":5,"error":1}],"top_near":[{"rule":"api","key":"c","count":1,"share":0.95}]}` + "\n",
 	}}
 	log := &top.Log{Logs: source, Group: "the-log", Limiter: "shop/RateLimit"}
 	v, err := log.Read(t.Context(), noon.Add(6*time.Minute+59*time.Second))
