@@ -43,7 +43,7 @@ func counted() *telemetry.Snapshot {
 			s.Counters[m.Name] = int64(1000 + i)
 		}
 	}
-	s.Counters[metric.Denied] = 33 // two bans too
+	s.Counters[metric.Denied], s.DeniedByNone = 33, 2
 	s.Latency.Counts[0], s.Latency.Counts[17], s.Latency.Counts[len(s.Latency.Counts)-1] = 5, 2, 1
 	s.Latency.Sum = 15 * time.Second
 	return s

@@ -69,7 +69,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 				out <- counter(m.desc, r.Counters[m.Name], r.Name)
 			}
 			if m.Name == metric.Denied {
-				out <- counter(m.desc, s.WithoutRule(), "")
+				out <- counter(m.desc, s.DeniedByNone, "")
 			}
 		default:
 			out <- counter(m.desc, s.Counters[m.Name])

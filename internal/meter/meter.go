@@ -104,8 +104,8 @@ func (m *Meter) Counts() (all []Count) {
 		case !of.ByRule:
 			all = append(all, Count{name, "", s.Counters[of.Name]})
 			continue
-		case of.Name == metric.Denied && s.WithoutRule() > 0:
-			all = append(all, Count{name, "", s.WithoutRule()})
+		case of.Name == metric.Denied && s.DeniedByNone > 0:
+			all = append(all, Count{name, "", s.DeniedByNone})
 		}
 		for rule, counts := range s.Rules {
 			if n := counts[of.Name]; n > 0 {

@@ -111,7 +111,7 @@ type ServeOptions struct {
 // decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
-	decisions := oplog.NewDecisions(log, o.LogRequests)
+	decisions := newDecisionLog(log, o.LogRequests)
 	go decisions.Run(ctx)
 	defer decisions.Flush(context.WithoutCancel(ctx))
 	local := app.NewLocal(s.LocalNow)

@@ -131,18 +131,20 @@ func (r *Recorder) sample(now time.Time, d *engine.Decision) {
 	}
 }
 
-// countDenial counts a denied request. A denial without a limit, such as a ban,
-// has no rule.
+// countDenial counts a denied request: by its rule, or among the others. A denial
+// without a limit, such as a ban, has no rule. A Snapshot sums them up, so that
+// its sum and its parts are of one moment.
 func (r *Recorder) countDenial(now time.Time, d *engine.Decision) {
-	r.add(metric.Denied, 1)
-	if d.Reason == engine.Limited && len(d.Verdicts) > 0 {
-		v := &d.Verdicts[0]
-		if v.Snapshot {
-			r.add(metric.SnapshotDenials, 1)
-		}
-		r.rule(v.Rule.Name).denied.Add(1)
-		r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
+	if d.Reason != engine.Limited || len(d.Verdicts) == 0 {
+		r.add(metric.Denied, 1)
+		return
 	}
+	v := &d.Verdicts[0]
+	if v.Snapshot {
+		r.add(metric.SnapshotDenials, 1)
+	}
+	r.rule(v.Rule.Name).denied.Add(1)
+	r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
 }
 
 // countNear counts the units above 80% of each limit that an allowed request has

@@ -19,6 +19,8 @@ type Snapshot struct {
 	// Rules has the counters by rule: for each rule that denied, would have
 	// denied or came near its limit, the metrics that are not 0.
 	Rules map[string]map[string]int64
+	// DeniedByNone counts the denials that no rule made, such as bans.
+	DeniedByNone int64
 	// Latency is StoreLatency.
 	Latency Histogram
 	// TopDenied are the keys denied most in the latest one to two minutes, those
@@ -56,6 +58,7 @@ func (r *Recorder) counted() *Snapshot {
 	for name, c := range r.counters {
 		s.Counters[name] = c.Load()
 	}
+	s.DeniedByNone = s.Counters[metric.Denied]
 	r.rules.Range(func(name, value any) bool {
 		c, counts := value.(*ruleCounters), map[string]int64{}
 		for by, n := range map[string]int64{
@@ -68,6 +71,7 @@ func (r *Recorder) counted() *Snapshot {
 		if len(counts) > 0 {
 			s.Rules[name.(string)] = counts
 		}
+		s.Counters[metric.Denied] += counts[metric.Denied]
 		return true
 	})
 	return s
@@ -92,6 +96,7 @@ func (s *Snapshot) subtract(before *Snapshot) *Snapshot {
 		return s
 	}
 	since := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: s.Latency}
+	since.DeniedByNone = s.DeniedByNone - before.DeniedByNone
 	for name, n := range s.Counters {
 		since.Counters[name] = n - before.Counters[name]
 	}

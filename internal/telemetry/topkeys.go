@@ -76,6 +76,19 @@ func (s *sketch) all() []TopKey {
 	return keys
 }
 
+// Sketch finds the keys of one rule that come most often. Its zero value is empty.
+type Sketch struct{ sketch }
+
+// Add counts a key.
+func (s *Sketch) Add(key string) { s.add(ruleKey{key: key}, 1, 0) }
+
+// Top returns at most n keys, those that came most often first.
+func (s *Sketch) Top(n int) []TopKey {
+	keys := s.all()
+	slices.SortFunc(keys, byCount)
+	return keys[:min(n, len(keys))]
+}
+
 // topKeys are the sketches of the current minute and of the one before. It is
 // safe for concurrent use.
 type topKeys struct {

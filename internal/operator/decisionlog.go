@@ -1,4 +1,4 @@
-package oplog
+package operator
 
 import (
 	"cmp"
@@ -10,26 +10,28 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/telemetry"
 )
 
 const (
-	// maxDeniedKeys bounds the keys that a summary counts one by one. Denials of
-	// later keys count only in all of their rule.
-	maxDeniedKeys = 10_000
-	// listedKeys is how many keys of a rule a summary lists.
-	listedKeys = 10
+	// denialsEvery is how often denials are summed up.
+	denialsEvery = 10 * time.Second
+	// deniedKeys is how many keys of a rule a summary lists.
+	deniedKeys = 10
 )
 
-// Decisions is an Observer that also logs denials, summed up by rule every ten
-// seconds, and on demand each decision. It is safe for concurrent use.
-type Decisions struct {
-	*Observer
+// decisionLog is an engine.Observer that logs what an oplog.Observer does, denials
+// summed up by rule every ten seconds, and on demand each decision. It is safe for
+// concurrent use.
+type decisionLog struct {
+	*oplog.Observer
+	log  *slog.Logger
 	each bool // log each decision
 
 	mu     sync.Mutex
 	denied map[denier]*denials // since the last summary
-	keys   int                 // in denied
 }
 
 // denier is what denies: a rule, or only a reason.
@@ -37,25 +39,26 @@ type denier struct{ rule, reason string }
 
 // denials counts those of one denier.
 type denials struct {
-	all   int64
-	byKey map[string]int64 // of maxDeniedKeys keys in total
+	all  int64
+	keys telemetry.Sketch
 }
 
-// DeniedKey is a key and how many of its requests were denied.
-type DeniedKey struct {
+// deniedKey is a key and how many of its requests were denied at least. The number
+// is exact if its rule denied 100 keys or fewer.
+type deniedKey struct {
 	Key    string `json:"key"`
 	Denied int64  `json:"denied"`
 }
 
-// NewDecisions returns an observer that writes to log; each has it write a line for
-// each decision.
-func NewDecisions(log *slog.Logger, each bool) *Decisions {
-	return &Decisions{Observer: NewObserver(log), each: each, denied: map[denier]*denials{}}
+// newDecisionLog returns an observer that writes to log; each has it write a line
+// for each decision.
+func newDecisionLog(log *slog.Logger, each bool) *decisionLog {
+	return &decisionLog{Observer: oplog.NewObserver(log), log: log, each: each, denied: map[denier]*denials{}}
 }
 
 // Decided counts a denial by its rule and key. A denial without a rule counts by
 // the client's address.
-func (o *Decisions) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+func (o *decisionLog) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, req, d)
 	ip := ""
 	if req.IP.IsValid() {
@@ -75,23 +78,17 @@ func (o *Decisions) Decided(ctx context.Context, now time.Time, req *request.Req
 	defer o.mu.Unlock()
 	c := o.denied[by]
 	if c == nil {
-		c = &denials{byKey: map[string]int64{}}
+		c = &denials{}
 		o.denied[by] = c
 	}
 	c.all++
-	if c.byKey[key] == 0 {
-		if o.keys == maxDeniedKeys {
-			return
-		}
-		o.keys++
-	}
-	c.byKey[key]++
+	c.keys.Add(key)
 }
 
 // logEach logs a decision. The names of the request's fields are those that replay
 // reads from JSON Lines. Of a preflight it logs the fields that make it one: rules
 // count other OPTIONS.
-func (o *Decisions) logEach(ctx context.Context, req *request.Request, ip string, d *engine.Decision) {
+func (o *decisionLog) logEach(ctx context.Context, req *request.Request, ip string, d *engine.Decision) {
 	attrs := []slog.Attr{
 		slog.String("method", req.Method), slog.String("path", req.Path), slog.String("ip", ip),
 		slog.Bool("allowed", d.Allowed), slog.String("reason", d.Reason.String()),
@@ -116,8 +113,8 @@ func (o *Decisions) logEach(ctx context.Context, req *request.Request, ip string
 
 // Run logs a summary every ten seconds in which a request was denied, until the
 // context ends. Flush logs the last one.
-func (o *Decisions) Run(ctx context.Context) {
-	ticks := time.NewTicker(reportEvery)
+func (o *decisionLog) Run(ctx context.Context) {
+	ticks := time.NewTicker(denialsEvery)
 	defer ticks.Stop()
 	for {
 		select {
@@ -130,29 +127,24 @@ func (o *Decisions) Run(ctx context.Context) {
 }
 
 // Flush is Observer.Flush, and logs the denials since the last summary.
-func (o *Decisions) Flush(ctx context.Context) {
+func (o *decisionLog) Flush(ctx context.Context) {
 	o.Observer.Flush(ctx)
 	o.summarize(ctx)
 }
 
 // summarize logs the denials since the last summary, a line for each denier.
-func (o *Decisions) summarize(ctx context.Context) {
+func (o *decisionLog) summarize(ctx context.Context) {
 	o.mu.Lock()
 	denied := o.denied
-	o.denied, o.keys = map[denier]*denials{}, 0
+	o.denied = map[denier]*denials{}
 	o.mu.Unlock()
 	byName := func(a, b denier) int { return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.reason, b.reason)) }
 	for _, by := range slices.SortedFunc(maps.Keys(denied), byName) {
 		c := denied[by]
-		most := make([]DeniedKey, 0, len(c.byKey))
-		for key, n := range c.byKey {
-			most = append(most, DeniedKey{key, n})
-		}
-		slices.SortFunc(most, func(a, b DeniedKey) int { return cmp.Or(cmp.Compare(b.Denied, a.Denied), cmp.Compare(a.Key, b.Key)) })
-		most = most[:min(len(most), listedKeys)]
-		others := c.all
-		for _, k := range most {
-			others -= k.Denied
+		most, others := []deniedKey{}, c.all
+		for _, k := range c.keys.Top(deniedKeys) {
+			most = append(most, deniedKey{k.Key, k.Count - k.Error})
+			others -= k.Count - k.Error
 		}
 		o.log.InfoContext(ctx, "denials", "rule", by.rule, "reason", by.reason, "denied", c.all, "keys", most, "others", others)
 	}
