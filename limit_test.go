@@ -182,7 +182,7 @@ func TestBusyKey(t *testing.T) {
 	} {
 		clock, withClock := stopped()
 		lim := newLimiter(t, test.limit, withClock)
-		const windows, requests = 66, 6000 // in a window
+		const windows, requests = 66, 1800 // in a window
 		admitted := 0
 		for range windows * requests {
 			if r, err := lim.Allow(t.Context(), "k"); err != nil {

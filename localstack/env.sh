@@ -24,7 +24,7 @@ install_packages() {
 	"$root/localstack/require.sh" python
 	rm -rf "$dir"
 	"$(find_python)" -m venv "$dir"
-	"$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps "$@" \
+	"$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps --no-compile "$@" \
 		--requirement "$requirements" >&2
 }
 

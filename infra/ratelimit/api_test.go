@@ -2,12 +2,10 @@ package ratelimit_test
 
 import (
 	"testing"
-
-	"github.com/slidegate/slidegate/infra/ratelimit"
 )
 
 func TestAuthorizer(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 	got := tpl.One(t, "AWS::ApiGateway::Authorizer", "Api").Properties
 	delete(got, "Name")
 	delete(got, "AuthorizerUri")
@@ -23,7 +21,7 @@ func TestAuthorizer(t *testing.T) {
 // TestGatewayResponses compares literal names and expressions. The gateway
 // rejects wrong ones at deployment or, worse, sends them unexpanded.
 func TestGatewayResponses(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 	cors := map[string]any{
 		"gatewayresponse.header.Access-Control-Allow-Origin": "'*'",
 		"gatewayresponse.header.Access-Control-Expose-Headers": "'RateLimit,RateLimit-Policy,Retry-After," +
@@ -72,7 +70,7 @@ func TestGatewayResponses(t *testing.T) {
 
 // A stage serves the gateway responses that existed at its deployment.
 func TestDeploymentComesAfterGatewayResponses(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 	after := map[string]bool{}
 	for _, id := range tpl.One(t, "AWS::ApiGateway::Deployment", "Api").DependsOn {
 		after[id] = true

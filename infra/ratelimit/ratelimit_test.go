@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,32 @@ func TestMain(m *testing.M) {
 func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
 	t.Helper()
 	return cdktest.Synth(t, build(t, props, extend))
+}
+
+// plain returns the template of a limiter without props, and of an API.
+func plain(t *testing.T) cdktest.Template { return shared(t, "plain", ratelimit.Props{}) }
+
+// withRules returns the template of a limiter that publishes someRules.
+func withRules(t *testing.T) cdktest.Template {
+	return shared(t, "rules", ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)})
+}
+
+var templates = map[string][]byte{} // JSON, so that each test gets its own copy
+
+// shared synthesizes the first time alone, because that takes a second.
+func shared(t *testing.T, name string, props ratelimit.Props) (tpl cdktest.Template) {
+	t.Helper()
+	if templates[name] == nil {
+		text, err := json.Marshal(synth(t, props, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		templates[name] = text
+	}
+	if err := json.Unmarshal(templates[name], &tpl); err != nil {
+		t.Fatal(err)
+	}
+	return tpl
 }
 
 func build(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) awscdk.Stack {
@@ -89,7 +116,7 @@ func diff(t *testing.T, what string, want, got any) {
 }
 
 func TestTables(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 
 	counters := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitCounters")
 	diff(t, "counters", map[string]any{
@@ -149,7 +176,7 @@ func TestCeilings(t *testing.T) {
 }
 
 func TestFunction(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 	got := tpl.One(t, "AWS::Lambda::Function", "RateLimit").Properties
 	if got["Code"] == nil || got["Description"] == nil {
 		t.Error("the function has no code or no description")
@@ -203,7 +230,7 @@ func TestLog(t *testing.T) {
 
 // TestLeastPrivilege lists every permission of the authorizer.
 func TestLeastPrivilege(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, nil)
+	tpl := plain(t)
 	role := tpl.ID(t, "AWS::IAM::Role", "RateLimit")
 	diff(t, "role", map[string]any{
 		"AssumeRolePolicyDocument": map[string]any{

@@ -33,7 +33,7 @@ func rulesFile(t *testing.T, text string) string {
 // TestRules: the custom resource has the file's hash, waits for the authorizer
 // that reads the rules, and does not wait for an hour.
 func TestRules(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	tpl := withRules(t)
 	resource := tpl.One(t, "Custom::SlidegateRules", "RateLimitPublishedRules")
 	got := resource.Properties
 	key, _ := got["Key"].(string)
@@ -68,7 +68,7 @@ func TestRules(t *testing.T) {
 // TestLateEvent: Lambda runs no event of the custom resource that could end after
 // CloudFormation has given up and rolled the stack back.
 func TestLateEvent(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	tpl := withRules(t)
 	events := tpl.One(t, "AWS::Lambda::EventInvokeConfig", "RateLimitOperations").Properties
 	diff(t, "function", any(ref(tpl.ID(t, "AWS::Lambda::Function", "RateLimitOperations"))), events["FunctionName"])
 	age, _ := events["MaximumEventAgeInSeconds"].(float64)
@@ -82,7 +82,7 @@ func TestLateEvent(t *testing.T) {
 // TestOperationsLeastPrivilege lists every permission of the Lambda that
 // publishes; TestCalls of functions/operations records what it calls.
 func TestOperationsLeastPrivilege(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t)}, nil)
+	tpl := withRules(t)
 	policy := tpl.One(t, "AWS::IAM::Policy", "RateLimitOperationsRole").Properties
 	diff(t, "roles of the policy", []any{ref(tpl.ID(t, "AWS::IAM::Role", "RateLimitOperationsRole"))}, policy["Roles"].([]any))
 	allow := func(action, resource any) any {
@@ -137,7 +137,7 @@ func TestRulesObject(t *testing.T) {
 }
 
 func TestWithoutRules(t *testing.T) {
-	for id, r := range synth(t, ratelimit.Props{}, nil).Resources {
+	for id, r := range plain(t).Resources {
 		if strings.HasPrefix(id, "RateLimitOperations") || r.Type == "Custom::SlidegateRules" {
 			t.Errorf("%s of type %s is for rules", id, r.Type)
 		}
