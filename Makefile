@@ -131,7 +131,7 @@ sim-long: ## simulate 100,000,000 decisions with faults, and check small systems
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
 	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
 
-# `make test` runs a fifth of the random calls on an engine, and replays less of the log.
+# `make test` runs a tenth of the random calls on an engine, and replays less of the log.
 engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
 	@localstack/redis.sh >/dev/null

@@ -16,7 +16,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-var wide = flag.Bool("wide", false, "flood a rule with a million made-up keys, as make sim-long does, instead of 200,000")
+var wide = flag.Bool("wide", false, "flood a rule with a million made-up keys, as make test-wide does, instead of 200,000")
 
 // TestMadeUpKeys floods a rule with made-up keys for a minute. Limited
 // clients stay limited, memory stays bounded, and after the minute all clients

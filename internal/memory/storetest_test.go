@@ -9,7 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
-var wide = flag.Bool("wide", false, "make more random calls, as make sim-long does")
+var wide = flag.Bool("wide", false, "make more random calls, as make test-wide does")
 
 func TestConformance(t *testing.T) {
 	rounds, histories := 3, 60

@@ -22,7 +22,7 @@ const (
 	prefix = "slidegate:2:{}"
 )
 
-var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls, not a fifth or less, as make sim-long does")
+var wide = flag.Bool("wide", false, "run all of the conformance suite's random calls, not a fifth or less, as make test-wide does")
 
 // TestStore runs the conformance suite of all stores, on stores that ask the
 // server for every denial, and on others that deny by snapshots.

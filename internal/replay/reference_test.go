@@ -151,7 +151,7 @@ func reference(texts []string, formats []Format, order Order) (want outcome) {
 	return want
 }
 
-var wide = flag.Bool("wide", false, "compare more random logs, as make sim-long does")
+var wide = flag.Bool("wide", false, "compare more random logs, as make test-wide does")
 
 // A replay of random logs, in which many lines are broken, does what the plain
 // reference does: whatever the sizes of reads and of lines.

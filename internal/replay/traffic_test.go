@@ -52,8 +52,8 @@ const perUser = "rules: [{name: per-user, key: 'user:{header.x-user}', limits: [
 
 // fleet hands each request to one of several processes at random, as API Gateway
 // does. Each has a store with its own snapshots of one table, in the model of
-// DynamoDB. fleet checks that a
-// process makes no call for a denial that it can prove from its snapshots.
+// DynamoDB. fleet checks that a process makes no call for a denial that it can
+// prove from its snapshots.
 type fleet struct {
 	t        testing.TB
 	random   *rand.Rand

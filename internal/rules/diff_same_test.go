@@ -90,7 +90,7 @@ var model = cmp.Options{
 	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
 }
 
-var wide = flag.Bool("wide", false, "compare each pair of documents, as make sim-long does, not one of ten")
+var wide = flag.Bool("wide", false, "compare each pair of documents, as make test-wide does, not one of ten")
 
 // For each pair of documents, there is a change where the models differ, and
 // only there. Without -wide, each document meets the first one, from which the
