@@ -46,7 +46,7 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
 	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-proxies compile
-	@$(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-e2e test-race test-rest
+	@$(LOCAL) $(MAKE) --no-print-directory -j4 -Otarget test-e2e test-race test-rest test-modules
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
 # every package, but does not link the programs, as go build would. The CDK's
@@ -65,7 +65,7 @@ compile:
 	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel tools | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
 
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
-.PHONY: test-race test-rest test-e2e
+.PHONY: test-race test-rest test-modules test-e2e
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
 	CGO_ENABLED=1 $(TEST) -race -run '^TestConcurrent$$' ./internal/dynamo/lease
@@ -73,6 +73,7 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
 	$(TEST) $(filter-out $(RACE),$(shell go list ./...))
+test-modules:
 	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
 	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
 test-e2e:
@@ -80,11 +81,12 @@ test-e2e:
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
-WIDE         = $(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' *.go dynamostore internal)))
-test-wide: ## run what `make test` leaves out: more random calls, bench, a browser, more of the race detector
+WIDE         = $(shell go list $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' internal)))))
+test-wide: ## run what `make test` leaves out: more random calls, bench, a browser
 	@localstack/require.sh go cc node npm python
 	@localstack/redis.sh >/dev/null
-	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(WIDE:%=./%) -wide
+	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(RACE),$(WIDE)) -wide
+	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(RACE),$(WIDE)) -wide
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
 	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
 
