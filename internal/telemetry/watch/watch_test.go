@@ -1,7 +1,6 @@
 package watch_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,11 +13,10 @@ import (
 
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 const page = "../../../docs/operations.md"
-
-var update = flag.Bool("update", false, "write the table of alarms into "+page)
 
 // TestRunbooks: docs/operations.md has a table of the alarms, and a section for
 // each, under the anchor that its description names.
@@ -32,7 +30,7 @@ func TestRunbooks(t *testing.T) {
 		titles[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = heading[1]
 	}
 	var b strings.Builder
-	b.WriteString("<!-- alarms -->\n| Alarm | Metric of CloudWatch | Rings at | In |\n|---|---|---|---|\n")
+	b.WriteString("| Alarm | Metric of CloudWatch | Rings at | In |\n|---|---|---|---|\n")
 	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 5_000_000}) {
 		if titles[a.Anchor()] == "" {
 			t.Errorf("%s has no section ### for the alarm %s, #%s", page, a.Name, a.Anchor())
@@ -47,15 +45,18 @@ func TestRunbooks(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s |\n", titles[a.Anchor()], a.Anchor(), metric, rings(a), within)
 	}
-	want := regexp.MustCompile(`(?s)<!-- alarms -->\n.*?<!-- end -->`).ReplaceAllString(string(text), b.String()+"<!-- end -->")
-	if *update {
-		err = os.WriteFile(page, []byte(want), 0o644)
-	} else if diff := cmp.Diff(string(text), want); diff != "" {
-		t.Errorf("run go test ./internal/telemetry/watch -update (-want +got):\n%s", diff)
+	table(t, string(text), "alarms", b.String())
+}
+
+// table compares the table of a name in the page with what it should be.
+func table(t *testing.T, text, name, want string) {
+	t.Helper()
+	before, rest, begins := strings.Cut(text, "<!-- "+name+" -->\n")
+	_, after, ends := strings.Cut(rest, "<!-- end -->")
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the table of %s", page, name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.Check(t, page, before+"<!-- "+name+" -->\n"+want+"<!-- end -->"+after)
 }
 
 // rings writes an alarm's threshold with what it counts.
