@@ -208,21 +208,30 @@ func (r *Recorder) rule(name string) *ruleCounters {
 	return c.(*ruleCounters)
 }
 
+// corrections are the metrics that count calls which correct a charge.
+var corrections = map[string]string{engine.CallRefund: metric.Refunded, engine.CallSettle: metric.Settled}
+
 // StoreCall counts refunds and settlements; with Options.Now also every call.
 func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
 	ended := r.Observer.StoreCall(ctx, name)
+	corrected := corrections[name]
+	if corrected == "" && r.opts.Now == nil {
+		return ended // most calls: a function of their own would be allocated
+	}
+	return r.timed(ended, corrected)
+}
+
+// timed returns a function for the end of a call that begins now. It counts the
+// call by a metric if it succeeds; "" for none.
+func (r *Recorder) timed(ended func(error), corrected string) func(error) {
 	var sent time.Time
 	if r.opts.Now != nil {
 		sent = r.opts.Now()
 	}
 	return func(err error) {
 		ended(err)
-		switch {
-		case err != nil:
-		case name == engine.CallRefund:
-			r.add(metric.Refunded, 1)
-		case name == engine.CallSettle:
-			r.add(metric.Settled, 1)
+		if err == nil && corrected != "" {
+			r.add(corrected, 1)
 		}
 		if r.opts.Now != nil {
 			r.attempted(r.opts.Now().Sub(sent))
