@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
@@ -37,7 +38,8 @@ import (
 
 // exporting returns the address of a proxy that adds to the exports of stages what
 // MiniStack leaves out: the gateway responses that were deployed.
-func exporting(t *testing.T, emulator string, cfg aws.Config) (address string) {
+// It shifts the emulator's clock by skew.
+func exporting(t *testing.T, emulator string, cfg aws.Config, skew *time.Duration) (address string) {
 	t.Helper()
 	target, err := url.Parse(emulator)
 	if err != nil {
@@ -53,6 +55,9 @@ func exporting(t *testing.T, emulator string, cfg aws.Config) (address string) {
 		},
 		ErrorLog: log.New(io.Discard, "", 0),
 		ModifyResponse: func(answer *http.Response) error {
+			if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+				answer.Header.Set("Date", date.Add(*skew).Format(http.TimeFormat))
+			}
 			match := path.FindStringSubmatch(answer.Request.URL.Path)
 			if match == nil || answer.StatusCode/100 != 2 {
 				return nil
@@ -107,7 +112,8 @@ type clinic struct {
 // Doctor names each, and is silent once it is mended.
 func (c *shop) examined() {
 	defer catch(c.t)
-	c.endpoint = exporting(c.t, c.endpoint, c.cfg.Copy())
+	skew := new(time.Duration)
+	c.endpoint = exporting(c.t, c.endpoint, c.cfg.Copy(), skew)
 	c.cfg.BaseEndpoint = &c.endpoint
 	if printed, code := c.run("aws", "deploy", "--rules", "rules.yaml"); code != 0 {
 		c.t.Fatal(printed)
@@ -122,7 +128,7 @@ func (c *shop) examined() {
 		c.t.Fatal(printed)
 	}
 	x.healthy(x.t)
-	for _, f := range x.faults() {
+	for _, f := range x.faults(skew) {
 		x.t.Run(f.name, func(t *testing.T) {
 			defer catch(t)
 			f.plant()
@@ -256,7 +262,7 @@ type fault struct {
 	plant, mend func()
 }
 
-func (x *clinic) faults() []fault {
+func (x *clinic) faults(skew *time.Duration) []fault {
 	ctx, denied := x.t.Context(), apigw.GatewayResponses()[0]
 	other := denied
 	other.Status = http.StatusForbidden
@@ -295,6 +301,7 @@ func (x *clinic) faults() []fault {
 	point := func(item map[string]dbtypes.AttributeValue) func() {
 		return func() { must(x.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &x.rules, Item: item})) }
 	}
+	template := string(must(os.ReadFile(filepath.Join(x.dir, "template.json"))))
 	damaged := maps.Clone(pointer)
 	damaged["version"] = &dbtypes.AttributeValueMemberN{Value: "0"}
 	return []fault{
@@ -321,8 +328,10 @@ func (x *clinic) faults() []fault {
 		}, func() { x.iam("DeleteRolePolicy", "RoleName", x.role, "PolicyName", "more") }},
 		{"a right is missing", "the function lacks dynamodb:UpdateItem on ", func() { x.putPolicy(x.role, name, lacking) }, func() { x.putPolicy(x.role, name, own) }},
 		{"a log of text", "its log format is Text, not JSON", format(lambdatypes.LogFormatText), format(lambdatypes.LogFormatJson)},
-		{"other code", "its code is not the one that was deployed", code("operations"), code("authorizer")},
+		{"other code", "its code is not that of the stack", code("operations"), code("authorizer")},
 		{"no rules", "no rules were ever published", func() { must(x.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &x.rules, Key: current})) }, point(pointer)},
+		{"another version", "it has version v0.2.0+", func() { x.save("template.json", strings.Replace(template, "v0.2.0", "v0.3.0", 2)) }, func() { x.save("template.json", template) }},
+		{"a wrong clock", "its clock is ", func() { *skew = -90 * time.Second }, func() { *skew = 0 }},
 		{"damaged rules", "the rules in force cannot be read", point(damaged), point(pointer)},
 	}
 }

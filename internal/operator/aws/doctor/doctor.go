@@ -49,7 +49,7 @@ func Connect(ctx context.Context) (*Doctor, error) {
 	return &Doctor{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Tables: tables, Roles: iam.NewFromConfig(cfg),
 		Alarms: cloudwatch.NewFromConfig(cfg), REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg), Region: cfg.Region,
-		Ahead: func() (time.Duration, bool) { return time.Until(tables.Clock.Now()) * -1, tables.Clock.Confirmed() },
+		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
 	}, nil
 }
 

@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 		"log format": {plant: func(_ *testing.T, w *world) { w.function.LoggingConfig.LogFormat = lambdatypes.LogFormatText }, where: "function authorize",
 			what: "its log format is Text, not JSON", mend: "aws lambda update-function-configuration --function-name authorize --logging-config '{\"LogFormat\":\"JSON\",\"LogGroup\":\"log\",\"SystemLogLevel\":\"WARN\"}'"},
 		"other code": {plant: func(_ *testing.T, w *world) { w.function.CodeSha256 = sdk.String("AAAA") }, where: "function authorize",
-			what: "its code is not the one that was deployed", mend: "aws lambda update-function-code --function-name authorize --s3-bucket code --s3-key slidegate/0123"},
+			what: "its code is not that of the stack: SHA-256 000000…, not 0123456789ab…", mend: "aws lambda update-function-code --function-name authorize --s3-bucket code --s3-key slidegate/0123"},
 		"an older version": {plant: func(_ *testing.T, w *world) { w.deployed.Version = "v1.1.0" }, where: "stack shop",
 			what: "it has version v1.1.0, and this command carries v1.2.0", mend: "slidegate aws deploy --stack shop"},
 		"a newer version": {plant: func(_ *testing.T, w *world) { w.deployed.Version = "v1.3.0" }, where: "stack shop", what: "it has version v1.3.0, and this command carries v1.2.0", mend: "install the command of version v1.3.0"},

@@ -24,18 +24,18 @@ import (
 // checkVersion compares the templates of the stack and of this command. A stack of
 // a CDK app has no version.
 func (e *exam) checkVersion() error {
-	has, want, where := e.deployed.Version, "", "stack "+e.report.Stack
 	if e.noWanted != nil {
 		return e.noWanted
 	}
-	if want = e.wanted.version; has == "" || has == want {
+	has, want := e.deployed.Version, e.wanted.version
+	if has == "" || has == want {
 		return nil
 	}
 	what, mend := fmt.Sprintf("it has version %s, and this command carries %s", has, want), e.deploy()
 	if semver.Compare(has, want) > 0 {
 		mend = "install the command of version " + has + ", and run it again"
 	}
-	e.find("version", where, what, mend)
+	e.find("version", "stack "+e.report.Stack, what, mend)
 	return nil
 }
 
@@ -69,9 +69,10 @@ var sha256 = regexp.MustCompile(`[0-9a-f]{64}`)
 // checkCode compares the function's code with that of the stack's parameters, or
 // of this command for a CDK app.
 func (e *exam) checkCode() error {
-	where, mend := "function "+e.deployed.Function, e.deploy()
+	of, mend := "this command's version", e.deploy()
 	want := sha256.FindString(e.deployed.CodeKey)
 	if want != "" {
+		of = "the stack"
 		mend = fmt.Sprintf("aws lambda update-function-code --function-name %s --s3-bucket %s --s3-key %s", e.deployed.Function, e.deployed.CodeBucket, e.deployed.CodeKey)
 	} else {
 		goarch := "arm64"
@@ -86,7 +87,7 @@ func (e *exam) checkCode() error {
 	}
 	has, err := base64.StdEncoding.DecodeString(sdk.ToString(e.function.CodeSha256))
 	if err == nil && hex.EncodeToString(has) != want {
-		e.find("code", where, fmt.Sprintf("its code is not the one that was deployed: SHA-256 %.6x…, not %.12s…", has, want), mend)
+		e.find("code", "function "+e.deployed.Function, fmt.Sprintf("its code is not that of %s: SHA-256 %.6x…, not %.12s…", of, has, want), mend)
 	}
 	return err
 }

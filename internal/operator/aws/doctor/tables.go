@@ -41,13 +41,13 @@ func (e *exam) variables() map[string]string {
 
 func (e *exam) checkTables(ctx context.Context) {
 	counters, published := e.counters(), e.rules()
-	e.check("counters-table", "table "+counters, e.needing(func() error {
+	e.check("counters-table", "table "+counters, func() error {
 		return e.checkRegion(ctx, "counters-table", counters, "slidegate tables create --counters "+counters)
-	}))
+	})
 	e.check("expiry", "table "+counters, func() error { return e.checkExpiry(ctx, counters) })
-	e.check("rules-table", "table "+published, e.needing(func() error {
+	e.check("rules-table", "table "+published, func() error {
 		return e.checkRegion(ctx, "rules-table", published, "slidegate tables create --rules "+published+", then slidegate rules apply rules.yaml --rules dynamodb://"+published)
-	}))
+	})
 	e.check("rules", "table "+published, func() error { return e.checkRules(ctx, published) })
 }
 
@@ -100,14 +100,14 @@ func (e *exam) checkRules(ctx context.Context, name string) error {
 	if err == nil {
 		err = e.compile(ctx, table, number)
 	}
-	_, refused := errors.AsType[smithy.APIError](err)
+	_, unanswered := errors.AsType[*smithy.OperationError](err)
 	at := " --rules dynamodb://" + name + " --why TEXT"
 	switch {
 	case errors.Is(err, ruletable.ErrNone):
 		e.find("rules", "table "+name, "no rules were ever published: every request is allowed", "slidegate rules apply rules.yaml"+at)
 	case errors.Is(err, rules.ErrMissingSecret):
 		e.find("rules", "table "+name, "the function lacks a secret of the rules: "+oneLine(err), e.deploy()+" --secret VARIABLE=NAME, by its name in Secrets Manager")
-	case err != nil && !refused && ctx.Err() == nil:
+	case err != nil && !unanswered:
 		e.find("rules", "table "+name, "the rules in force cannot be read: "+oneLine(err),
 			fmt.Sprintf("slidegate rules rollback VERSION%s, or slidegate rules apply rules.yaml%[1]s", at))
 	default:
