@@ -200,8 +200,8 @@ func (c *cli) awsPolicyCommand() *cobra.Command {
 	var bucket string
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Print the rights that deploy, delete and doctor need, as an IAM policy",
-		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, delete and doctor, and for
+		Short: "Print the rights that deploy, delete, doctor and top need, as an IAM policy",
+		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, delete, doctor and top, and for
 those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
 Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
 		Example: `  slidegate aws policy > policy.json

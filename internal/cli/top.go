@@ -44,8 +44,8 @@ server's start, the later ones of the time since the view before. Keys are of th
 
 With --stack it reads the log of the stack's Lambda, stack NAME or NAME/ID of several limiters. A Lambda writes
 what it has counted in a minute with the next request after it. So a view is of the five whole minutes before
-now, and what an idle Lambda holds back is missing. It needs the rights cloudformation:DescribeStacks,
-lambda:GetFunctionConfiguration and logs:FilterLogEvents.
+now, and what an idle Lambda holds back is missing. The rights for it are cloudformation:DescribeStacks,
+lambda:GetFunctionConfiguration and logs:FilterLogEvents, which slidegate aws policy has.
 
 Keys may be personal data.`,
 		Example: `  slidegate top --admin http://127.0.0.1:9090

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -69,50 +70,42 @@ func (b *Bill) PerMillion() float64 {
 
 // bill computes the bill of a month.
 func bill(o *Options, t *Traffic) *Bill {
+	b := &Bill{Requests: rounded(t.Requests), Denied: rounded(t.Denied)}
+	fixed := false
+	add := func(item string, quantity float64, unit string, dollars float64) {
+		l := Line{item, rounded(quantity), unit, rounded(dollars), fixed}
+		b.Lines, b.Total = append(b.Lines, l), rounded(b.Total+l.Dollars)
+		if fixed {
+			b.Fixed = rounded(b.Fixed + l.Dollars)
+		}
+	}
 	p := o.Prices
-	gateway, tiers := "API Gateway, REST API", p.RESTRequests
 	if o.HTTP {
-		gateway, tiers = "API Gateway, HTTP API", p.HTTPRequests
+		add("API Gateway, HTTP API", t.Requests, "requests", price(p.HTTPRequests, t.Requests))
+	} else {
+		add("API Gateway, REST API", t.Requests, "requests", price(p.RESTRequests, t.Requests))
 	}
-	duration := o.Duration
-	if duration == 0 {
-		duration = standardDuration
-	}
-	busy := (t.Requests-t.Denied)*duration.Seconds() + t.Denied*denialDuration.Seconds()
-	seconds := busy * MemoryMB / 1024
+	add("Lambda, requests", t.Requests, "requests", t.Requests/1e6*p.LambdaRequests)
+	busy := (t.Requests-t.Denied)*cmp.Or(o.Duration, standardDuration).Seconds() + t.Denied*denialDuration.Seconds()
+	add("Lambda, time", busy*MemoryMB/1024, "GB-seconds", busy*MemoryMB/1024*p.LambdaSeconds)
 	environments, minutes := environments(t.Requests)
 	writes, reads := t.calls()
 	reads += environments * minutes * rulesReads
+	add("DynamoDB, writes", writes, "write units", writes/1e6*p.Writes)
+	add("DynamoDB, reads", reads, "read units", reads/1e6*p.Reads)
 	logged := environments * minutes * float64(lineBytes+keysBytes+ruleBytes*min(mostRules, len(t.Rules))) / 1e9
-	count := t.Metrics
-	for _, m := range metric.All {
-		if m.Exporters&metric.Lambda != 0 {
-			count++
-		}
-	}
+	add(logItem, logged, "GB", logged*p.LogGB)
+	fixed = true
+	metrics := float64(t.Metrics + sent(func(metric.Metric) bool { return true }))
+	add(metricsItem, metrics, "metrics", metrics*p.Metric)
 	alarms := float64(len(watch.Alarms(watch.Settings{}))) // each watches one metric
-	b := &Bill{Requests: t.Requests, Denied: t.Denied, Lines: []Line{
-		{gateway, t.Requests, "requests", price(tiers, t.Requests), false},
-		{"Lambda, requests", t.Requests, "requests", t.Requests / 1e6 * p.LambdaRequests, false},
-		{"Lambda, time", seconds, "GB-seconds", seconds * p.LambdaSeconds, false},
-		{"DynamoDB, writes", writes, "write units", writes / 1e6 * p.Writes, false},
-		{"DynamoDB, reads", reads, "read units", reads / 1e6 * p.Reads, false},
-		{"CloudWatch, log", logged, "GB", logged * p.LogGB, false},
-		{"CloudWatch, metrics", float64(count), "metrics", float64(count) * p.Metric, true},
-		{"CloudWatch, alarms", alarms, "alarms", alarms * p.Alarm, true},
-		{"CloudWatch, dashboard", 1, "dashboard", p.Dashboard, true},
-	}}
-	for i := range b.Lines {
-		l := &b.Lines[i]
-		l.Quantity, l.Dollars = rounded(l.Quantity), rounded(l.Dollars)
-		b.Total += l.Dollars
-		if l.Fixed {
-			b.Fixed += l.Dollars
-		}
-	}
-	b.Requests, b.Denied, b.Total, b.Fixed = rounded(b.Requests), rounded(b.Denied), rounded(b.Total), rounded(b.Fixed)
+	add(alarmsItem, alarms, "alarms", alarms*p.Alarm)
+	add(dashboardItem, 1, "dashboard", p.Dashboard)
 	return b
 }
+
+// The items that savings name.
+const logItem, metricsItem, alarmsItem, dashboardItem = "CloudWatch, log", "CloudWatch, metrics", "CloudWatch, alarms", "CloudWatch, dashboard"
 
 // rounded leaves six decimals: processors differ in those after.
 func rounded(n float64) float64 { return math.Round(n*1e6) / 1e6 }

@@ -16,7 +16,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"strings"
 	"time"
 )
 
@@ -26,8 +25,8 @@ var standard []byte
 // Prices are AWS's prices on demand in one region, in US dollars.
 type Prices struct {
 	Region  string            `json:"region"`
-	Date    string            `json:"date"`    // on which they were read, as 2026-12-31
-	Sources map[string]string `json:"sources"` // the titles of AWS's pages
+	Date    string            `json:"date"`    // of the newest, as 2026-12-31
+	Sources map[string]string `json:"sources"` // the titles of AWS's pages, and when these prices were seen on them
 
 	RESTRequests []Tier `json:"rest_requests"` // of REST APIs
 	HTTPRequests []Tier `json:"http_requests"` // of HTTP APIs
@@ -145,15 +144,4 @@ func price(tiers []Tier, requests float64) (dollars float64) {
 		from = t.UpTo
 	}
 	return dollars
-}
-
-// titles joins the sources of a list, in the order of their keys.
-func (p *Prices) titles() string {
-	var all []string
-	for _, key := range []string{"api_gateway", "lambda", "dynamodb", "cloudwatch"} {
-		if title := p.Sources[key]; title != "" {
-			all = append(all, title)
-		}
-	}
-	return strings.Join(all, ", ")
 }

@@ -64,10 +64,10 @@ func NewReport(o *Options, t *Traffic) *Report {
 func (r *Report) save(o *Options, t *Traffic) {
 	own := float64(len(watch.Alarms(watch.Settings{})) - len(watch.Alarms(watch.Settings{WithoutMetrics: true})))
 	all := []Saving{
-		{"WithoutDashboard", "", r.Month.dollars("CloudWatch, dashboard"), false, "no dashboard"},
-		{"WithoutAlarms", "", r.Month.dollars("CloudWatch, alarms"), false, "nothing calls you"},
-		{"WithoutMetrics", "", r.Month.dollars("CloudWatch, metrics") + r.Month.dollars("CloudWatch, log") + r.Month.dollars("CloudWatch, dashboard") + own*o.Prices.Alarm,
-			false, "no dashboard, and alarms of AWS's own metrics alone"},
+		{"WithoutDashboard", "", r.Month.dollars(dashboardItem), false, "no dashboard"},
+		{"WithoutAlarms", "", r.Month.dollars(alarmsItem), false, "nothing calls you"},
+		{"WithoutMetrics", "", r.Month.dollars(metricsItem) + r.Month.dollars(logItem) + r.Month.dollars(dashboardItem) + own*o.Prices.Alarm, false,
+			"no dashboard, and alarms of AWS's own metrics alone"},
 	}
 	if !o.HTTP {
 		cheaper := *o

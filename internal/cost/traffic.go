@@ -115,9 +115,14 @@ func metrics(set *rules.Set) (n int) {
 }
 
 // byRule counts the metrics by rule that a Lambda sends, without one of them.
-func byRule(absent string) (n int) {
+func byRule(absent string) int {
+	return sent(func(m metric.Metric) bool { return m.ByRule && m.Name != absent })
+}
+
+// sent counts the metrics of a kind that a Lambda sends.
+func sent(is func(metric.Metric) bool) (n int) {
 	for _, m := range metric.All {
-		if m.ByRule && m.Exporters&metric.Lambda != 0 && m.Name != absent {
+		if m.Exporters&metric.Lambda != 0 && is(m) {
 			n++
 		}
 	}
