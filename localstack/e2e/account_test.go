@@ -4,18 +4,15 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,9 +20,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/slidegate/slidegate/internal/apigw"
 )
 
 // onAccount is for `make e2e-aws`, which asks first.
@@ -50,6 +44,8 @@ func TestAccount(t *testing.T) {
 	a.answersUnauthorized()
 	a.countsExactly()
 	a.measures()
+	a.isHealthy()
+	a.hasMetrics()
 }
 
 // accountRules have a limit for a header, because a client of an account may change
@@ -186,69 +182,4 @@ func (a *live) mustAsk(path, client string, more http.Header) raw {
 		a.t.Fatal(err)
 	}
 	return got
-}
-
-// allowed is what the rule per-client lets through.
-const allowed = 5
-
-func (a *live) answersAllowed() {
-	var got raw
-	for i := range allowed {
-		if got = a.mustAsk("/limited", "ann", nil); got.status != http.StatusOK {
-			a.t.Fatalf("request %d of %d is answered %d: %s", i+1, allowed, got.status, got.body)
-		}
-	}
-	a.seen(true, true, "five requests are allowed", "%d", got.status)
-	a.seen(got.body == `{"rule":"per-client","remaining":"0","degraded":"false"}`, false, "the integration reads context.authorizer.*", "%s", got.body)
-}
-
-// answersDenied checks each field that the gateway response maps, and the body.
-func (a *live) answersDenied() {
-	got := a.mustAsk("/limited", "ann", nil)
-	a.seen(got.status == http.StatusTooManyRequests, true, "the sixth request is denied", "%d", got.status)
-	a.hasFields(got, "ACCESS_DENIED")
-	var problem struct {
-		Type, Title string
-		Status      int
-		Violated    []string `json:"violated-policies"`
-	}
-	err := json.Unmarshal([]byte(got.body), &problem)
-	ok := err == nil && !strings.Contains(got.body, "$context") && problem.Status == 429 && problem.Type != "" && problem.Title != "" && slices.Equal(problem.Violated, []string{"per-client"})
-	a.seen(ok, false, "the 429's body has no variable left", "%s", got.body)
-}
-
-func (a *live) answersUnauthorized() {
-	got := a.mustAsk("/limited", "eve", http.Header{"X-Api-Key": {"sg_59b94cffe8b34dbf_7DQ4PWBHSX2LKNAVGTC3MRE6YF"}})
-	a.seen(got.status == http.StatusUnauthorized, true, "a made-up API key is refused", "%d", got.status)
-	a.hasFields(got, "UNAUTHORIZED")
-}
-
-// hasFields compares an answer's fields with what a gateway response states.
-func (a *live) hasFields(got raw, kind string) {
-	all := apigw.GatewayResponses()
-	fields := all[slices.IndexFunc(all, func(r apigw.GatewayResponse) bool { return r.Type == kind })].Headers
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		value := got.header.Get(name)
-		literal, isLiteral := strings.CutPrefix(fields[name], "'")
-		ok := value != "" && !isLiteral || isLiteral && value == strings.TrimSuffix(literal, "'")
-		a.seen(ok, isLiteral, fmt.Sprintf("the %d has %s", got.status, name), "%q by %s", value, fields[name])
-	}
-}
-
-// countsExactly reads the counter: denials took nothing.
-func (a *live) countsExactly() {
-	d := deployment{counters: a.outputs["RateLimitCountersTable"], db: dynamodb.NewFromConfig(a.cfg)}
-	c := d.counter(a.t, "per-client|client:ann|")
-	a.seen(c != nil && c.charged == allowed, true, "the table counts what was allowed", "%+v", c)
-}
-
-// measures states the latency of a warm authorizer with API Gateway. It judges
-// nothing.
-func (a *live) measures() {
-	var took []time.Duration
-	for range 50 {
-		took = append(took, a.mustAsk("/free", "ann", nil).took)
-	}
-	slices.Sort(took)
-	a.seen(true, true, "50 requests, one after another", "median %v, slowest %v", took[25].Round(time.Millisecond), took[49].Round(time.Millisecond))
 }
