@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,10 +121,11 @@ func (a *live) report() {
 	}
 }
 
-// run runs the command until it ends: an interrupt must not lose a deployment.
+// run runs the command until it ends, in a process group of its own: Ctrl-C must
+// not end it in the middle of a deployment, which could not be removed then.
 func (a *live) run(args ...string) (stdout []byte, err error) {
 	cmd := exec.Command("./slidegate", args...)
-	cmd.Dir = a.dir
+	cmd.Dir, cmd.SysProcAttr = a.dir, &syscall.SysProcAttr{Setpgid: true}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if stdout, err = cmd.Output(); err != nil {
