@@ -11,15 +11,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// TestLimiterAlone is for emulators that have no authorizers: it deploys the
-// limiter without an API, and invokes the Lambda until it denies. The table has
-// counted what was allowed, to the unit.
+// TestLimiterAlone is for emulators whose CloudFormation has neither authorizers
+// nor custom resources: it deploys the limiter without an API, publishes rules by
+// command, and invokes the Lambda until it denies. The table has counted what was
+// allowed, to the unit.
 func TestLimiterAlone(t *testing.T) {
 	c := newShop(t, localEndpoint(t))
 	c.save("rules.yaml", "rules: [{name: per-ip, key: 'ip:{ip}', limit: 10/minute}]\n")
 	defer c.run("aws", "delete", "--yes")
-	if printed, code := c.run("aws", "deploy", "--rules", "rules.yaml"); code != 0 {
-		t.Fatal(printed)
+	for _, args := range [][]string{{"aws", "deploy"}, {"rules", "apply", "rules.yaml", "--why", "test", "--rules", "stack://slidegate"}} {
+		if printed, code := c.run(args...); code != 0 {
+			t.Fatal(printed)
+		}
 	}
 	c.denies()
 	out, _ := c.run("aws", "deploy", "--json")
