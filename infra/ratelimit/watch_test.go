@@ -59,7 +59,7 @@ func TestAlarms(t *testing.T) {
 	own := " by Limiter=[map[Ref:AWS::StackName] /RateLimit] "
 	onAWS := []string{
 		"AccountConcurrency: 100 * concurrentExecutions / SERVICE_QUOTA(concurrentExecutions) >= 80 in 3 of 5",
-		"FunctionErrors: AWS/Lambda Errors Sum by FunctionName=map[Ref:FUNCTION] 60 >= 1 in 3 of 5",
+		"FunctionErrors: AWS/Lambda Errors Average by FunctionName=map[Ref:FUNCTION] 60 >= 0.5 in 3 of 5",
 		"LambdaThrottles: AWS/Lambda Throttles Sum by FunctionName=map[Ref:FUNCTION] 60 >= 1 in 3 of 5",
 		"ThrottledWrites: AWS/DynamoDB WriteThrottleEvents Sum by TableName=map[Ref:COUNTERS] 60 >= 1 in 3 of 5",
 	}

@@ -44,12 +44,13 @@ func Alarms(s Settings) []Alarm {
 	all := []Alarm{
 		minutes("ThrottledWrites", Series{Counters, "WriteThrottleEvents", Sum}, "", 1,
 			"DynamoDB throttles writes to the counters table. The on_error of the rules decides these requests."),
-		minutes("FunctionErrors", Series{Function, "Errors", Sum}, "", 1,
-			"The authorizer fails. API Gateway answers these requests with 500."),
+		// An authorizer answers 401 by an error, so some errors are the callers'.
+		minutes("FunctionErrors", Series{Function, "Errors", Average}, "", 0.5,
+			"At least half of the authorizer's calls fail. API Gateway answers 500, or 401 if the credentials were refused."),
 		minutes("LambdaThrottles", Series{Function, "Throttles", Sum}, "", 1,
 			"Lambda throttles the authorizer. API Gateway answers these requests with 500."),
 		minutes(AccountConcurrency, Series{Region, "ConcurrentExecutions", Maximum}, "100 * concurrentExecutions / SERVICE_QUOTA(concurrentExecutions)", 80,
-			"The functions of this account use 80% of its concurrency in this region. Above 100% Lambda throttles them, the authorizer too."),
+			"The functions of this account use 80% of its concurrency in this region. At 100% Lambda throttles them, the authorizer too."),
 	}
 	if s.WithoutMetrics {
 		return all

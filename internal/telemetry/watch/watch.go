@@ -24,6 +24,7 @@ const (
 // Statistics of CloudWatch.
 const (
 	Sum     = "Sum"
+	Average = "Average" // of Lambda's Errors, which is 0 or 1 for each call: their share
 	Maximum = "Maximum"
 	Minimum = "Minimum"
 	P50     = "p50"

@@ -65,6 +65,8 @@ func rings(a watch.Alarm) string {
 	switch a.Name {
 	case watch.AccountConcurrency:
 		return text + "% of the account's quota"
+	case "FunctionErrors":
+		return "half of the calls"
 	case "SlowStore":
 		return text + " ms, half the deadline"
 	case "StaleRules":
@@ -80,9 +82,9 @@ func TestAlarms(t *testing.T) {
 		settings watch.Settings
 		want     string
 	}{
-		"all":             {watch.Settings{Deadline: time.Second, MaxWritesPerDay: 7}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 500, stale-rules 60, near-limit 1, writes-a-day 7"},
-		"no limit a day":  {watch.Settings{Deadline: 3 * time.Millisecond}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 1.5, stale-rules 60, near-limit 1"},
-		"without metrics": {watch.Settings{MaxWritesPerDay: 7, WithoutMetrics: true}, "throttled-writes 1, function-errors 1, lambda-throttles 1, account-concurrency 80"},
+		"all":             {watch.Settings{Deadline: time.Second, MaxWritesPerDay: 7}, "throttled-writes 1, function-errors 0.5, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 500, stale-rules 60, near-limit 1, writes-a-day 7"},
+		"no limit a day":  {watch.Settings{Deadline: 3 * time.Millisecond}, "throttled-writes 1, function-errors 0.5, lambda-throttles 1, account-concurrency 80, degraded 1, slow-store 1.5, stale-rules 60, near-limit 1"},
+		"without metrics": {watch.Settings{MaxWritesPerDay: 7, WithoutMetrics: true}, "throttled-writes 1, function-errors 0.5, lambda-throttles 1, account-concurrency 80"},
 	} {
 		var got []string
 		for _, a := range watch.Alarms(tt.settings) {
