@@ -8,6 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/operator/aws/doctor"
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 func (c *cli) awsDoctorCommand() *cobra.Command {
@@ -59,6 +60,6 @@ func printExamined(p *term.Printer, r *doctor.Report) {
 		p.Line("not checked: %s of %s: %s", u.Check, u.Where, u.Why)
 	}
 	if r.Healthy() {
-		p.Line("nothing to mend: %d checks of stack %s and %d APIs", r.Checks, r.Stack, len(r.APIs))
+		p.Line("nothing to mend: %s of stack %s and %s", text.Plural(r.Checks, "check"), r.Stack, text.Plural(len(r.APIs), "API"))
 	}
 }

@@ -42,8 +42,9 @@ func (e *exam) checkStage(ctx context.Context, api *restAPI, s types.Stage, know
 // verbs are the methods of REST APIs. A path of an export has other fields too.
 var verbs = []string{"ANY", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
 
-// readExport reads what a stage serves out of its export, an OpenAPI document.
-// Exports have gateway responses, as "x-amazon-apigateway-gateway-responses".
+// readExport reads what a stage serves out of its export, an OpenAPI document. AWS
+// does not list the extensions of exports ("Export a REST API from API Gateway").
+// Those that people have published have the authorizers and gateway responses.
 func (e *exam) readExport(api *restAPI, data []byte) (*restAPI, error) {
 	var document struct {
 		Paths      map[string]map[string]json.RawMessage
