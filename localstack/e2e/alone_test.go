@@ -14,8 +14,12 @@ import (
 // TestLimiterAlone is for emulators whose CloudFormation has neither authorizers
 // nor custom resources: it deploys the limiter without an API, publishes rules by
 // command, and invokes the Lambda until it denies. The table has counted what was
-// allowed, to the unit.
+// allowed, to the unit. It runs with -wide, because TestDeployByCommand shows more
+// on MiniStack.
 func TestLimiterAlone(t *testing.T) {
+	if !*wide {
+		return
+	}
 	c := newShop(t, localEndpoint(t))
 	c.save("rules.yaml", "rules: [{name: per-ip, key: 'ip:{ip}', limit: 10/minute}]\n")
 	defer c.run("aws", "delete", "--yes")
