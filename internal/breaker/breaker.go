@@ -26,7 +26,13 @@ const (
 )
 
 // ErrOpen is the error of a call that an open breaker did not make.
-var ErrOpen = errors.New("the store has not answered lately, so it was not asked")
+var ErrOpen error = openError{}
+
+type openError struct{}
+
+func (openError) Error() string { return "the store has not answered lately, so it was not asked" }
+
+func (openError) Is(target error) bool { return target == limit.ErrNotAsked }
 
 // Breaker guards the calls to one store. It is safe for concurrent use. A nil
 // Breaker makes every call.

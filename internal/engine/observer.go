@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -24,7 +25,8 @@ type Observer interface {
 	// Decided is called for every decision.
 	Decided(ctx context.Context, now time.Time, req *request.Request, d *Decision)
 	// StoreCall is called as a call of the store begins. It returns a function
-	// that is called with the error of that call, nil for none, as it ends.
+	// that is called with the error of that call, nil for none, as it ends. A call
+	// that sent nothing has limit.ErrNotAsked.
 	StoreCall(ctx context.Context, name string) (ended func(error))
 	// StoreFailed reports a failure that a decision survived: the action, the
 	// rule and key it was for, and the cause. A call for several rules reports
@@ -68,7 +70,12 @@ func observe(ctx context.Context, o Observer, name string, call func() error) er
 // chargeShared charges one rule in the store that processes share.
 func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) error {
 	ended := e.opts.Observer.StoreCall(ctx, CallCharge)
+	v.Snapshot = false
 	err := e.opts.Store.Charge(ctx, now, &v.Charge, &v.Verdict)
+	if err == nil && v.Snapshot {
+		ended(limit.ErrNotAsked)
+		return nil
+	}
 	ended(err)
 	return err
 }

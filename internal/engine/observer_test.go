@@ -1,11 +1,16 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
@@ -39,5 +44,26 @@ func TestStoreCalls(t *testing.T) {
 		if !slices.Equal(b.recorder.calls, test.want) {
 			t.Errorf("%s: calls %q, want %q", name, b.recorder.calls, test.want)
 		}
+	}
+}
+
+// denying is a store that denies each charge by a snapshot, as Redis may.
+type denying struct{ limit.Store }
+
+func (denying) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
+	v.Resize(1)
+	v.Snapshot, v.Allowed = true, false
+	return nil
+}
+
+// TestChargeBySnapshot: the observer learns that a charge sent nothing.
+func TestChargeBySnapshot(t *testing.T) {
+	seen := &recorder{}
+	e := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: parse(t, `rules: [{name: api, key: all, limits: [{capacity: 9, window: 60s}]}]`)}, Store: denying{memory.New(0)}, Observer: seen,
+	})
+	d, err := e.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/"})
+	if err != nil || d.Allowed || !slices.Equal(seen.calls, []string{"charge failed"}) {
+		t.Errorf("%+v, error %v, calls %q", d, err, seen.calls)
 	}
 }

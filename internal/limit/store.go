@@ -32,6 +32,10 @@ type Store interface {
 // take these keys together. Nothing was charged.
 var ErrGroup = errors.New("the charges were refused together")
 
+// ErrNotAsked is what an observer of calls gets for one that sent nothing: an
+// earlier answer proved a denial, or a breaker kept the call from the store.
+var ErrNotAsked = errors.New("the store was not asked")
+
 // SnapshotAge is how old a state that a store keeps of an earlier answer may be
 // and still deny without a call. A reset or a refund by another process shows
 // within it.

@@ -5,10 +5,12 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/setup"
 	"github.com/slidegate/slidegate/internal/telemetry"
@@ -143,7 +145,9 @@ func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Requ
 func (o *observer) StoreCall(ctx context.Context, name string) func(error) {
 	ended, sent := o.Recorder.StoreCall(ctx, name), o.now()
 	return func(err error) {
-		o.sink.Latency(ctx, o.now().Sub(sent).Seconds())
+		if !errors.Is(err, limit.ErrNotAsked) {
+			o.sink.Latency(ctx, o.now().Sub(sent).Seconds())
+		}
 		ended(err)
 	}
 }

@@ -5,11 +5,13 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 )
@@ -211,7 +213,8 @@ func (r *Recorder) rule(name string) *ruleCounters {
 // corrections are the metrics that count calls which correct a charge.
 var corrections = map[string]string{engine.CallRefund: metric.Refunded, engine.CallSettle: metric.Settled}
 
-// StoreCall counts refunds and settlements; with Options.Now also every call.
+// StoreCall counts refunds and settlements; with Options.Now also every call that
+// reached the store.
 func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
 	ended := r.Observer.StoreCall(ctx, name)
 	corrected := corrections[name]
@@ -233,7 +236,7 @@ func (r *Recorder) timed(ended func(error), corrected string) func(error) {
 		if err == nil && corrected != "" {
 			r.add(corrected, 1)
 		}
-		if r.opts.Now != nil {
+		if r.opts.Now != nil && !errors.Is(err, limit.ErrNotAsked) {
 			r.attempted(r.opts.Now().Sub(sent))
 		}
 	}

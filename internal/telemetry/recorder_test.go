@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -240,5 +242,17 @@ func TestTopKeys(t *testing.T) {
 	}
 	if s := recorder.Snapshot(next.Add(2 * time.Minute)); len(s.TopDenied)+len(s.TopNear) > 0 {
 		t.Errorf("two minutes later there are %v and %v", s.TopDenied, s.TopNear)
+	}
+}
+
+// TestCallsThatSendNothing: a call that a snapshot or an open breaker kept from
+// the store is no request to it.
+func TestCallsThatSendNothing(t *testing.T) {
+	r := telemetry.NewRecorder(telemetry.Options{Now: time.Now})
+	for _, err := range []error{nil, errors.New("refused"), limit.ErrNotAsked, fmt.Errorf("redis: %w", breaker.ErrOpen)} {
+		r.StoreCall(t.Context(), engine.CallCharge)(err)
+	}
+	if s := r.Snapshot(time.Now()); s.Counters[metric.StoreAttempts] != 2 || s.Latency.Count() != 2 {
+		t.Errorf("counted %v", s.Counters)
 	}
 }
