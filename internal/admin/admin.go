@@ -1,6 +1,6 @@
 // Package admin serves what an operator asks of a running `slidegate serve`:
 // metrics for Prometheus, whether it is alive and ready, and its status as JSON.
-// Whoever reaches the address sees keys, which may be personal data.
+// Clients that reach the address see keys, which may be personal data.
 package admin
 
 import (
@@ -56,9 +56,9 @@ func New(o Options) http.Handler {
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready bool `json:"ready"`
-	// Degraded says why decisions are not exact, in words. It does not make the
-	// server unready: on_error decides meanwhile, which no balancer's error page
-	// can. And what one server cannot reach, the others cannot reach either.
+	// Degraded says in words why decisions are not exact. The server stays ready:
+	// on_error still decides, whereas a load balancer that has no ready server
+	// fails every request. A store is mostly out of reach for all servers at once.
 	Degraded []string `json:"degraded,omitempty"`
 }
 
