@@ -110,12 +110,10 @@ type watch struct {
 // run ends with the context, which is no error, or with the first look if that
 // fails. A later one that fails is reported, and looked for again.
 func (w *watch) run(ctx context.Context, c *cli) error {
-	for first := true; ; first = false {
+	for first := true; ctx.Err() == nil; first = false {
 		view, err := w.limiter.Read(ctx, time.Now())
-		if ctx.Err() != nil {
-			return nil
-		}
 		switch {
+		case ctx.Err() != nil: // what came with the interrupt is not shown any more
 		case err != nil && (first || w.once):
 			return err
 		case err != nil:
@@ -125,10 +123,12 @@ func (w *watch) run(ctx context.Context, c *cli) error {
 				return err
 			}
 		}
-		if w.once || clock.Sleep(ctx, w.every) != nil {
-			return nil
+		if w.once {
+			break
 		}
+		_ = clock.Sleep(ctx, w.every) // the loop sees the end of the context
 	}
+	return nil
 }
 
 func (w *watch) show(view *top.View, first bool) error {
