@@ -45,8 +45,8 @@ import (
 )
 
 func main() {
-	observe, err := slidegateotel.NewObserver()
-	lim, err2 := slidegate.New(slidegate.SlidingWindow(100, time.Minute), slidegate.WithObserver(observe))
+	observed, err := slidegateotel.New()
+	lim, err2 := slidegate.New(slidegate.SlidingWindow(100, time.Minute), observed)
 	grpc.NewServer(grpc.UnaryInterceptor(slidegategrpc.UnaryServerInterceptor(lim)))
 	fmt.Println(err, err2)
 }
