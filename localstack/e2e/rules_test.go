@@ -155,12 +155,19 @@ func (u *updates) why(reason string) change {
 func (u *updates) publish(text []byte) change {
 	return func(resources map[string]any) {
 		properties := resources[u.id].(resource)["Properties"].(map[string]any)
-		bucket, key := "cdk-hnb659fds-assets-"+account+"-"+region, predeploy.Hash(text)+".yaml"
-		if _, err := u.objects.PutObject(u.t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(text)}); err != nil {
-			u.t.Fatal(err)
-		}
+		key := predeploy.Hash(text) + ".yaml"
+		u.upload(key, text)
 		properties["Key"], properties["Hash"], properties["OnChangedRules"] = key, predeploy.Hash(text), "fail"
 	}
+}
+
+// upload uploads to CDK's bucket, and returns the object's address. Templates go
+// that way too, because the sample's is larger than a call takes.
+func (u *updates) upload(key string, data []byte) (address *string) {
+	if _, err := u.objects.PutObject(u.t.Context(), &s3.PutObjectInput{Bucket: aws.String(assets), Key: &key, Body: bytes.NewReader(data)}); err != nil {
+		u.t.Fatal(err)
+	}
+	return aws.String(localEndpoint(u.t) + "/" + assets + "/" + key)
 }
 
 // write writes a rules file, and returns its path.
@@ -184,7 +191,7 @@ func (u *updates) update(c change) (status types.StackStatus, reason string) {
 	}
 	token := fmt.Sprint("update-", time.Now().UnixNano())
 	if _, err := u.stacks.UpdateStack(u.t.Context(), &cloudformation.UpdateStackInput{
-		StackName: aws.String(stack), TemplateBody: aws.String(string(body)), ClientRequestToken: &token,
+		StackName: aws.String(stack), TemplateURL: u.upload("template.json", body), ClientRequestToken: &token,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	}); err != nil {
 		u.t.Fatal(err)

@@ -135,7 +135,7 @@ func (w *strictAWS) upload(d *deployment) {
 }
 
 // createStack creates a stack with the limiter's part of the sample's template:
-// all but its APIs.
+// all but its APIs, its alarms and its dashboard.
 func (w *strictAWS) createStack(d *deployment) {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.dir, "cdk.out", stack+".template.json"))
@@ -151,7 +151,7 @@ func (w *strictAWS) createStack(d *deployment) {
 		r := r.(resource)
 		properties, _ := r["Properties"].(map[string]any)
 		switch kind := r["Type"].(string); {
-		case !strings.HasPrefix(id, "RateLimit"), strings.Contains(kind, "ApiGateway"), strings.HasSuffix(kind, "::Permission"):
+		case !strings.HasPrefix(id, "RateLimit"), strings.Contains(kind, "ApiGateway"), strings.Contains(kind, "CloudWatch"), strings.HasSuffix(kind, "::Permission"):
 			continue
 		case kind == "AWS::Lambda::Function":
 			key := "authorizer.zip"
