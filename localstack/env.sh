@@ -29,13 +29,13 @@ install_packages() {
 }
 
 # answers reports whether an HTTP server answers at http://HOST:PORT, without
-# curl.
+# curl. An emulator that tests keep busy may take many seconds.
 answers() {
 	local host=${1#http://} line
 	host=${host%%/*}
 	exec 3<>"/dev/tcp/${host%:*}/${host##*:}" || return 1
 	printf 'GET /_localstack/health HTTP/1.0\r\nHost: %s\r\n\r\n' "$host" >&3
-	read -r -t 5 line <&3
+	read -r -t 60 line <&3
 	exec 3>&-
 	[[ $line == HTTP/* ]]
 } 2>/dev/null
