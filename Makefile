@@ -10,11 +10,14 @@ ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
-# The packages with concurrent code run with the race detector, which makes
-# compiling and running several times slower; the others run without it. Of the
-# many tests of leases, rules and sim, goroutines meet in one each.
+# The race detector makes compiling and running several times slower. `make test`
+# runs it on the packages in which goroutines share most, the slowest first, and
+# `make test-wide` on all with concurrent code. Of the many tests of leases, rules
+# and sim, goroutines meet in one each.
+RACE         = $(shell go list ./internal/dynamo) $(shell go list . ./gate ./internal/breaker ./internal/clock ./internal/engine ./internal/memory \
+	./internal/oplog ./internal/redis ./internal/swr ./internal/telemetry/...)
 SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
-RACE         = $(sort $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)) $(shell go list ./internal/redis))
+CONCURRENT   = $(sort $(RACE) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -62,7 +65,7 @@ install-proxies:
 	@localstack/proxies.sh >/dev/null
 compile:
 	@go list -export ./... >/dev/null
-	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel tools | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
+	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
 
 # The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
 .PHONY: test-race test-rest test-modules test-e2e
@@ -72,7 +75,7 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) $(filter-out $(RACE),$(shell go list ./...))
+	$(TEST) ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
 	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
@@ -85,8 +88,9 @@ WIDE         = $(shell go list $(addprefix ./,$(sort $(dir $(shell grep -rl --in
 test-wide: ## run what `make test` leaves out: more random calls, bench, a browser
 	@localstack/require.sh go cc node npm python
 	@localstack/redis.sh >/dev/null
-	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(RACE),$(WIDE)) -wide
-	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(RACE),$(WIDE)) -wide
+	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(CONCURRENT),$(WIDE)) -wide
+	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(CONCURRENT),$(WIDE)) -wide
+	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter-out $(WIDE),$(CONCURRENT))
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
 	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
 

@@ -137,7 +137,7 @@ func TestGivenTables(t *testing.T) {
 
 // TestOutputs: the names are fixed, and begin with the construct's id.
 func TestOutputs(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, func(stack stackOf, l limiter) {
+	tpl := watched(t, ratelimit.Props{}, func(stack stackOf, l limiter) {
 		l.Protect(newAPI(stack))
 		if _, err := ratelimit.New(stack, jsii.String("by-day_2"), &ratelimit.Props{
 			Code: code(t), OperationsCode: code(t), Rules: rulesFile(t, someRules), Standalone: true,

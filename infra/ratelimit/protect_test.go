@@ -113,7 +113,7 @@ func TestProtect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stack := build(t, ratelimit.Props{}, tt.extend)
+			stack := build(t, unwatched, tt.extend)
 			tpl := cdktest.Synth(t, stack)
 			diff(t, "endpoints", tt.want, endpoints(tpl))
 			diff(t, "errors", []string(nil), cdktest.Messages(t, stack, "error"))
@@ -210,7 +210,7 @@ func TestProtectRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := cdktest.Messages(t, build(t, ratelimit.Props{}, tt.extend), "error")
+			got := cdktest.Messages(t, build(t, unwatched, tt.extend), "error")
 			if len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
 				t.Errorf("errors are %q, want one that starts with %q", got, tt.want)
 			}
@@ -271,7 +271,7 @@ func TestProtectWarns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stack := build(t, ratelimit.Props{}, tt.extend)
+			stack := build(t, unwatched, tt.extend)
 			got := cdktest.Messages(t, stack, "warning")
 			if len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
 				t.Errorf("warnings are %q, want one that starts with %q", got, tt.want)

@@ -31,8 +31,17 @@ func TestMain(m *testing.M) {
 }
 
 // synth builds a stack with one RateLimit and, unless extend adds something
-// else, an API that it protects.
+// else, an API that it protects. It has neither alarms nor a dashboard, which
+// take the CDK most of its time; watched adds them.
 func synth(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
+	t.Helper()
+	props.WithoutAlarms, props.WithoutDashboard = true, true // as unwatched
+	return watched(t, props, extend)
+}
+
+var unwatched = ratelimit.Props{WithoutAlarms: true, WithoutDashboard: true}
+
+func watched(t *testing.T, props ratelimit.Props, extend func(awscdk.Stack, *ratelimit.RateLimit)) cdktest.Template {
 	t.Helper()
 	return cdktest.Synth(t, build(t, props, extend))
 }

@@ -90,7 +90,7 @@ func TestDefinitionRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stack := build(t, ratelimit.Props{}, func(stack stackOf, limiter limiter) {
+			stack := build(t, unwatched, func(stack stackOf, limiter limiter) {
 				limiter.Protect(awsapigateway.NewSpecRestApi(stack, jsii.String("Api"), &awsapigateway.SpecRestApiProps{ApiDefinition: tt.definition}))
 			})
 			got := cdktest.Messages(t, stack, "error")

@@ -80,7 +80,7 @@ func TestAlarms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.props.Standalone = true
-			tpl := synth(t, tt.props, func(awscdk.Stack, limiter) {})
+			tpl := watched(t, tt.props, func(awscdk.Stack, limiter) {})
 			ids := strings.NewReplacer("FUNCTION", tpl.ID(t, "AWS::Lambda::Function", "RateLimit"), "COUNTERS", tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters"))
 			var want []string
 			for _, line := range tt.want {
@@ -133,7 +133,7 @@ type widget struct {
 // TestDashboard: the widgets fill the 24 columns in rows, and show every metric
 // that the Lambda writes.
 func TestDashboard(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{Standalone: true}, func(awscdk.Stack, limiter) {})
+	tpl := watched(t, ratelimit.Props{Standalone: true}, func(awscdk.Stack, limiter) {})
 	dashboard := tpl.One(t, "AWS::CloudWatch::Dashboard", "RateLimit").Properties
 	diff(t, "name", joined("AWS::StackName", "-RateLimit-", "AWS::Region"), dashboard["DashboardName"])
 	text := flat(dashboard["DashboardBody"])
@@ -185,7 +185,7 @@ func TestDashboard(t *testing.T) {
 func TestWithoutDashboard(t *testing.T) {
 	for _, props := range []ratelimit.Props{{WithoutDashboard: true}, {WithoutMetrics: true}} {
 		props.Standalone = true
-		tpl := synth(t, props, func(_ awscdk.Stack, l limiter) {
+		tpl := watched(t, props, func(_ awscdk.Stack, l limiter) {
 			if l.Dashboard != nil {
 				t.Error("there is a dashboard")
 			}

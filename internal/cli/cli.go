@@ -57,12 +57,18 @@ Environment variables:
   SLIDEGATE_STORE           the store of counters, if --store is not given; replay needs the flag
   SLIDEGATE_REDIS_PASSWORD  the password of a redis:// URL without one, so that no list of processes shows it
   SLIDEGATE_DECIDE_TOKEN    the token that programs and proxies have to send to serve --decide`
-	root.Version = readBuild().Version
+	version := root.Flags().BoolP("version", "v", false, "version for slidegate")
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), readBuild())
+			return err
+		}
+		return help(cmd, args)
+	}
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.started = true }
-	// A command with subcommands prints its help alone, and has no usage of its own.
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if not .HasAvailableSubCommands}}", 1))
-	root.SetVersionTemplate(readBuild().String() + "\n")
+	root.SetUsageFunc(groupsAlone(root.UsageFunc()))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 			return cmd.Args(cmd, args) // the unknown flag may be one of the command that was meant
@@ -74,6 +80,20 @@ Environment variables:
 		return flags.Usagef("%w", err)
 	})
 	return root
+}
+
+// groupsAlone leaves the usage of a group's own out of its help. It does without
+// cobra's templates: package text/template keeps the linker from dropping what is
+// not called, which doubles the size of the program.
+func groupsAlone(usage func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		if cmd.HasAvailableSubCommands() {
+			run := cmd.RunE
+			cmd.RunE = nil // else it counts as a command that runs
+			defer func() { cmd.RunE = run }()
+		}
+		return usage(cmd)
+	}
 }
 
 // group returns a command that only has subcommands.

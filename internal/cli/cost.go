@@ -30,7 +30,8 @@ func (c *cli) costCommand() *cobra.Command {
 		Short: "Compute what a limiter on AWS costs in a month",
 		Long: `Cost computes the bill of a month for an API behind the authorizer: API Gateway, the Lambda, DynamoDB and
 CloudWatch, by AWS's prices on demand in one region. Free tiers, discounts and taxes are left out. So are the
-backend, data transfer, access logs, and the storage of tables and logs, which is cents.
+backend, data transfer, access logs, cold starts, and the storage of tables and logs. Each price has a date in
+the list, of which the oldest is shown.
 
 Requests are given as a number for a month or another time, such as 2.6M, 10/s or 600k/day. --denied is how many
 of them are denied. --rules or --limits says how many counters an allowed request charges: a rules file counts

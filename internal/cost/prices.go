@@ -25,7 +25,7 @@ var standard []byte
 // Prices are AWS's prices on demand in one region, in US dollars.
 type Prices struct {
 	Region  string            `json:"region"`
-	Date    string            `json:"date"`    // of the newest, as 2026-12-31
+	Date    string            `json:"date"`    // of the oldest, such as 2026-12-31
 	Sources map[string]string `json:"sources"` // the titles of AWS's pages, and when these prices were seen on them
 
 	RESTRequests []Tier `json:"rest_requests"` // of REST APIs
