@@ -147,11 +147,12 @@ func (p *Props) withDefaults() (Props, error) {
 // checkOptions refuses options that would contradict the construct.
 func (p *Props) checkOptions() error {
 	instead := map[string]string{
-		"Architecture":     "Props.Architecture",
-		"LogRetention":     "Props.LogRetention",
-		"LogRemovalPolicy": "Props.RemovalPolicy",
-		"LogFormat":        "LoggingFormat",
-		"SystemLogLevel":   "SystemLogLevelV2",
+		"Architecture":        "Props.Architecture",
+		"LogRetention":        "Props.LogRetention",
+		"LogRemovalPolicy":    "Props.RemovalPolicy",
+		"LogFormat":           "LoggingFormat",
+		"SystemLogLevel":      "SystemLogLevelV2",
+		"ApplicationLogLevel": "ApplicationLogLevelV2",
 	}
 	options := reflect.ValueOf(*p.FunctionOptions)
 	for _, name := range slices.Sorted(maps.Keys(instead)) {
@@ -162,8 +163,8 @@ func (p *Props) checkOptions() error {
 	if p.FunctionOptions.LogGroup != nil && p.LogRetention != "" {
 		return fmt.Errorf("LogRetention %s is for the construct's own log: leave it out, or FunctionOptions.LogGroup", p.LogRetention)
 	}
-	level := strings.ToUpper(cmp.Or(string(p.FunctionOptions.ApplicationLogLevelV2), *cmp.Or(p.FunctionOptions.ApplicationLogLevel, new(string))))
-	if slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) && !p.WithoutMetrics {
+	level := p.FunctionOptions.ApplicationLogLevelV2
+	if slices.Contains([]awslambda.ApplicationLogLevel{"WARN", "ERROR", "FATAL"}, level) && !p.WithoutMetrics {
 		return fmt.Errorf("the application's log level %s of FunctionOptions drops the lines with metrics, which have the level INFO: leave it out, or set WithoutMetrics", level)
 	}
 	return nil

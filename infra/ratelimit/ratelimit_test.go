@@ -293,7 +293,6 @@ func TestNewRefuses(t *testing.T) {
 		{"the limiter's name", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_LIMITER")}, "by which alarms and dashboard find metrics: leave it out"},
 		{"a log level without metrics", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{ApplicationLogLevelV2: awslambda.ApplicationLogLevel_WARN}},
 			"log level WARN of FunctionOptions drops the lines with metrics"},
-		{"the same by a text", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{ApplicationLogLevel: jsii.String("error")}}, "log level ERROR of FunctionOptions"},
 		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
 			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
 		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},
