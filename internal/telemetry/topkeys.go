@@ -108,7 +108,7 @@ func (t *topKeys) add(now time.Time, k ruleKey, count int64, share float64) {
 // mutex.
 func (t *topKeys) turn(now time.Time) {
 	minute := now.Unix() / 60
-	if minute == t.minute {
+	if minute == t.minute || minute == t.minute-1 { // of a request that began before another
 		return
 	}
 	last := sketch{}

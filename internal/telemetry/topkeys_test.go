@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -35,4 +36,16 @@ func TestSketch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLateRequest: a request of the minute before, which another has overtaken,
+// drops no key.
+func TestLateRequest(t *testing.T) {
+	var keys topKeys
+	minute := time.Unix(1_700_000_040, 0).Truncate(time.Minute)
+	keys.add(minute, ruleKey{"api", "a"}, 1, 0)
+	keys.add(minute.Add(-time.Second), ruleKey{"api", "b"}, 1, 0)
+	if top := keys.top(minute, byCount); len(top) != 2 {
+		t.Errorf("the keys are %v, want a and b", top)
+	}
 }
