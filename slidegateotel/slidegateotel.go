@@ -38,6 +38,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -89,6 +90,7 @@ type instruments struct {
 	counters             map[string]metric.Int64ObservableCounter
 	failures             metric.Int64Counter
 	utilization, latency metric.Float64Histogram
+	sets                 sync.Map // from a rule to its metric.MeasurementOption
 }
 
 func newInstruments(m metric.Meter) (*instruments, error) {
@@ -118,27 +120,35 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 // observe reports the counters.
 func (i *instruments) observe(_ context.Context, o metric.Observer) error {
 	for _, c := range i.counted.Counts() {
-		o.ObserveInt64(i.counters[c.Name], c.N, ofRule(c.Rule))
+		o.ObserveInt64(i.counters[c.Name], c.N, i.ofRule(c.Rule))
 	}
 	return nil
 }
 
-// ofRule returns the attribute of a rule; none for "".
-func ofRule(name string) metric.MeasurementOption {
-	if name == "" {
-		return metric.WithAttributeSet(attribute.Set{})
+// ofRule returns the attribute of a rule; none for "". Sets take time to make, and
+// rules are few, so each is made once.
+func (i *instruments) ofRule(name string) metric.MeasurementOption {
+	if set, ok := i.sets.Load(name); ok {
+		return set.(metric.MeasurementOption)
 	}
-	return metric.WithAttributes(ruleKey.String(name))
+	var attributes []attribute.KeyValue
+	if name != "" {
+		attributes = append(attributes, ruleKey.String(name))
+	}
+	set, _ := i.sets.LoadOrStore(name, metric.WithAttributeSet(attribute.NewSet(attributes...)))
+	return set.(metric.MeasurementOption)
 }
 
-func (i *instruments) called(ctx context.Context, seconds float64) { i.latency.Record(ctx, seconds) }
+func (i *instruments) called(ctx context.Context, took time.Duration) {
+	i.latency.Record(ctx, took.Seconds())
+}
 
 func (i *instruments) used(ctx context.Context, rule string, share float64) {
-	i.utilization.Record(ctx, share, ofRule(rule))
+	i.utilization.Record(ctx, share, i.ofRule(rule))
 }
 
 func (i *instruments) failed(ctx context.Context, rule, action string, err error) {
-	i.failures.Add(ctx, 1, ofRule(rule), metric.WithAttributes(actionKey.String(action), errorTypeKey.String(typeOf(err))))
+	i.failures.Add(ctx, 1, i.ofRule(rule), metric.WithAttributes(actionKey.String(action), errorTypeKey.String(typeOf(err))))
 }
 
 // typeOf returns the error.type of a failure: one of a few.

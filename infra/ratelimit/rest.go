@@ -85,7 +85,7 @@ func warnOfResponse(at constructs.IConstruct, kind, status string, parameters ma
 			lacks = append(lacks, "the status "+strconv.Itoa(own.Status))
 		}
 		for _, name := range slices.Sorted(maps.Keys(own.Headers)) {
-			if _, ok := parameters[responseHeader+name]; !ok {
+			if _, ok := parameters[apigw.ResponseField+name]; !ok {
 				lacks = append(lacks, name)
 			}
 		}
@@ -95,9 +95,6 @@ func warnOfResponse(at constructs.IConstruct, kind, status string, parameters ma
 		}
 	}
 }
-
-// responseHeader precedes a header's name in the parameters of a response.
-const responseHeader = "gatewayresponse.header."
 
 // addGatewayResponse translates a response that the local gateway also uses.
 func addGatewayResponse(scope constructs.Construct, api awsapigateway.RestApi, response apigw.GatewayResponse) {

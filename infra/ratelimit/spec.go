@@ -168,7 +168,7 @@ func responseObjects() map[string]any {
 	for _, response := range apigw.GatewayResponses() {
 		parameters := map[string]any{}
 		for name, expression := range response.Headers {
-			parameters[responseHeader+name] = expression
+			parameters[apigw.ResponseField+name] = expression
 		}
 		object := map[string]any{"responseParameters": parameters}
 		if response.Status != 0 {

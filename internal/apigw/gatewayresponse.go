@@ -23,6 +23,10 @@ const (
 	ReceiptSource = contextSource + "receipt"
 )
 
+// ResponseField precedes the name of a field in the parameters of a gateway
+// response.
+const ResponseField = "gatewayresponse.header."
+
 // GatewayResponse is an answer that a REST API gives in place of a backend,
 // with the names of API Gateway. The construct in infra deploys these answers,
 // and the local gateway applies the same ones.

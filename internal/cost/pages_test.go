@@ -2,7 +2,6 @@ package cost_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,7 +20,7 @@ func month(requests float64, http bool) *cost.Bill {
 func TestREADME(t *testing.T) {
 	rest, http := month(second, false), month(second, true)
 	busy := month(10*second, false)
-	page(t, "../../README.md", "- **Its whole price.** ", "- **Predictable", fmt.Sprintf(`A million requests cost $%.2f behind a REST API, of which API Gateway takes $%.2f, or $%.2f behind an
+	golden.CheckPart(t, "../../README.md", "- **Its whole price.** ", "- **Predictable", fmt.Sprintf(`A million requests cost $%.2f behind a REST API, of which API Gateway takes $%.2f, or $%.2f behind an
   HTTP API. That includes the authorizer, DynamoDB for one rule, and the log. Metrics, alarms and a dashboard cost at most
   $%.2f a month: %.0f%% of the bill at 1 request a second, and %.0f%% at 10. [`+"`slidegate cost`"+`](docs/operations.md#cost) computes yours.
 `, rest.PerMillion(), rest.Lines[0].Dollars/rest.Requests*1e6, http.PerMillion(), rest.Fixed, 100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
@@ -48,20 +47,5 @@ func TestOperations(t *testing.T) {
 	row("**total**", func(b *cost.Bill) float64 { return b.Total })
 	row("of it fixed, whatever the requests", func(b *cost.Bill) float64 { return b.Fixed })
 	row("the rest, for a million requests", (*cost.Bill).PerMillion)
-	page(t, "../../docs/operations.md", "<!-- cost -->\n", "<!-- end -->", b.String())
-}
-
-// page compares what a page has between two texts with what it should have.
-func page(t *testing.T, file, from, to, want string) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, begins := strings.Cut(string(data), from)
-	_, after, ends := strings.Cut(rest, to)
-	if !begins || !ends {
-		t.Fatalf("%s: nothing between %q and %q", file, from, to)
-	}
-	golden.Check(t, file, before+from+want+to+after)
+	golden.CheckPart(t, "../../docs/operations.md", "<!-- cost -->\n", "<!-- end -->", b.String())
 }

@@ -5,12 +5,10 @@ package meter
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/setup"
 	"github.com/slidegate/slidegate/internal/telemetry"
@@ -59,7 +57,7 @@ func LatencyBounds() (seconds []float64) {
 // path of requests, concurrently.
 type Sink struct {
 	// Latency gets the time of a call of the store.
-	Latency func(ctx context.Context, seconds float64)
+	Latency func(ctx context.Context, took time.Duration)
 	// Utilization gets the share of its tightest limit that a key has in use after
 	// a decision, from 0 to 1.
 	Utilization func(ctx context.Context, rule string, share float64)
@@ -72,7 +70,7 @@ type Meter struct{ observer observer }
 
 // New returns a meter whose counters are all 0. now is time.Now.
 func New(now func() time.Time, s Sink) *Meter {
-	return &Meter{observer{telemetry.NewRecorder(telemetry.Options{Now: now}), now, s}}
+	return &Meter{observer{telemetry.NewRecorder(telemetry.Options{Now: now, Took: s.Latency}), s}}
 }
 
 // Option has limiters, gates and settling counted. It is a slidegate.SharedOption.
@@ -121,7 +119,6 @@ func (m *Meter) Counts() (all []Count) {
 // observer sees what an engine does.
 type observer struct {
 	*telemetry.Recorder
-	now  func() time.Time
 	sink Sink
 }
 
@@ -138,16 +135,5 @@ func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Requ
 			left := float64(v.Limits[at].Remaining) / float64(v.Terms.Limits[at].MaxCost())
 			o.sink.Utilization(ctx, v.Rule.Name, min(1, max(0, 1-left)))
 		}
-	}
-}
-
-// StoreCall counts a call of the store, and reports its time.
-func (o *observer) StoreCall(ctx context.Context, name string) func(error) {
-	ended, sent := o.Recorder.StoreCall(ctx, name), o.now()
-	return func(err error) {
-		if !errors.Is(err, limit.ErrNotAsked) {
-			o.sink.Latency(ctx, o.now().Sub(sent).Seconds())
-		}
-		ended(err)
 	}
 }

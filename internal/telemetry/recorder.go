@@ -24,6 +24,8 @@ type Options struct {
 	// time.Now. Leave it out for a store whose client reports each request to
 	// Sent: one call may send several.
 	Now func() time.Time
+	// Took gets the time of each call that Now measures.
+	Took func(context.Context, time.Duration)
 	// RulesConfirmed returns when the rules in force were last found to be the
 	// newest, by the clock of decisions; the zero Time for never.
 	RulesConfirmed func() time.Time
@@ -221,12 +223,12 @@ func (r *Recorder) StoreCall(ctx context.Context, name string) func(error) {
 	if corrected == "" && r.opts.Now == nil {
 		return ended // most calls: a function of their own would be allocated
 	}
-	return r.timed(ended, corrected)
+	return r.timed(ctx, ended, corrected)
 }
 
 // timed returns a function for the end of a call that begins now. It counts the
 // call by a metric if it succeeds; "" for none.
-func (r *Recorder) timed(ended func(error), corrected string) func(error) {
+func (r *Recorder) timed(ctx context.Context, ended func(error), corrected string) func(error) {
 	var sent time.Time
 	if r.opts.Now != nil {
 		sent = r.opts.Now()
@@ -237,7 +239,11 @@ func (r *Recorder) timed(ended func(error), corrected string) func(error) {
 			r.add(corrected, 1)
 		}
 		if r.opts.Now != nil && !errors.Is(err, limit.ErrNotAsked) {
-			r.attempted(r.opts.Now().Sub(sent))
+			took := r.opts.Now().Sub(sent)
+			r.attempted(took)
+			if r.opts.Took != nil {
+				r.opts.Took(ctx, took)
+			}
 		}
 	}
 }

@@ -34,7 +34,7 @@ type Snapshot struct {
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
 	s := r.counted()
 	r.readGauges(s, r.age.latest.Load(), r.open.latest.Load())
-	s.TopDenied, s.TopNear = r.denied.top(now, byCount), r.near.top(now, byShare)
+	s.TopDenied, s.TopNear = r.denied.top(now, ByCount), r.near.top(now, ByShare)
 	return s
 }
 
@@ -48,7 +48,7 @@ func (r *Recorder) Take() *Snapshot {
 	s := all.subtract(r.taken)
 	r.taken = all
 	r.readGauges(s, r.age.most.Swap(0), r.open.most.Swap(0))
-	s.TopDenied, s.TopNear = r.denied.take(byCount), r.near.take(byShare)
+	s.TopDenied, s.TopNear = r.denied.take(ByCount), r.near.take(ByShare)
 	return s
 }
 

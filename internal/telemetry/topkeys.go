@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,11 +25,28 @@ type TopKey struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-func byCount(a, b TopKey) int {
+// ByCount orders keys by their counts, the highest first.
+func ByCount(a, b TopKey) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
 }
 
-func byShare(a, b TopKey) int { return cmp.Or(cmp.Compare(b.Share, a.Share), byCount(a, b)) }
+// ByShare orders keys by their shares, the largest first.
+func ByShare(a, b TopKey) int { return cmp.Or(cmp.Compare(b.Share, a.Share), ByCount(a, b)) }
+
+// Merge adds up what several sketches say of the same keys, and returns the first
+// ten in an order.
+func Merge(keys []TopKey, order func(a, b TopKey) int) []TopKey {
+	sums := map[ruleKey]TopKey{}
+	for _, k := range keys {
+		name := ruleKey{k.Rule, k.Key}
+		sum := sums[name]
+		k.Count, k.Error, k.Share = k.Count+sum.Count, k.Error+sum.Error, max(k.Share, sum.Share)
+		sums[name] = k
+	}
+	merged := slices.AppendSeq(make([]TopKey, 0, len(sums)), maps.Values(sums))
+	slices.SortFunc(merged, order)
+	return merged[:min(len(merged), listed)]
+}
 
 type ruleKey struct{ rule, key string }
 
@@ -85,7 +103,7 @@ func (s *Sketch) Add(key string) { s.add(ruleKey{key: key}, 1, 0) }
 // Top returns at most n keys, those that came most often first.
 func (s *Sketch) Top(n int) []TopKey {
 	keys := s.all()
-	slices.SortFunc(keys, byCount)
+	slices.SortFunc(keys, ByCount)
 	return keys[:min(n, len(keys))]
 }
 
@@ -138,17 +156,5 @@ func (t *topKeys) take(order func(a, b TopKey) int) []TopKey {
 }
 
 func (t *topKeys) first(order func(a, b TopKey) int) []TopKey {
-	all := map[ruleKey]TopKey{}
-	for _, k := range append(t.last.all(), t.current.all()...) {
-		sum := all[ruleKey{k.Rule, k.Key}]
-		sum.Rule, sum.Key, sum.Share = k.Rule, k.Key, max(sum.Share, k.Share)
-		sum.Count, sum.Error = sum.Count+k.Count, sum.Error+k.Error
-		all[ruleKey{k.Rule, k.Key}] = sum
-	}
-	keys := make([]TopKey, 0, len(all))
-	for _, k := range all {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, order)
-	return keys[:min(len(keys), listed)]
+	return Merge(append(t.last.all(), t.current.all()...), order)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	lambda "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -39,6 +40,15 @@ type Deployed struct {
 	Limiter
 	Version             string // of the template
 	CodeBucket, CodeKey string // of the authorizer's zip
+}
+
+// LogGroup returns the log group of a function: the one of its configuration, or
+// else the one that Lambda makes.
+func LogGroup(function string, c *lambda.LoggingConfig) string {
+	if c == nil || aws.ToString(c.LogGroup) == "" {
+		return "/aws/lambda/" + function
+	}
+	return *c.LogGroup
 }
 
 // Limiter returns the limiter of a stack that has this id, by the stack's

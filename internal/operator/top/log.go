@@ -1,7 +1,6 @@
 package top
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,13 +19,9 @@ import (
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 )
 
-const (
-	// logSpan is over how many whole minutes a log is read. Some lines come late:
-	// a Lambda writes those of a minute with its next request.
-	logSpan = 5 * time.Minute
-	// logKeys is how many top keys of all environments a View has.
-	logKeys = 10
-)
+// logSpan is over how many whole minutes a log is read. Some lines come late: a
+// Lambda writes those of a minute with its next request.
+const logSpan = 5 * time.Minute
 
 // Logs is what this package calls of Amazon CloudWatch Logs.
 type Logs interface {
@@ -60,15 +55,11 @@ func OpenLog(ctx context.Context, stack, id string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("function %s: %w", limiter.Function, operatoraws.Explain(err))
 	}
-	group := "/aws/lambda/" + limiter.Function
-	if c := function.LoggingConfig; c != nil && aws.ToString(c.LogGroup) != "" {
-		group = *c.LogGroup
-	}
 	name := strings.TrimSuffix(stack+"/"+limiter.ID, "/")
 	if variables := function.Environment; variables != nil && variables.Variables["SLIDEGATE_LIMITER"] != "" {
 		name = variables.Variables["SLIDEGATE_LIMITER"]
 	}
-	return &Log{cloudwatchlogs.NewFromConfig(cfg), group, name}, nil
+	return &Log{cloudwatchlogs.NewFromConfig(cfg), operatoraws.LogGroup(limiter.Function, function.LoggingConfig), name}, nil
 }
 
 // line is a line of metrics or of top keys, as the Lambda writes it.
@@ -171,8 +162,8 @@ func (s *summary) view(source string) *View {
 	seconds := s.to.Sub(s.from).Seconds()
 	v := &View{
 		Source: source, At: s.to, Span: seconds, Rates: rates(s.counters, seconds), Gauges: s.gauges, P99: p99(s.latency), Rules: []Rule{},
-		TopDenied: merge(s.denied, func(k telemetry.TopKey) float64 { return float64(k.Count) }),
-		TopNear:   merge(s.near, func(k telemetry.TopKey) float64 { return k.Share }),
+		TopDenied: telemetry.Merge(s.denied, telemetry.ByCount),
+		TopNear:   telemetry.Merge(s.near, telemetry.ByShare),
 	}
 	if s.gauges[metric.BreakerOpen] > 0 {
 		v.Degraded = append(v.Degraded, "a circuit breaker was open: the store did not answer")
@@ -184,19 +175,4 @@ func (s *summary) view(source string) *View {
 		v.Rules = append(v.Rules, Rule{name, "", rates(s.rules[name], seconds)})
 	}
 	return v
-}
-
-// merge adds up the keys of several lines, and returns the first by a value.
-func merge(keys []telemetry.TopKey, by func(telemetry.TopKey) float64) []telemetry.TopKey {
-	sums := map[[2]string]telemetry.TopKey{}
-	for _, k := range keys {
-		name := [2]string{k.Rule, k.Key}
-		sum := sums[name]
-		k.Count, k.Error, k.Share = k.Count+sum.Count, k.Error+sum.Error, max(k.Share, sum.Share)
-		sums[name] = k
-	}
-	merged := slices.SortedFunc(maps.Values(sums), func(a, b telemetry.TopKey) int {
-		return cmp.Or(cmp.Compare(by(b), by(a)), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
-	})
-	return merged[:min(logKeys, len(merged))]
 }

@@ -2,22 +2,18 @@ package watch_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 // TestMetricsTable: docs/operations.md lists the metrics, who exports them, and
 // the alarms and graphs that show them.
 func TestMetricsTable(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b strings.Builder
 	b.WriteString("| In CloudWatch | Unit | In Prometheus and OpenTelemetry | What it counts | By rule | Exporters | Alarm | Dashboard |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
@@ -29,7 +25,7 @@ func TestMetricsTable(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s | %s | %s |\n",
 			m.Name, m.Unit, m.Prometheus, m.Help, byRule, exporters(m.Exporters), alarms(m.Name), sections(m.Name))
 	}
-	table(t, string(text), "metrics", b.String())
+	golden.CheckPart(t, page, "<!-- metrics -->\n", "<!-- end -->", b.String())
 }
 
 func exporters(e metric.Exporter) string {

@@ -4,6 +4,7 @@ package golden
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,4 +28,20 @@ func Check(t testing.TB, file, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("run go test -update if %s is out of date (-want +got):\n%s", file, diff)
 	}
+}
+
+// CheckPart compares a text with what a file has between two others, the first of
+// which it has once. go test -update replaces that part.
+func CheckPart(t testing.TB, file, begin, end, got string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has nothing between %q and %q", file, begin, end)
+	}
+	Check(t, file, before+begin+got+end+after)
 }

@@ -13,6 +13,7 @@ import (
 	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
+	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/operator/aws/embedded"
 )
 
@@ -76,11 +77,11 @@ func TestFaults(t *testing.T) {
 			w.response("ACCESS_DENIED", func(r *resttypes.GatewayResponse) { r.StatusCode = sdk.String("403") })
 		}, where: api, what: "gateway response ACCESS_DENIED has status 403, not 429", mend: "--status-code 429"},
 		"a field is missing": {plant: func(_ *testing.T, w *world) {
-			w.response("ACCESS_DENIED", func(r *resttypes.GatewayResponse) { delete(r.ResponseParameters, responseHeader+"Retry-After") })
+			w.response("ACCESS_DENIED", func(r *resttypes.GatewayResponse) { delete(r.ResponseParameters, apigw.ResponseField+"Retry-After") })
 		}, where: api, what: "gateway response ACCESS_DENIED lacks the field Retry-After"},
 		"a name in a field": {plant: func(_ *testing.T, w *world) {
 			w.response("ACCESS_DENIED", func(r *resttypes.GatewayResponse) {
-				r.ResponseParameters[responseHeader+"Retry-After"] = "context.authorizer.retry"
+				r.ResponseParameters[apigw.ResponseField+"Retry-After"] = "context.authorizer.retry"
 			})
 		}, where: api, what: "has the field Retry-After by context.authorizer.retry, not context.authorizer.retryAfter"},
 		"a name in a template": {plant: func(_ *testing.T, w *world) {

@@ -118,7 +118,7 @@ func newWorld(t *testing.T) *world {
 	for _, own := range apigw.GatewayResponses() {
 		r := resttypes.GatewayResponse{ResponseType: resttypes.GatewayResponseType(own.Type), ResponseParameters: map[string]string{}}
 		for name, expression := range own.Headers {
-			r.ResponseParameters[responseHeader+name] = expression
+			r.ResponseParameters[apigw.ResponseField+name] = expression
 		}
 		if own.Status != 0 {
 			r.StatusCode = sdk.String(strconv.Itoa(own.Status))

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"golang.org/x/mod/semver"
 
+	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/embedded"
 	"github.com/slidegate/slidegate/internal/predeploy"
 )
@@ -96,18 +97,20 @@ func (e *exam) checkLogFormat() error {
 	if e.noWanted != nil {
 		return e.noWanted
 	}
-	has, group := "Text", "/aws/lambda/"+e.deployed.Function
+	has := "Text"
 	if c := e.function.LoggingConfig; c != nil {
-		has, group = string(c.LogFormat), sdk.ToString(c.LogGroup)
+		has = string(c.LogFormat)
 	}
 	if want := fmt.Sprint(e.wanted.logging["LogFormat"]); has != want {
 		logging := maps.Clone(e.wanted.logging)
-		logging["LogGroup"] = group
+		logging["LogGroup"] = e.logGroup()
 		e.find("log-format", "function "+e.deployed.Function, fmt.Sprintf("its log format is %s, not %s: CloudWatch takes no metrics out of it", has, want),
 			fmt.Sprintf("aws lambda update-function-configuration --function-name %s --logging-config %s", e.deployed.Function, quoteJSON(logging)))
 	}
 	return nil
 }
+
+func (e *exam) logGroup() string { return aws.LogGroup(e.deployed.Function, e.function.LoggingConfig) }
 
 // leastConcurrency is how many calls at a time an account should have. New ones
 // have 10, which ten slow requests take up.

@@ -150,9 +150,6 @@ func (e *exam) readMethods(ctx context.Context, api *restAPI) error {
 	return err
 }
 
-// responseHeader precedes a field's name in the parameters of a response.
-const responseHeader = "gatewayresponse.header."
-
 func (e *exam) readResponses(ctx context.Context, api *restAPI) error {
 	answer, err := e.REST.GetGatewayResponses(ctx, &apigateway.GetGatewayResponsesInput{RestApiId: &api.id, Limit: sdk.Int32(500)})
 	if err != nil {
@@ -170,7 +167,7 @@ func (e *exam) readResponses(ctx context.Context, api *restAPI) error {
 func newResponse(status string, parameters, templates map[string]string) response {
 	r := response{status, map[string]string{}, templates}
 	for name, expression := range parameters {
-		if header, ok := strings.CutPrefix(name, responseHeader); ok {
+		if header, ok := strings.CutPrefix(name, apigw.ResponseField); ok {
 			r.headers[header] = expression
 		}
 	}
@@ -241,7 +238,7 @@ func (m *method) faults(where string, authorizers map[string]authorizer, must bo
 func putResponse(api string, r apigw.GatewayResponse) string {
 	parameters := map[string]string{}
 	for name, expression := range r.Headers {
-		parameters[responseHeader+name] = expression
+		parameters[apigw.ResponseField+name] = expression
 	}
 	command := fmt.Sprintf("aws apigateway put-gateway-response --rest-api-id %s --response-type %s --response-parameters %s", api, r.Type, quoteJSON(parameters))
 	if r.Status != 0 {

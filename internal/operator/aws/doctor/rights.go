@@ -160,11 +160,7 @@ func (e *exam) checkAttached(ctx context.Context, role string) error {
 // rights returns the wanted rights on this deployment's resources. If keys of the
 // app encrypt its tables, what the policies state of these keys is wanted too.
 func (e *exam) rights(ctx context.Context) []right {
-	group := "/aws/lambda/" + e.deployed.Function
-	if c := e.function.LoggingConfig; c != nil && c.LogGroup != nil {
-		group = *c.LogGroup
-	}
-	on, all := map[string]string{onLog: e.arnOf("logs", "log-group:"+group+":*")}, slices.Clone(e.wanted.rights)
+	on, all := map[string]string{onLog: e.arnOf("logs", "log-group:"+e.logGroup()+":*")}, slices.Clone(e.wanted.rights)
 	for name, table := range map[string]string{onCounters: e.counters(), onRules: e.rules()} {
 		on[name] = table
 		if !strings.HasPrefix(table, "arn:") {
