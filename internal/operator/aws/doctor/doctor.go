@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/operator/aws"
+	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 )
 
 // Doctor examines limiters in one region of an account.
@@ -29,8 +30,7 @@ type Doctor struct {
 	Tables    Tables
 	Roles     Roles
 	Alarms    Alarms
-	REST      REST
-	V2        V2
+	APIs      gateway.Reader
 	Region    string
 
 	// Ahead returns how far the clock of this machine is ahead of AWS's. ok is
@@ -48,7 +48,7 @@ func Connect(ctx context.Context) (*Doctor, error) {
 	tables := dynamo.NewClient(dynamodb.NewFromConfig(cfg), time.Now)
 	return &Doctor{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Tables: tables, Roles: iam.NewFromConfig(cfg),
-		Alarms: cloudwatch.NewFromConfig(cfg), REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg), Region: cfg.Region,
+		Alarms: cloudwatch.NewFromConfig(cfg), APIs: gateway.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
 		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
 	}, nil
 }
@@ -113,8 +113,7 @@ func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Repo
 	e.check("rights", "function "+deployed.Function, e.needing(func() error { return e.checkRights(ctx) }))
 	e.checkTables(ctx)
 	e.check("alarms", "stack "+stack, func() error { return e.checkAlarms(ctx) })
-	e.checkREST(ctx)
-	e.checkV2(ctx)
+	e.checkAPIs(ctx)
 	e.check("clock", "this machine", e.checkClock)
 	return e.report, nil
 }
@@ -171,16 +170,4 @@ func quoteJSON(value any) string {
 		panic(err) // of strings, lists and maps
 	}
 	return "'" + strings.ReplaceAll(string(data), "'", `'\''`) + "'"
-}
-
-// pages returns the items of all pages.
-func pages[T any](page func(token *string) ([]T, *string, error)) (all []T, err error) {
-	for token := (*string)(nil); ; {
-		items, next, err := page(token)
-		all = append(all, items...)
-		if err != nil || next == nil || *next == "" {
-			return all, err
-		}
-		token = next
-	}
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/operator/aws"
+	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/ruletable"
 )
@@ -42,6 +43,7 @@ const (
 // world is an account with a healthy limiter, which tests change.
 type world struct {
 	ruletable.API // nil: calls that no test expects
+	gateway.REST
 
 	deployed    aws.Deployed
 	function    *lambda.GetFunctionConfigurationOutput
@@ -134,7 +136,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) doctor() *Doctor {
 	return &Doctor{
-		Stacks: w, Functions: w, Tables: w, Roles: w, Alarms: w, REST: w, V2: fakeV2{w}, Region: "eu-north-1",
+		Stacks: w, Functions: w, Tables: w, Roles: w, Alarms: w, APIs: gateway.Reader{REST: w, V2: fakeV2{of: w}}, Region: "eu-north-1",
 		Ahead: func() (time.Duration, bool) { return w.ahead, true },
 	}
 }
@@ -310,16 +312,19 @@ func (w *world) GetExport(context.Context, *apigateway.GetExportInput, ...func(*
 }
 
 // fakeV2 has an API of the protocol that the test says.
-type fakeV2 struct{ *world }
+type fakeV2 struct {
+	gateway.V2 // nil: calls that no test expects
+	of         *world
+}
 
 func (f fakeV2) GetApis(context.Context, *apigatewayv2.GetApisInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApisOutput, error) {
-	return &apigatewayv2.GetApisOutput{Items: []v2types.Api{{ApiId: sdk.String("h1"), Name: sdk.String("web"), ProtocolType: f.protocol}}}, f.refuse("ApiGatewayV2", "GetApis")
+	return &apigatewayv2.GetApisOutput{Items: []v2types.Api{{ApiId: sdk.String("h1"), Name: sdk.String("web"), ProtocolType: f.of.protocol}}}, f.of.refuse("ApiGatewayV2", "GetApis")
 }
 
 func (f fakeV2) GetAuthorizers(context.Context, *apigatewayv2.GetAuthorizersInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetAuthorizersOutput, error) {
-	return &apigatewayv2.GetAuthorizersOutput{Items: []v2types.Authorizer{f.v2}}, nil
+	return &apigatewayv2.GetAuthorizersOutput{Items: []v2types.Authorizer{f.of.v2}}, nil
 }
 
 func (f fakeV2) GetRoutes(context.Context, *apigatewayv2.GetRoutesInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetRoutesOutput, error) {
-	return &apigatewayv2.GetRoutesOutput{Items: f.routes}, f.refuse("ApiGatewayV2", "GetRoutes")
+	return &apigatewayv2.GetRoutesOutput{Items: f.of.routes}, f.of.refuse("ApiGatewayV2", "GetRoutes")
 }
