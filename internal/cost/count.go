@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -62,10 +61,5 @@ func (s *Counted) Settle(ctx context.Context, now time.Time, c *limit.Charge, r 
 // Traffic returns the traffic of a month that has so many times what was
 // counted.
 func (s *Counted) Traffic(requests, denied, times float64) *Traffic {
-	t := &Traffic{Requests: requests, Denied: denied, Metrics: metrics(s.set)}
-	for _, c := range all(s.set) {
-		c.Charges = s.writes[cmp.Or(c.doc.Counter, c.Rule)] * times
-		t.Rules = append(t.Rules, c)
-	}
-	return t
+	return newTraffic(requests, denied, s.set, func(counter string) float64 { return s.writes[counter] * times })
 }

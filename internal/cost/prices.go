@@ -14,8 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"reflect"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -60,9 +60,6 @@ func Standard() *Prices {
 // is that of the file, for errors.
 func ParsePrices(name string, text []byte) (*Prices, error) {
 	var p Prices
-	for _, price := range p.amounts() {
-		*price.value = math.NaN() // tells a price that is missing from a price of 0
-	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(&p)
@@ -72,7 +69,7 @@ func ParsePrices(name string, text []byte) (*Prices, error) {
 		}
 	}
 	if err == nil {
-		err = p.check()
+		err = p.check(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -80,33 +77,24 @@ func ParsePrices(name string, text []byte) (*Prices, error) {
 	return &p, nil
 }
 
-// amount is a price, and its name in JSON.
-type amount struct {
-	name  string
-	value *float64
-}
-
-// amounts returns the prices that are no tiers.
-func (p *Prices) amounts() (all []amount) {
-	v := reflect.ValueOf(p).Elem()
-	for i := range v.NumField() {
-		if price, ok := v.Field(i).Addr().Interface().(*float64); ok {
-			all = append(all, amount{v.Type().Field(i).Tag.Get("json"), price})
-		}
-	}
-	return all
-}
-
-func (p *Prices) check() error {
+// check refuses prices that are missing in their text or make no sense.
+func (p *Prices) check(text []byte) error {
 	if p.Region == "" {
 		return errors.New("region is missing: name the region of the prices, such as us-east-1")
 	}
 	if _, err := time.Parse(time.DateOnly, p.Date); err != nil {
 		return fmt.Errorf("date %q: want the day of the prices, such as 2026-12-31", p.Date)
 	}
-	for _, price := range p.amounts() {
-		if !(*price.value >= 0) {
-			return fmt.Errorf("%s: want a price in US dollars, 0 or more", price.name)
+	var given, all map[string]any
+	if err := errors.Join(json.Unmarshal(text, &given), json.Unmarshal(standard, &all)); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if _, isPrice := all[name].(float64); !isPrice {
+			continue
+		}
+		if price, ok := given[name].(float64); !ok || price < 0 {
+			return fmt.Errorf("%s: want a price in US dollars, 0 or more", name)
 		}
 	}
 	return errors.Join(checkTiers("rest_requests", p.RESTRequests), checkTiers("http_requests", p.HTTPRequests))

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -42,40 +43,40 @@ type Charges struct {
 // if it is allowed.
 func Estimate(requests, denied float64, limits int) *Traffic {
 	charges := slices.Repeat([]Charges{{Charges: requests - denied, Units: 1}}, limits)
-	return &Traffic{Requests: requests, Denied: denied, Metrics: limits * byRule(metric.ShadowDenied), Rules: charges}
+	return &Traffic{Requests: requests, Denied: denied, Metrics: limits * metricsByRule, Rules: charges}
 }
 
 // EstimateRules is Estimate for rules each of which covers every request: what
 // they cover of real requests, only a log can say.
 func EstimateRules(requests, denied float64, set *rules.Set) *Traffic {
-	t := &Traffic{Requests: requests, Denied: denied, Metrics: metrics(set)}
-	for _, c := range all(set) {
-		c.Charges = requests - denied
-		t.Rules = append(t.Rules, c)
-	}
-	return t
+	return newTraffic(requests, denied, set, func(string) float64 { return requests - denied })
 }
 
-// all returns the rules that charge, without their charges.
-func all(set *rules.Set) (list []Charges) {
-	atomic := 0
-	for _, r := range set.Rules {
-		if r.Atomic && r.Mode != rules.Off {
-			atomic++
-		}
-	}
-	doc := set.Document()
+// newTraffic returns the traffic of rules. charges returns how often the counters
+// of this name are charged.
+func newTraffic(requests, denied float64, set *rules.Set, charges func(counter string) float64) *Traffic {
+	t := &Traffic{Requests: requests, Denied: denied}
+	atomic, document := 0, set.Document()
 	for i, r := range set.Rules {
 		if r.Mode == rules.Off {
 			continue
 		}
-		c := Charges{Rule: r.Name, Units: Units(r.Limits), rule: r, doc: &doc.Rules[i]}
-		if r.Atomic && atomic > 1 {
+		if r.Atomic {
+			atomic++
+		}
+		doc := &document.Rules[i]
+		t.Rules = append(t.Rules, Charges{r.Name, charges(cmp.Or(doc.Counter, r.Name)), Units(r.Limits), r, doc})
+		t.Metrics += metricsByRule
+		if slices.ContainsFunc(r.Candidates, func(c rules.Candidate) bool { return c != rules.Candidate{} }) {
+			t.Metrics++ // ShadowDenied of "NAME candidate"
+		}
+	}
+	for i := range t.Rules {
+		if c := &t.Rules[i]; c.rule.Atomic && atomic > 1 {
 			c.Units *= 2 // a transaction
 		}
-		list = append(list, c)
 	}
-	return list
+	return t
 }
 
 // Units returns how many write request units a charge of these limits takes at
@@ -95,29 +96,9 @@ func Units(limits []limit.Limit) int {
 	return int((size + 1023) / 1024)
 }
 
-// metrics returns how many metrics by rule these rules have at most. One that is
-// not sent costs nothing.
-func metrics(set *rules.Set) (n int) {
-	for _, r := range set.Rules {
-		if r.Mode == rules.Off {
-			continue
-		}
-		absent := metric.ShadowDenied
-		if r.Mode == rules.Shadow {
-			absent = metric.Denied
-		}
-		n += byRule(absent)
-		if slices.ContainsFunc(r.Candidates, func(c rules.Candidate) bool { return c != rules.Candidate{} }) {
-			n++ // ShadowDenied of "NAME candidate"
-		}
-	}
-	return n
-}
-
-// byRule counts the metrics by rule that a Lambda sends, without one of them.
-func byRule(absent string) int {
-	return sent(func(m metric.Metric) bool { return m.ByRule && m.Name != absent })
-}
+// metricsByRule is how many metrics a rule has at most: a rule denies or is a
+// shadow. One that is not sent costs nothing.
+var metricsByRule = sent(func(m metric.Metric) bool { return m.ByRule }) - 1
 
 // sent counts the metrics of a kind that a Lambda sends.
 func sent(is func(metric.Metric) bool) (n int) {
@@ -152,9 +133,6 @@ func (t *Traffic) calls() (writes, reads float64) {
 // merges reports whether two rules could be one with the limits of both: they
 // have the same key, and cover the same requests in the same way.
 func (c *Charges) merges(other *Charges) bool {
-	if c.doc == nil || other.doc == nil {
-		return false
-	}
 	a, b := *c.doc, *other.doc
 	a.Name, a.Limit, a.Limits = b.Name, b.Limit, b.Limits
 	return !a.Atomic && reflect.DeepEqual(a, b) && len(c.rule.Limits)+len(other.rule.Limits) <= limit.MaxLimits
@@ -162,7 +140,7 @@ func (c *Charges) merges(other *Charges) bool {
 
 // leases reports whether a rule without a lease could have one.
 func (c *Charges) leases() bool {
-	if c.rule == nil || c.rule.Lease > 0 || c.rule.Atomic {
+	if c.rule.Lease > 0 || c.rule.Atomic {
 		return false
 	}
 	for _, l := range c.rule.Limits {

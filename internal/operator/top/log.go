@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	operatoraws "github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/telemetry"
@@ -77,11 +78,11 @@ func (l *Log) Read(ctx context.Context, now time.Time) (*View, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	end := now.Truncate(time.Minute).UTC()
-	sum := &summary{
-		from: end.Add(-logSpan), to: end, counters: map[string]int64{}, gauges: map[string]float64{}, rules: map[string]map[string]int64{},
-	}
+	sum := &summary{status: admin.Status{
+		StartedAt: end.Add(-logSpan), At: end, Counters: map[string]int64{}, Gauges: map[string]float64{},
+	}, rules: map[string]map[string]int64{}}
 	pages := cloudwatchlogs.NewFilterLogEventsPaginator(l.Logs, &cloudwatchlogs.FilterLogEventsInput{
-		LogGroupName: &l.Group, StartTime: aws.Int64(sum.from.UnixMilli()),
+		LogGroupName: &l.Group, StartTime: aws.Int64(sum.status.StartedAt.UnixMilli()),
 		FilterPattern: aws.String(fmt.Sprintf(`{ $.%s = %q }`, metric.Limiter, l.Limiter)),
 	})
 	for pages.HasMorePages() {
@@ -96,14 +97,10 @@ func (l *Log) Read(ctx context.Context, now time.Time) (*View, error) {
 	return sum.view(l.Group), nil
 }
 
-// summary adds up lines.
+// summary adds up lines to a status. Its gauges are the highest.
 type summary struct {
-	from, to     time.Time
-	counters     map[string]int64
-	gauges       map[string]float64 // the highest
-	rules        map[string]map[string]int64
-	latency      []sample
-	denied, near []telemetry.TopKey
+	status admin.Status
+	rules  map[string]map[string]int64 // counters, by the names of rules
 }
 
 // add adds a line of this limiter, if it is one of metrics or keys and of a minute
@@ -117,21 +114,21 @@ func (s *summary) add(message, limiter string) {
 	if l.AWS != nil {
 		at = time.UnixMilli(l.AWS.Timestamp)
 	}
-	if at.Before(s.from) || !at.Before(s.to) {
+	if at.Before(s.status.StartedAt) || !at.Before(s.status.At) {
 		return
 	}
-	s.denied, s.near = append(s.denied, l.Denied...), append(s.near, l.Near...)
+	s.status.TopDenied, s.status.TopNear = append(s.status.TopDenied, l.Denied...), append(s.status.TopNear, l.Near...)
 	if l.AWS == nil {
 		return
 	}
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(message), &values) // as above
-	counters := s.counters
+	counters := s.status.Counters
 	if l.Rule != "" {
-		if counters = s.rules[l.Rule]; counters == nil {
-			counters = map[string]int64{}
-			s.rules[l.Rule] = counters
+		if s.rules[l.Rule] == nil {
+			s.rules[l.Rule] = map[string]int64{}
 		}
+		counters = s.rules[l.Rule]
 	}
 	for _, m := range metric.All {
 		if raw, ok := values[m.Name]; ok {
@@ -145,34 +142,30 @@ func (s *summary) value(m metric.Metric, raw json.RawMessage, counters map[strin
 	var list []float64
 	switch {
 	case m.Kind == metric.Histogram:
-		if json.Unmarshal(raw, &list) == nil {
-			for _, took := range list {
-				s.latency = append(s.latency, sample{took / 1000, 1})
-			}
+		_ = json.Unmarshal(raw, &list) // what is no list has no times
+		for _, took := range list {
+			end := max(took/1000, 1e-9) // 0 is the bucket without an end
+			s.status.Latency.Buckets = append(s.status.Latency.Buckets, admin.Bucket{UpTo: end, Count: 1})
 		}
 	case json.Unmarshal(raw, &n) != nil:
 	case m.Kind == metric.Gauge:
-		s.gauges[m.Name] = max(s.gauges[m.Name], n)
+		s.status.Gauges[m.Name] = max(s.status.Gauges[m.Name], n)
 	default:
 		counters[m.Name] += int64(n)
 	}
 }
 
 func (s *summary) view(source string) *View {
-	seconds := s.to.Sub(s.from).Seconds()
-	v := &View{
-		Source: source, At: s.to, Span: seconds, Rates: rates(s.counters, seconds), Gauges: s.gauges, P99: p99(s.latency), Rules: []Rule{},
-		TopDenied: telemetry.Merge(s.denied, telemetry.ByCount),
-		TopNear:   telemetry.Merge(s.near, telemetry.ByShare),
+	now := &s.status
+	if now.Gauges[metric.BreakerOpen] > 0 {
+		now.Degraded = append(now.Degraded, "a circuit breaker was open: the store did not answer")
 	}
-	if s.gauges[metric.BreakerOpen] > 0 {
-		v.Degraded = append(v.Degraded, "a circuit breaker was open: the store did not answer")
-	}
-	if s.counters[metric.Degraded] > 0 {
-		v.Degraded = append(v.Degraded, fmt.Sprintf("%d decisions were made without the store or without rules", s.counters[metric.Degraded]))
+	if n := now.Counters[metric.Degraded]; n > 0 {
+		now.Degraded = append(now.Degraded, fmt.Sprintf("%d decisions were made without the store or without rules", n))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.rules)) {
-		v.Rules = append(v.Rules, Rule{name, "", rates(s.rules[name], seconds)})
+		now.Rules = append(now.Rules, admin.Rule{Name: name, Counters: s.rules[name]})
 	}
-	return v
+	now.TopDenied, now.TopNear = telemetry.Merge(now.TopDenied, telemetry.ByCount), telemetry.Merge(now.TopNear, telemetry.ByShare)
+	return newView(source, &admin.Status{At: now.StartedAt}, now)
 }

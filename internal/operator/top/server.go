@@ -41,45 +41,7 @@ func (s *Server) Read(ctx context.Context, _ time.Time) (*View, error) {
 		before = admin.Status{At: now.StartedAt}
 	}
 	s.before = *now
-	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
-	v := &View{
-		Source: s.url, At: now.At, Span: seconds, Degraded: now.Degraded, Rates: rates(since(before.Counters, now.Counters), seconds),
-		Gauges: now.Gauges, P99: p99(latencies(before.Latency.Buckets, now.Latency.Buckets)), Rules: []Rule{},
-		TopDenied: now.TopDenied, TopNear: now.TopNear,
-	}
-	counted := map[string]map[string]int64{}
-	for _, r := range before.Rules {
-		counted[r.Name] = r.Counters
-	}
-	for _, r := range now.Rules {
-		v.Rules = append(v.Rules, Rule{r.Name, r.Mode, rates(since(counted[r.Name], r.Counters), seconds)})
-	}
-	return v, nil
-}
-
-// since subtracts earlier counts.
-func since(before, now map[string]int64) map[string]int64 {
-	counts := map[string]int64{}
-	for name, n := range now {
-		counts[name] = n - before[name]
-	}
-	return counts
-}
-
-func latencies(before, now []admin.Bucket) (all []sample) {
-	counted, longest := map[float64]int64{}, 0.0
-	for _, b := range before {
-		counted[b.UpTo] = b.Count
-	}
-	for _, b := range now {
-		longest = max(longest, b.UpTo)
-		to := b.UpTo
-		if to == 0 { // the last bucket has no end
-			to = longest
-		}
-		all = append(all, sample{to, b.Count - counted[b.UpTo]})
-	}
-	return all
+	return newView(s.url, &before, now), nil
 }
 
 func (s *Server) status(ctx context.Context) (*admin.Status, error) {

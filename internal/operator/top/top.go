@@ -4,10 +4,12 @@ package top
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/telemetry"
 )
 
@@ -35,32 +37,53 @@ type Rule struct {
 	Rates map[string]float64 `json:"rates,omitempty"`
 }
 
-// rates divides counts by seconds, to six decimals.
-func rates(counts map[string]int64, seconds float64) map[string]float64 {
-	all := make(map[string]float64, len(counts))
-	for name, n := range counts {
-		all[name] = math.Round(float64(n)/seconds*1e6) / 1e6
+// newView returns what a limiter has done from one status to the next.
+func newView(source string, before, now *admin.Status) *View {
+	seconds := max(now.At.Sub(before.At).Seconds(), 0.001)
+	v := &View{
+		Source: source, At: now.At, Span: seconds, Degraded: now.Degraded, Rates: rates(before.Counters, now.Counters, seconds), Gauges: now.Gauges,
+		P99: p99(before.Latency.Buckets, now.Latency.Buckets), Rules: []Rule{}, TopDenied: now.TopDenied, TopNear: now.TopNear,
+	}
+	counted := map[string]map[string]int64{}
+	for _, r := range before.Rules {
+		counted[r.Name] = r.Counters
+	}
+	for _, r := range now.Rules {
+		v.Rules = append(v.Rules, Rule{r.Name, r.Mode, rates(counted[r.Name], r.Counters, seconds)})
+	}
+	return v
+}
+
+// rates divides what was counted by seconds, to six decimals.
+func rates(before, now map[string]int64, seconds float64) map[string]float64 {
+	all := make(map[string]float64, len(now))
+	for name, n := range now {
+		all[name] = math.Round(float64(n-before[name])/seconds*1e6) / 1e6
 	}
 	return all
 }
 
-// sample is how many measured times are at most so long, and longer than those of
-// the sample before.
-type sample struct {
-	seconds float64
-	count   int64
-}
-
-// p99 returns the shortest time that 99% of the samples do not exceed; 0 for none.
-func p99(samples []sample) float64 {
-	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.seconds, b.seconds) })
-	total, seen := int64(0), int64(0)
-	for _, s := range samples {
-		total += s.count
+// p99 returns the shortest end of a bucket that 99% of the new times do not
+// exceed; 0 for none. Times of the bucket without an end count as the longest end.
+func p99(before, now []admin.Bucket) float64 {
+	counts, total, longest := map[float64]int64{}, int64(0), 0.0
+	for _, b := range now {
+		longest = max(longest, b.UpTo)
 	}
-	for _, s := range samples {
-		if seen += s.count; total > 0 && seen*100 >= total*99 {
-			return s.seconds
+	add := func(b admin.Bucket, sign int64) {
+		counts[cmp.Or(b.UpTo, longest)] += sign * b.Count
+		total += sign * b.Count
+	}
+	for _, b := range now {
+		add(b, 1)
+	}
+	for _, b := range before {
+		add(b, -1)
+	}
+	seen := int64(0)
+	for _, end := range slices.Sorted(maps.Keys(counts)) {
+		if seen += counts[end]; total > 0 && seen*100 >= total*99 {
+			return end
 		}
 	}
 	return 0

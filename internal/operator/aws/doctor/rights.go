@@ -20,40 +20,45 @@ type right struct{ action, on string }
 
 func (r right) String() string { return r.action + " on " + r.on }
 
-// policy is an inline policy of the function's role.
+// list returns those rights that a test is true for, as texts.
+func list(rights []right, test func(right) bool) (all []string) {
+	for _, r := range rights {
+		if test(r) {
+			all = append(all, r.String())
+		}
+	}
+	return all
+}
+
+// policy is an inline policy of a role. Expressions of a template's resources
+// are names of other resources.
 type policy struct {
 	name      string
 	Version   string
 	Statement oneOrMore[statement]
 }
 
-// statement is one of a policy.
 type statement struct {
-	Effect                 string
-	Action, Resource       oneOrMore[string] `json:",omitempty"`
-	NotAction, NotResource json.RawMessage   `json:",omitempty"`
-	Condition              json.RawMessage   `json:",omitempty"`
+	Effect                            string
+	Action                            oneOrMore[string] `json:",omitempty"`
+	Resource                          oneOrMore[ref]    `json:",omitempty"`
+	NotAction, NotResource, Condition json.RawMessage   `json:",omitempty"`
 }
 
 // matches reports whether a pattern of IAM covers a text.
-func matches(pattern, text string) bool {
-	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))+"$", text)
+func matches[T ~string](pattern T, text string) bool {
+	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(string(pattern)))+"$", text)
 	return err == nil && covered
 }
 
-// decides returns those rights that a policy allows or denies. An allowance under a
+// decides reports whether a policy allows or denies a right. An allowance under a
 // condition does not count.
-func (p *policy) decides(effect string, rights []right) (all []string) {
-	for _, r := range rights {
-		if slices.ContainsFunc(p.Statement, func(s statement) bool {
-			return s.Effect == effect && (effect == "Deny" || s.Condition == nil) &&
-				slices.ContainsFunc(s.Action, func(pattern string) bool { return matches(pattern, r.action) }) &&
-				slices.ContainsFunc(s.Resource, func(pattern string) bool { return matches(pattern, r.on) })
-		}) {
-			all = append(all, r.String())
-		}
-	}
-	return all
+func (p *policy) decides(effect string, r right) bool {
+	return slices.ContainsFunc(p.Statement, func(s statement) bool {
+		return s.Effect == effect && (effect == "Deny" || s.Condition == nil) &&
+			slices.ContainsFunc(s.Action, func(pattern string) bool { return matches(pattern, r.action) }) &&
+			slices.ContainsFunc(s.Resource, func(pattern ref) bool { return matches(pattern, r.on) })
+	})
 }
 
 // states returns what the allowances of a policy state, patterns included.
@@ -67,7 +72,7 @@ func (p *policy) states() (all []right) {
 		}
 		for _, action := range s.Action {
 			for _, resource := range s.Resource {
-				all = append(all, right{action, resource})
+				all = append(all, right{action, string(resource)})
 			}
 		}
 	}
@@ -85,31 +90,24 @@ func (e *exam) checkRights(ctx context.Context) error {
 	if err := e.checkAttached(ctx, role); err != nil || e.noWanted != nil {
 		return cmp.Or(err, e.noWanted)
 	}
-	want, own, missing := e.rights(ctx), "slidegate", []string(nil)
+	want, own := e.rights(ctx), "slidegate"
 	for _, p := range e.policies {
-		mend := fmt.Sprintf("aws iam delete-role-policy --role-name %s --policy-name %s", role, p.name)
+		where, mend := "role "+role+", policy "+p.name, fmt.Sprintf("aws iam delete-role-policy --role-name %s --policy-name %s", role, p.name)
 		if slices.ContainsFunc(p.states(), func(r right) bool { return slices.Contains(want, r) }) { // it is the limiter's own
 			own, mend = p.name, putPolicy(role, p.name, want)
 		}
-		var extra []string
-		for _, r := range p.states() {
-			if !slices.ContainsFunc(want, func(w right) bool { return strings.EqualFold(w.action, r.action) && matches(w.on, r.on) }) {
-				extra = append(extra, r.String())
-			}
+		if extra := list(p.states(), func(r right) bool {
+			return !slices.ContainsFunc(want, func(w right) bool { return strings.EqualFold(w.action, r.action) && matches(w.on, r.on) })
+		}); extra != nil {
+			e.find("rights", where, "it allows more than the function needs: "+strings.Join(extra, ", "), mend)
 		}
-		if extra != nil {
-			e.find("rights", "role "+role+", policy "+p.name, "it allows more than the function needs: "+strings.Join(extra, ", "), mend)
-		}
-		if denied := p.decides("Deny", want); denied != nil {
-			e.find("rights", "role "+role+", policy "+p.name, "it denies what the function needs: "+strings.Join(denied, ", "), mend)
+		if denied := list(want, func(r right) bool { return p.decides("Deny", r) }); denied != nil {
+			e.find("rights", where, "it denies what the function needs: "+strings.Join(denied, ", "), mend)
 		}
 	}
-	for _, r := range want {
-		if !slices.ContainsFunc(e.policies, func(p policy) bool { return p.decides("Allow", []right{r}) != nil }) {
-			missing = append(missing, r.String())
-		}
-	}
-	if missing != nil {
+	if missing := list(want, func(r right) bool {
+		return !slices.ContainsFunc(e.policies, func(p policy) bool { return p.decides("Allow", r) })
+	}); missing != nil {
 		e.find("rights", "role "+role, "the function lacks "+strings.Join(missing, ", "), putPolicy(role, own, want))
 	}
 	return nil
@@ -171,11 +169,7 @@ func (e *exam) rights(ctx context.Context) []right {
 			continue // the check of the table says so
 		}
 		for _, p := range e.policies {
-			for _, r := range p.states() {
-				if r.on == sdk.ToString(answer.Table.SSEDescription.KMSMasterKeyArn) {
-					all = append(all, r)
-				}
-			}
+			all = append(all, slices.DeleteFunc(p.states(), func(r right) bool { return r.on != sdk.ToString(answer.Table.SSEDescription.KMSMasterKeyArn) })...)
 		}
 	}
 	for i, r := range all {
@@ -188,12 +182,11 @@ func (e *exam) rights(ctx context.Context) []right {
 func putPolicy(role, name string, want []right) string {
 	document := policy{Version: "2012-10-17"}
 	for _, r := range want {
-		at := slices.IndexFunc(document.Statement, func(s statement) bool { return s.Resource[0] == r.on })
-		if at < 0 {
-			at = len(document.Statement)
-			document.Statement = append(document.Statement, statement{Effect: "Allow", Resource: []string{r.on}})
+		if last := len(document.Statement) - 1; last >= 0 && string(document.Statement[last].Resource[0]) == r.on {
+			document.Statement[last].Action = append(document.Statement[last].Action, r.action)
+		} else {
+			document.Statement = append(document.Statement, statement{Effect: "Allow", Action: []string{r.action}, Resource: []ref{ref(r.on)}})
 		}
-		document.Statement[at].Action = append(document.Statement[at].Action, r.action)
 	}
 	return fmt.Sprintf("aws iam put-role-policy --role-name %s --policy-name %s --policy-document %s", role, name, quoteJSON(document))
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -27,18 +28,12 @@ const (
 
 // resource has the properties of a template's resource that this package reads.
 type resource struct {
-	Type       string
 	Properties struct {
 		TimeToLiveSpecification struct{ AttributeName string }
 		LoggingConfig           map[string]any
 		Role                    ref
 		Roles                   []ref
-		PolicyDocument          struct {
-			Statement []struct {
-				Action   oneOrMore[string]
-				Resource oneOrMore[ref]
-			}
-		}
+		PolicyDocument          policy
 	}
 }
 
@@ -94,18 +89,10 @@ func readWanted(path string) (*wanted, error) {
 		on[log] = onLog
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Resources)) {
-		p := t.Resources[name]
-		if p.Type != "AWS::IAM::Policy" || !slices.Contains(p.Properties.Roles, function.Role) {
-			continue
-		}
-		for _, s := range p.Properties.PolicyDocument.Statement {
-			for _, action := range s.Action {
-				for _, resource := range s.Resource {
-					if known, ok := on[string(resource)]; ok {
-						resource = ref(known)
-					}
-					w.rights = append(w.rights, right{action, string(resource)})
-				}
+		p := t.Resources[name].Properties
+		if slices.Contains(p.Roles, function.Role) {
+			for _, r := range p.PolicyDocument.states() {
+				w.rights = append(w.rights, right{r.action, cmp.Or(on[r.on], r.on)})
 			}
 		}
 	}
