@@ -183,6 +183,7 @@ release-files: zips
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
 	PATH=$(BIN):$$PATH goreleaser release --snapshot --clean
 	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 30m ./release -dist $(CURDIR)/dist/release'
+	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
 
 # The workflow `release` runs this at a tag. The zips must be those that the
 # module has.

@@ -90,6 +90,7 @@ var allowed = map[string]string{
 
 	"docs":              "", // tests of the pages
 	"examples":          "", // and its programs import what users import
+	"examples/attach":   "", // tests of templates
 	"examples/http":     ". limithttp",
 	"examples/lambda":   ". gate dynamostore lambdalimit github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2",
 	"examples/llm":      ". limithttp",

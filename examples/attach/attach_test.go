@@ -1,0 +1,114 @@
+// Package attach_test holds the snippets of this directory to the responses and
+// the authorizer that the construct deploys.
+package attach_test
+
+import (
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/test/golden"
+)
+
+// response is a gateway response of an OpenAPI definition.
+type response struct {
+	Status     string            `json:"statusCode,omitempty" yaml:"statusCode"`
+	Parameters map[string]string `json:"responseParameters" yaml:"responseParameters"`
+	Templates  map[string]string `json:"responseTemplates,omitempty" yaml:"responseTemplates"`
+}
+
+// wanted are the construct's responses, by their types.
+func wanted() map[string]response {
+	all := map[string]response{}
+	for _, r := range apigw.GatewayResponses() {
+		one := response{Parameters: map[string]string{}}
+		if r.Status != 0 {
+			one.Status = strconv.Itoa(r.Status)
+		}
+		for name, expression := range r.Headers {
+			one.Parameters[apigw.ResponseField+name] = expression
+		}
+		if r.Body != "" {
+			one.Templates = map[string]string{"application/json": r.Body}
+		}
+		all[r.Type] = one
+	}
+	return all
+}
+
+// TestTerraformResponses: go test -update writes the file that rest.tf reads.
+func TestTerraformResponses(t *testing.T) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(wanted()); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "terraform/gateway-responses.json", b.String())
+}
+
+func TestOpenAPIResponses(t *testing.T) {
+	var definition struct {
+		Responses map[string]response `yaml:"x-amazon-apigateway-gateway-responses"`
+	}
+	load(t, "openapi-rest.yaml", &definition)
+	if diff := cmp.Diff(wanted(), definition.Responses); diff != "" {
+		t.Errorf("openapi-rest.yaml (-the construct's, +the file's):\n%s", diff)
+	}
+}
+
+func TestSAMResponses(t *testing.T) {
+	var template struct {
+		Globals struct {
+			API struct {
+				Responses map[string]struct {
+					Status     string `yaml:"StatusCode"`
+					Parameters struct {
+						Headers map[string]string `yaml:"Headers"`
+					} `yaml:"ResponseParameters"`
+					Templates map[string]string `yaml:"ResponseTemplates"`
+				} `yaml:"GatewayResponses"`
+			} `yaml:"Api"`
+		} `yaml:"Globals"`
+	}
+	load(t, "sam.yaml", &template)
+	got := map[string]response{}
+	for kind, r := range template.Globals.API.Responses {
+		one := response{r.Status, map[string]string{}, r.Templates}
+		for name, expression := range r.Parameters.Headers {
+			one.Parameters[apigw.ResponseField+name] = expression
+		}
+		got[kind] = one
+	}
+	if diff := cmp.Diff(wanted(), got); diff != "" {
+		t.Errorf("sam.yaml (-the construct's, +the file's):\n%s", diff)
+	}
+}
+
+func load(t *testing.T, name string, into any) {
+	t.Helper()
+	unmarshal(t, name, read(t, name), into)
+}
+
+func unmarshal(t *testing.T, name, text string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
