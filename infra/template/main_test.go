@@ -55,19 +55,20 @@ func TestTemplate(t *testing.T) {
 	}
 	got = slices.Concat(got, slices.Sorted(slices.Values(resources))) // without CDK's hashes
 	want := []string{
-		"parameter AlarmTopic ", "parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter HashSecret ", "parameter MaxWritesPerDay 0",
+		"parameter AlarmTopic ", "parameter Alarms on", "parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter Dashboard on", "parameter HashSecret ",
+		"parameter MaxWritesPerDay 0", "parameter Metrics on",
 		"parameter OnChangedRules fail", "parameter OperationsKey <nil>", "parameter OriginSecret ", "parameter ReceiptSecret ",
 		"parameter RulesBucket <nil>", "parameter RulesHash ", "parameter RulesKey ",
 		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitDashboard", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
 		"output SlidegateVersion",
-		"RateLimitAccountConcurrency AWS::CloudWatch::Alarm SlidegateOnAWS", "RateLimitCounters AWS::DynamoDB::Table", "RateLimitDashboard AWS::CloudWatch::Dashboard",
-		"RateLimitDegraded AWS::CloudWatch::Alarm", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionErrors AWS::CloudWatch::Alarm",
-		"RateLimitFunctionGateways AWS::Lambda::Permission", "RateLimitLambdaThrottles AWS::CloudWatch::Alarm",
-		"RateLimitLog AWS::Logs::LogGroup", "RateLimitNearLimit AWS::CloudWatch::Alarm",
+		"RateLimitAccountConcurrency AWS::CloudWatch::Alarm WithAccountConcurrency", "RateLimitCounters AWS::DynamoDB::Table", "RateLimitDashboard AWS::CloudWatch::Dashboard ShowsDashboard",
+		"RateLimitDegraded AWS::CloudWatch::Alarm WithOwnAlarms", "RateLimitFunction AWS::Lambda::Function", "RateLimitFunctionErrors AWS::CloudWatch::Alarm WithAlarms",
+		"RateLimitFunctionGateways AWS::Lambda::Permission", "RateLimitLambdaThrottles AWS::CloudWatch::Alarm WithAlarms",
+		"RateLimitLog AWS::Logs::LogGroup", "RateLimitNearLimit AWS::CloudWatch::Alarm WithOwnAlarms",
 		"RateLimitOperations AWS::Lambda::Function", "RateLimitOperationsEventInvokeConfig AWS::Lambda::EventInvokeConfig", "RateLimitOperationsRole AWS::IAM::Role",
 		"RateLimitOperationsRoleDefaultPolicy AWS::IAM::Policy", "RateLimitPublishedRules Custom::SlidegateRules PublishesRules",
 		"RateLimitRole AWS::IAM::Role", "RateLimitRoleDefaultPolicy AWS::IAM::Policy", "RateLimitRules AWS::DynamoDB::Table",
-		"RateLimitSlowStore AWS::CloudWatch::Alarm", "RateLimitStaleRules AWS::CloudWatch::Alarm", "RateLimitThrottledWrites AWS::CloudWatch::Alarm", "RateLimitWritesADay AWS::CloudWatch::Alarm HasMaxWritesPerDay",
+		"RateLimitSlowStore AWS::CloudWatch::Alarm WithOwnAlarms", "RateLimitStaleRules AWS::CloudWatch::Alarm WithOwnAlarms", "RateLimitThrottledWrites AWS::CloudWatch::Alarm WithAlarms", "RateLimitWritesADay AWS::CloudWatch::Alarm WithWritesADay",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("template (-want +got):\n%s", diff)
@@ -87,6 +88,53 @@ func TestTemplate(t *testing.T) {
 	if version, _ := template.Outputs["SlidegateVersion"].Value.(string); !strings.HasPrefix(version, "v0.2.0+") {
 		t.Errorf("version %s", version)
 	}
+}
+
+// TestWithout evaluates the dashboard's body under each condition: it is a whole
+// JSON document with the alarms' status, and without.
+func TestWithout(t *testing.T) {
+	app, _ := cdktest.NewApp(t, nil)
+	stack, err := newStack(app, "v0.2.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboard := cdktest.Synth(t, stack).One(t, "AWS::CloudWatch::Dashboard", "")
+	for _, test := range []struct {
+		alarms bool
+		first  string // type of the first widget
+	}{{true, "alarm"}, {false, "text"}} {
+		body := evaluate(dashboard.Properties["DashboardBody"], test.alarms)
+		var shown struct{ Widgets []struct{ Type string } }
+		if err := json.Unmarshal([]byte(body), &shown); err != nil || len(shown.Widgets) < 15 || shown.Widgets[0].Type != test.first {
+			t.Errorf("with alarms %t: %v, %+v", test.alarms, err, shown)
+		}
+		if strings.Contains(body, "Arn") != test.alarms { // of an alarm
+			t.Errorf("with alarms %t: %s", test.alarms, body)
+		}
+	}
+}
+
+// evaluate returns the text of an expression: names for what other resources have.
+func evaluate(expression any, alarms bool) (text string) {
+	object, ok := expression.(map[string]any)
+	if !ok {
+		return expression.(string)
+	}
+	for function, argument := range object {
+		switch list, _ := argument.([]any); {
+		case function == "Fn::If" && alarms:
+			return evaluate(list[1], alarms)
+		case function == "Fn::If":
+			return evaluate(list[2], alarms)
+		case function == "Fn::Join":
+			for _, part := range list[1].([]any) {
+				text += evaluate(part, alarms)
+			}
+		default:
+			text = fmt.Sprint(argument)
+		}
+	}
+	return text
 }
 
 // TestNag checks the template by the rules AwsSolutions of cdk-nag. Synthesis

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -48,6 +53,9 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 		return nil, err
 	}
 	watchWrites(stack, limiter.Alarms[watch.WritesADay])
+	if err := allowWithout(stack, limiter); err != nil {
+		return nil, err
+	}
 	published := given(stack, "PublishesRules", key)
 	limiter.PublishedRules.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(published)
 	next := limiter.Node().FindChild(jsii.String("OutputNext")).(awscdk.CfnOutput)
@@ -65,12 +73,71 @@ func watchWrites(stack awscdk.Stack, alarm awscloudwatch.Alarm) {
 	writes := awscdk.NewCfnParameter(stack, jsii.String("MaxWritesPerDay"), &awscdk.CfnParameterProps{
 		Description: jsii.String("alarm on so many writes to DynamoDB in 24 hours; 0 for no alarm"), Type: jsii.String("Number"), Default: 0, MinValue: jsii.Number(0),
 	})
-	condition := awscdk.NewCfnCondition(stack, jsii.String("HasMaxWritesPerDay"), &awscdk.CfnConditionProps{
-		Expression: awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(writes.ValueAsString(), jsii.String("0"))),
-	})
+	stated := condition(stack, "HasMaxWritesPerDay", awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(writes.ValueAsString(), jsii.String("0"))))
 	resource := alarm.Node().DefaultChild().(awscloudwatch.CfnAlarm)
 	resource.SetThreshold(writes.ValueAsNumber())
-	resource.CfnOptions().SetCondition(condition)
+	resource.CfnOptions().SetCondition(stated)
+}
+
+// allowWithout lets parameters leave out metrics, alarms and the dashboard.
+func allowWithout(stack awscdk.Stack, limiter *ratelimit.RateLimit) error {
+	with := func(name string) (parameter *string, on awscdk.CfnCondition) {
+		parameter = choice(stack, name, "off leaves out the "+strings.ToLower(name), "on", "off")
+		return parameter, condition(stack, "With"+name, awscdk.Fn_ConditionEquals(parameter, jsii.String("on")))
+	}
+	parameter, metrics := with("Metrics")
+	_, alarms := with("Alarms")
+	_, dashboard := with("Dashboard")
+	limiter.Function.AddEnvironment(jsii.String("SLIDEGATE_METRICS"), parameter, nil)
+	own := condition(stack, "WithOwnAlarms", awscdk.Fn_ConditionAnd(alarms, metrics))
+	for _, name := range slices.Sorted(maps.Keys(limiter.Alarms)) {
+		needed := own
+		if slices.ContainsFunc(watch.Alarms(watch.Settings{WithoutMetrics: true}), func(a watch.Alarm) bool { return a.Name == name }) {
+			needed = alarms
+		}
+		options := limiter.Alarms[name].Node().DefaultChild().(awscdk.CfnResource).CfnOptions()
+		if also := options.Condition(); also != nil {
+			needed = condition(stack, "With"+name, awscdk.Fn_ConditionAnd(needed, also))
+		}
+		options.SetCondition(needed)
+	}
+	shown := condition(stack, "ShowsDashboard", awscdk.Fn_ConditionAnd(dashboard, metrics))
+	limiter.Node().FindChild(jsii.String("OutputDashboard")).(awscdk.CfnOutput).SetCondition(shown)
+	resource := limiter.Dashboard.Node().DefaultChild().(awscloudwatch.CfnDashboard)
+	resource.CfnOptions().SetCondition(shown)
+	return showAlarms(stack, resource, alarms)
+}
+
+// showAlarms keeps the status of alarms out of a dashboard if there are none: a
+// stack cannot name a resource that it lacks. The status is the first widget.
+func showAlarms(stack awscdk.Stack, dashboard awscloudwatch.CfnDashboard, alarms awscdk.CfnCondition) error {
+	const begin, end = `{"widgets":[`, `"]}},`
+	body, _ := stack.Resolve(dashboard.DashboardBody()).(map[string]any)
+	join, _ := body["Fn::Join"].([]any)
+	if len(join) != 2 {
+		return errors.New("the dashboard's body names no alarm")
+	}
+	parts := slices.Clone(join[1].([]any))
+	last := slices.IndexFunc(parts, func(part any) bool {
+		text, _ := part.(string)
+		return strings.HasPrefix(text, end)
+	})
+	first, _ := parts[0].(string)
+	if last < 0 || !strings.HasPrefix(first, begin+`{"type":"alarm"`) {
+		return errors.New("the dashboard does not begin with the status of alarms")
+	}
+	parts[0] = strings.TrimPrefix(first, begin)
+	status := append(slices.Clone(parts[:last]), end)
+	parts[last] = strings.TrimPrefix(parts[last].(string), end)
+	either := map[string]any{"Fn::If": []any{alarms.LogicalId(), joined(status), ""}}
+	dashboard.AddPropertyOverride(jsii.String("DashboardBody"), joined(append([]any{begin, either}, parts[last:]...)))
+	return nil
+}
+
+func joined(parts []any) map[string]any { return map[string]any{"Fn::Join": []any{"", parts}} }
+
+func condition(stack awscdk.Stack, name string, expression awscdk.ICfnConditionExpression) awscdk.CfnCondition {
+	return awscdk.NewCfnCondition(stack, &name, &awscdk.CfnConditionProps{Expression: expression})
 }
 
 // admitGateways lets the authorizers of all APIs of the account and region call
@@ -106,8 +173,8 @@ func parameter(stack awscdk.Stack, name string, props *awscdk.CfnParameterProps)
 // secret is a variable that Secrets Manager has, under the name that a parameter
 // states. The function has no such variable if the parameter is empty.
 func secret(stack awscdk.Stack, name, does string) awscdk.SecretValue {
-	condition := given(stack, "Has"+name, optional(stack, name, "the name or ARN in Secrets Manager of the secret that "+does+"; empty for none"))
-	return awscdk.SecretValue_UnsafePlainText(orNone(condition, awscdk.Fn_Sub(jsii.String("{{resolve:secretsmanager:${"+name+"}}}"), nil)))
+	has := given(stack, "Has"+name, optional(stack, name, "the name or ARN in Secrets Manager of the secret that "+does+"; empty for none"))
+	return awscdk.SecretValue_UnsafePlainText(orNone(has, awscdk.Fn_Sub(jsii.String("{{resolve:secretsmanager:${"+name+"}}}"), nil)))
 }
 
 // orNone returns a value, or under a condition that does not hold no property.
@@ -117,9 +184,7 @@ func orNone(condition awscdk.CfnCondition, value *string) *string {
 
 // given is the condition that a parameter is not empty.
 func given(stack awscdk.Stack, name string, parameter *string) awscdk.CfnCondition {
-	return awscdk.NewCfnCondition(stack, &name, &awscdk.CfnConditionProps{
-		Expression: awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(parameter, jsii.String(""))),
-	})
+	return condition(stack, name, awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(parameter, jsii.String(""))))
 }
 
 func output(stack awscdk.Stack, name, description string, value *string) {

@@ -71,6 +71,7 @@ Without --rules the rules stay as they are. A file that is not valid is refused 
 that somebody has published since the last deployment are not overwritten, unless --on-changed-rules says so.`,
 		Example: `  slidegate aws deploy --rules rules.yaml
   slidegate aws deploy --stack shop --rules rules.yaml --secret SLIDEGATE_HASH_SECRET=shop/hash --yes --json
+  slidegate aws deploy --without alarms,dashboard
   slidegate aws deploy --alarm-topic arn:aws:sns:eu-west-1:123456789012:alarms --max-writes-per-day 5000000
   slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
 		Args: flags.NoArguments,
@@ -83,7 +84,7 @@ that somebody has published since the last deployment are not overwritten, unles
 		"(default: fail)", "fail", "overwrite", "keep")
 	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
-	addAlarms(cmd, &o)
+	addWatch(cmd, &o)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	flags.Complete(cmd, "bucket", flags.NoWords)
 	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64)", "arm64", "x86_64")
@@ -122,8 +123,9 @@ func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
 	flags.Complete(cmd, "secret", flags.OneOf(words...))
 }
 
-// addAlarms adds the flags about alarms. The stack keeps what is not given.
-func addAlarms(cmd *cobra.Command, o *aws.Options) {
+// addWatch adds the flags about metrics, alarms and the dashboard. The stack keeps
+// what is not given.
+func addWatch(cmd *cobra.Command, o *aws.Options) {
 	cmd.Flags().Func("alarm-topic", "the `ARN` of an SNS topic that hears of alarms and of their ends; an empty one removes it", func(text string) error {
 		o.AlarmTopic = &text
 		return nil
@@ -136,6 +138,18 @@ func addAlarms(cmd *cobra.Command, o *aws.Options) {
 		o.MaxWritesPerDay = &writes
 		return nil
 	})
+	parts := slices.Sorted(maps.Keys(aws.Parts))
+	cmd.Flags().Func("without", "leave out `PARTS`: a list of metrics, alarms and dashboard, or none; without metrics there is no dashboard either", func(text string) error {
+		o.Without = []string{}
+		for part := range strings.SplitSeq(text, ",") {
+			if aws.Parts[part] == "" && text != "none" {
+				return flags.Usagef("--without %s: want a list of %s, or none", text, strings.Join(parts, ", "))
+			}
+			o.Without = append(o.Without, part)
+		}
+		return nil
+	})
+	flags.Complete(cmd, "without", flags.OneOf(append(parts, "none")...))
 	flags.Complete(cmd, "alarm-topic", flags.NoWords)
 	flags.Complete(cmd, "max-writes-per-day", flags.NoWords)
 }

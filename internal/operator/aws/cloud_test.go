@@ -249,7 +249,7 @@ func rulesFile(t *testing.T, text string) (path string) {
 func writeTemplate(t *testing.T, path, version string) {
 	t.Helper()
 	text := `{"Parameters": {"CodeBucket": {}, "AuthorizerKey": {}, "OperationsKey": {}, "Architecture": {}, "RulesBucket": {}, "RulesKey": {}, "RulesHash": {},
-		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "MaxWritesPerDay": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
+		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "MaxWritesPerDay": {}, "Metrics": {}, "Alarms": {}, "Dashboard": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ type Options struct {
 	AlarmTopic     *string           // the ARN of an SNS topic for alarms; "" for none, nil for the stack's
 	// MaxWritesPerDay is of an alarm: 0 for none, nil for the stack's.
 	MaxWritesPerDay *int
-	Downgrade       bool // deploys over a newer version
+	Without         []string // Parts to leave out; empty for none, nil for those that the stack leaves out
+	Downgrade       bool     // deploys over a newer version
 }
 
 // Listener hears what a deployment does, and is asked before anything changes.

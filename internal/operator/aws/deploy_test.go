@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,23 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("no more alarms: %v, parameters %v", err, c.sent)
 	}
 	o.AlarmTopic, o.MaxWritesPerDay = nil, nil
+	for _, step := range []struct {
+		without []string
+		want    string // the parameters of metrics, alarms and dashboard
+	}{{[]string{"alarms", "dashboard"}, "on off off"}, {nil, "(previous) (previous) (previous)"}, {[]string{"metrics"}, "off on on"}, {[]string{"none"}, "on on on"}} {
+		o.Without = step.without
+		c.stacks["shop"].Outputs = nil // of another version
+		_, err := c.account().Deploy(t.Context(), o, l)
+		if sent := c.sent["Metrics"] + " " + c.sent["Alarms"] + " " + c.sent["Dashboard"]; err != nil || sent != step.want {
+			t.Errorf("without %q: %v, parameters %s, want %s", step.without, err, sent, step.want)
+		}
+		for name, value := range c.sent {
+			if value != "(previous)" {
+				c.stacks["shop"].Parameters = append(c.stacks["shop"].Parameters, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
+			}
+		}
+	}
+	o.Without = nil
 	writeTemplate(t, o.Template, "v1.2.0+1")
 	c.stacks["shop"].Outputs = outputs(versionOutput, "v1.2.0+2")
 	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || r.Version != "v1.2.0" {
@@ -157,6 +175,14 @@ func TestRefusals(t *testing.T) {
 		{"a failed update that stayed", stack("UPDATE_FAILED"), "take it back by `aws cloudformation rollback-stack --stack-name shop`", 0},
 		{"no topic", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("alarms") },
 			"the topic alarms is not the ARN of an SNS topic, such as arn:aws:sns:eu-north-1:123456789012:alarms", 0},
+		{"a topic without alarms", func(_ *cloud, o *Options) {
+			o.Without, o.AlarmTopic = []string{"alarms"}, aws.String("arn:aws:sns:eu-north-1:123456789012:alarms")
+		}, "the stack is without alarms: leave out --alarm-topic and --max-writes-per-day, or give --without none", 0},
+		{"writes without metrics, as the stack is", func(c *cloud, o *Options) {
+			stack(types.StackStatusCreateComplete)(c, o)
+			c.stacks["shop"].Parameters = append(slices.Clip(ours), types.Parameter{ParameterKey: aws.String("Metrics"), ParameterValue: aws.String("off")})
+			o.MaxWritesPerDay = aws.Int(5)
+		}, "the stack is without metrics: ", 0},
 		{"a queue", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sqs:eu-north-1:123456789012:alarms") }, "is not the ARN of an SNS topic", 0},
 		{"a topic of another region", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sns:us-east-1:123456789012:alarms") },
 			"is in region us-east-1, and the alarms are in eu-north-1: give a topic there", 0},

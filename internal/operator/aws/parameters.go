@@ -34,6 +34,9 @@ var Secrets = map[string]string{
 	"SLIDEGATE_ORIGIN_SECRET":  "OriginSecret",
 }
 
+// Parts are what a stack can be without, and the template's parameters for them.
+var Parts = map[string]string{"metrics": "Metrics", "alarms": "Alarms", "dashboard": "Dashboard"}
+
 // settings returns the parameters that the options state. It refuses rules whose
 // secrets the authorizer would not have.
 func settings(old *types.Stack, t *template, o Options, rules *rules) (map[string]string, error) {
@@ -49,6 +52,17 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	}
 	if o.MaxWritesPerDay != nil {
 		given[maxWritesPerDay] = strconv.Itoa(*o.MaxWritesPerDay)
+	}
+	if o.Without != nil {
+		for part, name := range Parts {
+			given[name] = "on"
+			if slices.Contains(o.Without, part) {
+				given[name] = off
+			}
+		}
+	}
+	if err := checkParts(old, given); err != nil {
+		return nil, err
 	}
 	for name := range given {
 		if _, ok := t.Parameters[name]; !ok {
@@ -69,6 +83,20 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 		}
 	}
 	return given, nil
+}
+
+// off is the value of the parameter for a part that a stack is without.
+const off = "off"
+
+// checkParts refuses settings for alarms that the stack would be without.
+func checkParts(old *types.Stack, given map[string]string) error {
+	watched := cmp.Or(given[maxWritesPerDay], "0") != "0"
+	for part, affected := range map[string]bool{"alarms": watched || given[alarmTopic] != "", "metrics": watched} {
+		if name := Parts[part]; affected && cmp.Or(given[name], parameterOf(old, name)) == off {
+			return fmt.Errorf("the stack is without %s: leave out --alarm-topic and --max-writes-per-day, or give --without none", part)
+		}
+	}
+	return nil
 }
 
 // checkTopic refuses what is not a topic of the region: alarms reach no other.
