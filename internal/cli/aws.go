@@ -19,8 +19,8 @@ import (
 )
 
 func (c *cli) awsCommand() *cobra.Command {
-	return group("aws", "Deploy the limiter to an AWS account", c.awsDeployCommand(), c.awsDeleteCommand(), c.awsDoctorCommand(),
-		c.awsPolicyCommand())
+	return group("aws", "Deploy the limiter to an AWS account", c.awsDeployCommand(), c.awsAttachCommand(), c.awsDetachCommand(), c.awsDoctorCommand(),
+		c.awsDeleteCommand(), c.awsPolicyCommand())
 }
 
 // awsFlags are for commands on one stack.
@@ -214,9 +214,9 @@ func (c *cli) awsPolicyCommand() *cobra.Command {
 	var bucket string
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Print the rights that deploy, delete, doctor and top need, as an IAM policy",
-		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, delete, doctor and top, and for
-those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
+		Short: "Print the rights that these commands and top need, as an IAM policy",
+		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, attach, detach, doctor, delete and top,
+and for those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
 Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
 		Example: `  slidegate aws policy > policy.json
   slidegate aws policy --stack shop --bucket shop-code`,

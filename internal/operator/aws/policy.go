@@ -9,8 +9,8 @@ import (
 //go:embed policy.json
 var policy string
 
-// Policy returns the rights that deploying and deleting a stack needs, as an IAM
-// policy. CloudFormation acts with the rights of its caller, so they cover the
+// Policy returns the rights that the commands for a stack and its APIs need, as an
+// IAM policy. CloudFormation acts with the rights of its caller, so they cover the
 // stack's resources, and secrets whose names begin with the stack's name and a
 // slash. An empty bucket stands for those that deployments choose themselves.
 func Policy(region, stack, bucket string) string {

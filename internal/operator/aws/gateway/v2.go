@@ -43,9 +43,11 @@ func (r Reader) v2Authorizers(ctx context.Context, api *API) (all []Authorizer, 
 		return nil, err
 	}
 	for _, a := range answer.Items {
-		all = append(all, Authorizer{
-			ID: sdk.ToString(a.AuthorizerId), Name: sdk.ToString(a.Name), Type: string(a.AuthorizerType), URI: sdk.ToString(a.AuthorizerUri), TTL: int(sdk.ToInt32(a.AuthorizerResultTtlInSeconds)),
-		})
+		ttl := int(sdk.ToInt32(a.AuthorizerResultTtlInSeconds))
+		if api.Protocol == WebSocket {
+			ttl = 0 // it keeps none, whatever is stated
+		}
+		all = append(all, Authorizer{sdk.ToString(a.AuthorizerId), sdk.ToString(a.Name), string(a.AuthorizerType), sdk.ToString(a.AuthorizerUri), ttl})
 	}
 	return all, nil
 }

@@ -1,0 +1,421 @@
+package attach
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+)
+
+// file is a state file.
+type file struct{ text []byte }
+
+func (f *file) save(s *State) (err error) {
+	f.text, err = json.Marshal(s)
+	return err
+}
+
+func (f *file) read(t *testing.T) *State {
+	t.Helper()
+	if f.text == nil {
+		return nil
+	}
+	s, err := Parse(f.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (c *cloud) attach(t *testing.T, f *file) (*Report, error) {
+	t.Helper()
+	return c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}, f.read(t))
+}
+
+func (c *cloud) detach(t *testing.T, f *file) (*Report, error) {
+	t.Helper()
+	return c.region().Detach(t.Context(), f.read(t), f.save)
+}
+
+// TestAttach shows the changes of each kind of API in their order, what the stage
+// serves then, and that detach takes all of it back.
+func TestAttach(t *testing.T) {
+	for _, test := range []struct {
+		protocol         string
+		attached, taken  []string
+		limited, limits2 string
+	}{
+		{protocol: gateway.RESTProtocol, attached: []string{
+			"CreateAuthorizer Slidegate", "PutGatewayResponse ACCESS_DENIED", "PutGatewayResponse UNAUTHORIZED", "PutGatewayResponse DEFAULT_4XX", "PutGatewayResponse DEFAULT_5XX",
+			"UpdateMethod GET", "UpdateMethod POST", "CreateDeployment", "UpdateStage prod deployment2",
+		}, taken: []string{
+			"UpdateMethod POST", "UpdateMethod GET", "DeleteGatewayResponse DEFAULT_5XX", "PutGatewayResponse DEFAULT_4XX", "DeleteGatewayResponse UNAUTHORIZED",
+			"DeleteGatewayResponse ACCESS_DENIED", "UpdateStage prod old", "DeleteAuthorizer",
+		}, limited: "GET /items, POST /items"},
+		{protocol: gateway.HTTP,
+			attached: []string{"CreateAuthorizer Slidegate", "UpdateRoute GET /items", "UpdateRoute POST /items"},
+			taken:    []string{"UpdateRoute POST /items", "UpdateRoute GET /items", "DeleteAuthorizer"}, limited: "GET /items, POST /items"},
+		{protocol: gateway.WebSocket,
+			attached: []string{"CreateAuthorizer Slidegate", "UpdateRoute $connect", "CreateDeployment", "UpdateStage prod deployment2"},
+			taken:    []string{"UpdateRoute $connect", "UpdateStage prod old", "DeleteAuthorizer"}, limited: "$connect"},
+	} {
+		t.Run(test.protocol, func(t *testing.T) {
+			c, f := newCloud(test.protocol), &file{}
+			before := text(t, c.live)
+			report, err := c.attach(t, f)
+			if err != nil || report.Status != Attached {
+				t.Fatalf("%+v, error %v", report, err)
+			}
+			if diff := cmp.Diff(test.attached, c.calls); diff != "" {
+				t.Errorf("calls of attach (-want +got):\n%s", diff)
+			}
+			c.limits(t, test.limited)
+			if again, err := c.attach(t, f); err != nil || again.Status != Unchanged || len(again.Changes) > 0 {
+				t.Errorf("attached again: %+v, error %v", again, err)
+			}
+			c.calls = nil
+			if report, err = c.detach(t, f); err != nil || report.Status != Detached || len(report.Left) > 0 || len(report.Changes) != len(test.taken) {
+				t.Fatalf("%+v, error %v", report, err)
+			}
+			if diff := cmp.Diff(test.taken, c.calls); diff != "" {
+				t.Errorf("calls of detach (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, text(t, c.live)) + cmp.Diff(before, text(t, c.served())); diff != "" {
+				t.Errorf("after detach (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// limits compares the methods that the limiter decides for, as the stage serves
+// them.
+func (c *cloud) limits(t *testing.T, want string) {
+	t.Helper()
+	var got []string
+	d := c.served()
+	for _, m := range d.Methods {
+		a := d.Authorizers[m.Authorizer]
+		if m.Type == gateway.Custom && a.URI == functionURI && a.Type == "REQUEST" && a.TTL == 0 {
+			got = append(got, m.Name)
+		}
+	}
+	if strings.Join(got, ", ") != want {
+		t.Errorf("the stage limits %q, want %s", got, want)
+	}
+	if c.protocol == gateway.RESTProtocol && d.Responses["ACCESS_DENIED"].Status != "429" {
+		t.Errorf("the stage answers denials by %+v", d.Responses["ACCESS_DENIED"])
+	}
+}
+
+// TestFailures has attach end at each of its calls, before the call or after it, and
+// then at each time that it saves. A second attach ends as one that nothing
+// disturbed. A detach restores the API, also if it ends at each of its own calls.
+func TestFailures(t *testing.T) {
+	for _, protocol := range []string{gateway.RESTProtocol, gateway.HTTP, gateway.WebSocket} {
+		for _, lost := range []bool{false, true} {
+			for at := 1; ; at++ {
+				c, f, failed := ended(t, protocol, at, lost)
+				if !failed {
+					if at < 4 {
+						t.Errorf("%s: attach makes %d calls", protocol, at-1)
+					}
+					break
+				}
+				if _, err := c.attach(t, f); err != nil {
+					t.Fatalf("%s, ended at %d (lost %v): attach again: %v", protocol, at, lost, err)
+				}
+				c.limits(t, map[string]string{gateway.WebSocket: "$connect"}[protocol]+map[bool]string{true: "GET /items, POST /items"}[protocol != gateway.WebSocket])
+				c.detached(t, f)
+				for back := 1; ; back++ {
+					c, f, _ := ended(t, protocol, at, lost)
+					c.calls, c.failAt = nil, back
+					if _, err := c.detach(t, f); err == nil {
+						c.restored(t)
+						break
+					}
+					c.detached(t, f)
+				}
+			}
+		}
+	}
+}
+
+// ended returns an API whose attach has ended at a call.
+func ended(t *testing.T, protocol string, at int, lost bool) (c *cloud, f *file, failed bool) {
+	t.Helper()
+	c, f = newCloud(protocol), &file{}
+	c.failAt, c.lost = at, lost
+	_, err := c.attach(t, f)
+	c.failAt = 0
+	return c, f, err != nil
+}
+
+func (c *cloud) detached(t *testing.T, f *file) {
+	t.Helper()
+	c.failAt = 0
+	if report, err := c.detach(t, f); err != nil || len(report.Left) > 0 {
+		t.Fatalf("detach: %+v, %v, after %q", report, err, c.calls)
+	}
+	c.restored(t)
+}
+
+func (c *cloud) restored(t *testing.T) {
+	t.Helper()
+	fresh := newCloud(c.protocol)
+	if diff := cmp.Diff(text(t, fresh.live), text(t, c.live)) + cmp.Diff(text(t, fresh.served()), text(t, c.served())); diff != "" {
+		t.Fatalf("after %q (-before +after):\n%s", c.calls, diff)
+	}
+}
+
+// TestSaves: the state is saved before the first change, and an end at any time that
+// it is saved is made good.
+func TestSaves(t *testing.T) {
+	for at := 1; ; at++ {
+		c, f, saves := newCloud(gateway.RESTProtocol), &file{}, 0
+		full := errors.New("disk full")
+		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: func(s *State) error {
+			if saves++; saves == at {
+				return full
+			}
+			return f.save(s)
+		}}, nil)
+		if err == nil {
+			if changes := len(c.calls); saves != 1+changes {
+				t.Errorf("%d saves with %d changes", saves, changes)
+			}
+			return
+		}
+		if !errors.Is(err, full) || at == 1 && len(c.calls) > 0 {
+			t.Fatalf("save %d: %v after %q", at, err, c.calls)
+		}
+		if at > 1 {
+			c.detached(t, f)
+		}
+	}
+}
+
+// TestRefusals: what forbids attaching is an error that says why, and changes
+// nothing.
+func TestRefusals(t *testing.T) {
+	const rest, http, socket = gateway.RESTProtocol, gateway.HTTP, gateway.WebSocket
+	none := gateway.Authorization{Type: gateway.None}
+	for name, test := range map[string]struct {
+		protocol string
+		plant    func(*cloud, *Options)
+		want     string
+		anyway   bool // whether --anyway goes on
+	}{
+		"another authorizer": {protocol: rest, plant: func(c *cloud, _ *Options) {
+			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens"}
+			c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+		}, want: "REST API shop (a1): POST /items has authorizer Tokens: an API asks one authorizer only"},
+		"IAM":              {protocol: rest, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "AWS_IAM"}) }, want: "GET /items has AWS_IAM"},
+		"JWT":              {protocol: http, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "JWT", Authorizer: "j"}) }, want: "GET /items has JWT"},
+		"IAM of $connect":  {protocol: socket, plant: func(c *cloud, _ *Options) { c.set("$connect", gateway.Authorization{Type: "AWS_IAM"}) }, want: "$connect has AWS_IAM"},
+		"an unknown API":   {protocol: rest, plant: func(_ *cloud, o *Options) { o.API = "a2" }, want: "region eu-north-1 has no API a2"},
+		"an unknown stage": {protocol: rest, plant: func(_ *cloud, o *Options) { o.Stage = "dev" }, want: "REST API shop (a1) has no stage dev: it has prod"},
+		"an unknown method": {protocol: rest, plant: func(_ *cloud, o *Options) { o.Methods = []string{"PUT /items"} },
+			want: "it has no method PUT /items: it has GET /items, OPTIONS /items, POST /items"},
+		"OPTIONS":           {protocol: rest, plant: func(_ *cloud, o *Options) { o.Methods = []string{"OPTIONS /items"} }, want: "OPTIONS /items cannot be limited"},
+		"a route of frames": {protocol: socket, plant: func(_ *cloud, o *Options) { o.Methods = []string{"$default"} }, want: "$default cannot be limited"},
+		"no method":         {protocol: socket, plant: func(c *cloud, _ *Options) { c.live.Methods = c.live.Methods[1:] }, want: "it has no method to limit: it has $default"},
+		"a stranger's Slidegate": {protocol: http, plant: func(c *cloud, _ *Options) {
+			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Slidegate", URI: functionURI}
+		}, want: "it has an authorizer Slidegate already"},
+		"a canary":               {protocol: rest, plant: func(c *cloud, _ *Options) { c.stages[0].Canary = true }, want: "stage prod has a canary"},
+		"a stage without deploy": {protocol: socket, plant: func(c *cloud, _ *Options) { c.stages[0].Deployment = "" }, want: "stage prod has no deployment"},
+		"no permission":          {protocol: rest, plant: func(c *cloud, _ *Options) { c.policy = "" }, want: "aws lambda add-permission --function-name authorize --statement-id slidegate-a1 --action lambda:InvokeFunction --principal apigateway.amazonaws.com --source-arn 'arn:aws:execute-api:eu-north-1:123456789012:a1/authorizers/*'"},
+		"permission for another API": {protocol: rest, plant: func(c *cloud, _ *Options) { c.policy = strings.Replace(c.policy, ":*/", ":b2/", 1) },
+			want: "API Gateway may not call the function for it"},
+		"no function":   {protocol: rest, plant: func(c *cloud, _ *Options) { c.function = "" }, want: "no output that names the limiter's function"},
+		"a right lacks": {protocol: rest, plant: func(c *cloud, _ *Options) { c.refuse = "GetResources" }, want: "AWS does not permit the call"},
+		"CloudFormation": {protocol: rest, plant: func(c *cloud, _ *Options) { c.tags = map[string]string{stackTag: "shop-api"} },
+			want: "stack shop-api of CloudFormation manages it", anyway: true},
+		"CloudFormation, HTTP": {protocol: http, plant: func(c *cloud, _ *Options) { c.tags = map[string]string{stackTag: "shop-api"} },
+			want: "stack shop-api of CloudFormation manages it", anyway: true},
+		"a method that is not deployed": {protocol: rest, plant: func(c *cloud, _ *Options) {
+			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: none})
+		}, want: "it was changed and not deployed to stage prod, and a deployment would publish that: GET /new", anyway: true},
+		"a deleted method that is not deployed": {protocol: rest, plant: func(c *cloud, _ *Options) { c.live.Methods = c.live.Methods[:2] }, want: "would publish that: POST /items", anyway: true},
+		"a response that is not deployed":       {protocol: rest, plant: func(c *cloud, _ *Options) { delete(c.live.Responses, "DEFAULT_4XX") }, want: "would publish that: gateway response DEFAULT_4XX", anyway: true},
+		"a backend that is not deployed":        {protocol: rest, plant: func(c *cloud, _ *Options) { c.live.Methods[0].Integration = "http https://new.example" }, want: "would publish that: GET /items", anyway: true},
+		"a route that is not deployed": {protocol: http, plant: func(c *cloud, _ *Options) {
+			c.stages[0].AutoDeploy = false
+			c.live.Methods = c.live.Methods[:2]
+		}, want: "would publish that: paths", anyway: true},
+		"an export that is not permitted": {protocol: rest, plant: func(c *cloud, _ *Options) { c.refuse = "GetExport" }, want: "it cannot be compared with what stage prod serves", anyway: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, f := newCloud(test.protocol), &file{}
+			o := Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}
+			test.plant(c, &o)
+			_, err := c.region().Attach(t.Context(), o, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls) > 0 || f.text != nil {
+				t.Fatalf("error %v, want %s; calls %q", err, test.want, c.calls)
+			}
+			o.Anyway = true
+			report, err := c.region().Attach(t.Context(), o, nil)
+			if (err == nil) != test.anyway {
+				t.Fatalf("anyway: %v", err)
+			}
+			if test.anyway && !strings.Contains(strings.Join(report.Notes, "\n"), test.want) {
+				t.Errorf("notes %q", report.Notes)
+			}
+		})
+	}
+}
+
+// TestPlan: without a place to save to, nothing changes.
+func TestPlan(t *testing.T) {
+	c := newCloud(gateway.HTTP)
+	c.live.Methods[0].Name = "ANY /items"
+	c.live.Methods[1].Name = "GET /"
+	c.stages = append(c.stages, gateway.Stage{Name: "dev", AutoDeploy: true})
+	report, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{"shop", "Limits"}, Methods: []string{"ANY /items"}}, nil)
+	if err != nil || len(c.calls) > 0 {
+		t.Fatalf("error %v, calls %q", err, c.calls)
+	}
+	want := &Report{
+		Status: Planned, Protocol: "HTTP", API: "a1", Name: "shop", Stage: "prod", Region: testRegion, Limiter: "stack://shop/Limits",
+		Changes: []Change{{"add", "authorizer Slidegate"}, {"limit", "ANY /items"}}, Left: []string{},
+		Notes: []string{
+			"stage dev deploys by itself, so it is limited too",
+			"if Terraform or another tool manages the API, its next run takes this away: write it there too (docs/deploy.md)",
+			"preflights of browsers are limited too, which carry no credentials: ANY /items; a method OPTIONS of the same path stays open",
+		},
+	}
+	if diff := cmp.Diff(want, report); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAlready: methods that ask the limiter are no others', and no change.
+func TestAlready(t *testing.T) {
+	c, f := newCloud(gateway.HTTP), &file{}
+	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
+	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	if report, err := c.attach(t, f); err != nil || report.Status != Unchanged || f.text != nil {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
+// TestChangedSince: detach leaves what somebody has changed, and names it.
+func TestChangedSince(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*cloud)
+		left   []string
+		calls  string // of detach, its end
+		served string // a method that the stage must serve then
+	}{
+		"a method":                  {change: func(c *cloud) { c.set("GET /items", gateway.Authorization{Type: "AWS_IAM"}) }, left: []string{"GET /items"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a method that is gone":     {change: func(c *cloud) { c.live.Methods = c.live.Methods[1:] }, left: []string{"GET /items"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a method restored by hand": {change: func(c *cloud) { c.set("GET /items", gateway.Authorization{Type: "NONE"}) }, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a gateway response": {change: func(c *cloud) { c.live.Responses["ACCESS_DENIED"] = gateway.Response{Own: true, Status: "418"} },
+			left: []string{"gateway response ACCESS_DENIED"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a deployment": {change: func(c *cloud) {
+			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: gateway.Authorization{Type: gateway.None}})
+			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
+		}, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer", served: "GET /new"},
+		"the old deployment is deleted": {change: func(c *cloud) { delete(c.deployments, "old") }, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer"},
+		"another method asks it": {change: func(c *cloud) {
+			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: gateway.Authorization{Type: gateway.Custom, Authorizer: "auth1"}})
+		}, left: []string{"authorizer Slidegate, which GET /new asks"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
+		"the authorizer": {change: func(c *cloud) {
+			a := c.live.Authorizers["auth1"]
+			a.TTL = 60
+			c.live.Authorizers["auth1"] = a
+		}, left: []string{"authorizer Slidegate"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, f := newCloud(gateway.RESTProtocol), &file{}
+			if _, err := c.attach(t, f); err != nil {
+				t.Fatal(err)
+			}
+			test.change(c)
+			c.calls = nil
+			changed := text(t, c.live)
+			plan, err := c.region().Detach(t.Context(), f.read(t), nil)
+			if err != nil || plan.Status != Planned || text(t, c.live) != changed {
+				t.Fatalf("plan %+v, error %v", plan, err)
+			}
+			report, err := c.detach(t, f)
+			if err != nil || !slices.Equal(report.Left, test.left) && len(report.Left)+len(test.left) > 0 || !slices.Equal(report.Left, plan.Left) {
+				t.Fatalf("left %q, want %q, error %v", report.Left, test.left, err)
+			}
+			if got := strings.Join(c.calls, ", "); !strings.HasSuffix(got, test.calls) {
+				t.Errorf("calls %s, want …%s", got, test.calls)
+			}
+			if test.served != "" && !slices.ContainsFunc(c.served().Methods, func(m gateway.Method) bool { return m.Name == test.served }) {
+				t.Errorf("the stage serves no %s", test.served)
+			}
+			again, err := c.detach(t, f)
+			if err != nil || !slices.Equal(again.Left, report.Left) || len(again.Changes) > 0 {
+				t.Errorf("detached again: %+v, error %v", again, err)
+			}
+		})
+	}
+}
+
+// TestResume: a state that does not fit is refused, and what others have changed
+// meanwhile is not overwritten.
+func TestResume(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*cloud, *State, *Options)
+		want   string
+	}{
+		"another stage":   {func(_ *cloud, _ *State, o *Options) { o.Stage = "dev" }, "it is of API a1, stage prod"},
+		"another limiter": {func(_ *cloud, _ *State, o *Options) { o.Limiter.Stack = "shop" }, "it is of limiter stack://slidegate"},
+		"other methods":   {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "it says which methods to limit"},
+		"another region":  {func(_ *cloud, s *State, _ *Options) { s.Region = "us-east-1" }, "it is of region us-east-1, not eu-north-1"},
+		"a method that others took": {func(c *cloud, _ *State, _ *Options) { c.set("POST /items", gateway.Authorization{Type: "AWS_IAM"}) },
+			"somebody has changed since attach began: POST /items: detach first"},
+		"a deployment by others": {func(c *cloud, _ *State, _ *Options) {
+			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
+		}, "somebody has changed since attach began: stage prod"},
+		"a change that others did not deploy": {func(c *cloud, _ *State, _ *Options) { c.live.Methods[1].Integration = "mock" }, "would publish that: OPTIONS /items"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, f, _ := ended(t, gateway.RESTProtocol, 7, false) // the second method
+			s, o := f.read(t), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}
+			test.change(c, s, &o)
+			c.calls = nil
+			if _, err := c.region().Attach(t.Context(), o, s); err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls) > 0 {
+				t.Errorf("error %v, want %s; calls %q", err, test.want, c.calls)
+			}
+		})
+	}
+	if _, err := Parse([]byte(`{"form": 2, "api": "a1"}`)); err == nil || !strings.Contains(err.Error(), "its form is 2, not 1") {
+		t.Error(err)
+	}
+}
+
+// TestMerge: a gateway response keeps the API's own values and its body, and gets
+// the limiter's.
+func TestMerge(t *testing.T) {
+	c, f := newCloud(gateway.RESTProtocol), &file{}
+	if _, err := c.attach(t, f); err != nil {
+		t.Fatal(err)
+	}
+	const field = "gatewayresponse.header."
+	denied, other := c.live.Responses["ACCESS_DENIED"], c.live.Responses["DEFAULT_4XX"]
+	for _, r := range []gateway.Response{denied, other} {
+		if r.Parameters[field+"access-control-allow-origin"] != "'https://shop.example'" || r.Parameters[field+"Access-Control-Allow-Origin"] != "" || r.Parameters[field+"Access-Control-Expose-Headers"] == "" {
+			t.Errorf("fields %q", r.Parameters)
+		}
+	}
+	if denied.Parameters[field+"Retry-After"] != "context.authorizer.retryAfter" || !strings.Contains(denied.Templates["application/json"], "problemTitle") {
+		t.Errorf("ACCESS_DENIED is %+v", denied)
+	}
+	if other.Status != "" || other.Templates["application/json"] != `{"error":1}` {
+		t.Errorf("DEFAULT_4XX is %+v", other)
+	}
+	if got := c.live.Responses["DEFAULT_5XX"].Templates["application/json"]; got != ownBody {
+		t.Errorf("DEFAULT_5XX has the body %s", got)
+	}
+}

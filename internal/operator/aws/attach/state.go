@@ -1,0 +1,83 @@
+package attach
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+)
+
+// State is what a file holds of an API that attach changes: what was before, and
+// the ids of what attach adds. By it a second attach goes on where the first one
+// stopped, and detach takes everything back. What has been done is seen in the API
+// itself, so an end between a change and the file does no harm.
+type State struct {
+	Form       int    `json:"form"` // of the file
+	Protocol   string `json:"protocol"`
+	API        string `json:"api"`
+	Name       string `json:"name"`
+	Stage      string `json:"stage"`
+	Region     string `json:"region"`
+	Limiter    string `json:"limiter"` // stack://NAME or stack://NAME/ID
+	Function   string `json:"function"`
+	Authorizer struct {
+		gateway.Authorizer
+		Done bool `json:"done"`
+	} `json:"authorizer"` // its id is empty until it is added
+	Responses  []Response  `json:"gateway_responses"`
+	Methods    []Method    `json:"methods"`
+	Deployment *Deployment `json:"deployment,omitempty"` // nil for a stage that deploys by itself
+}
+
+// form is the one that this package writes and reads.
+const form = 1
+
+// Response is a gateway response before and after. Before is nil for one of API
+// Gateway's own.
+type Response struct {
+	Type   string            `json:"type"`
+	Before *gateway.Response `json:"before"`
+	After  *gateway.Response `json:"after"`
+	Done   bool              `json:"done"`
+}
+
+// Method is a method or route, and its authorization before. After it, the
+// authorizer decides.
+type Method struct {
+	Name   string                `json:"name"`
+	ID     string                `json:"id"` // of its resource, or of the route
+	Before gateway.Authorization `json:"before"`
+	Done   bool                  `json:"done"`
+}
+
+// Deployment is what the stage serves before and after, by the deployments' ids.
+// After is empty until there is one.
+type Deployment struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+	Done   bool   `json:"done"`
+}
+
+// Parse reads a state as its file has it.
+func Parse(data []byte) (*State, error) {
+	s := new(State)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("it is no file of `slidegate aws attach`: %w", err)
+	}
+	if s.Form != form || s.API == "" {
+		return nil, fmt.Errorf("it is no file of this version's `slidegate aws attach`: its form is %d, not %d", s.Form, form)
+	}
+	return s, nil
+}
+
+// complete reports whether attach has made every change.
+func (s *State) complete() bool {
+	done := s.Authorizer.Done && (s.Deployment == nil || s.Deployment.Done)
+	for _, r := range s.Responses {
+		done = done && r.Done
+	}
+	for _, m := range s.Methods {
+		done = done && m.Done
+	}
+	return done
+}
