@@ -34,7 +34,7 @@ lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-ldflags=-s -w
 lint test test-wide: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release synth local-up local-deploy local-down e2e e2e-aws deploy version release
+.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release site synth local-up local-deploy local-down e2e e2e-aws deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,7 +78,7 @@ test-rest:
 	$(TEST) ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
-	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
+	@cd tools && $(TEST) -count=1 ./api ./links ./site # they read other modules, which the cache of tests does not see
 test-e2e:
 	$(TEST) -count=1 -tags e2e ./localstack/e2e
 
@@ -184,6 +184,7 @@ check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a s
 	PATH=$(BIN):$$PATH goreleaser release --snapshot --clean
 	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 30m ./release -dist $(CURDIR)/dist/release'
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
+	@site/build.sh
 
 # The workflow `release` runs this at a tag. The zips must be those that the
 # module has.
@@ -203,6 +204,9 @@ $(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tool
 dist/slidegate:
 	@localstack/require.sh go
 	go build -o $@ ./cmd/slidegate
+
+site: ## build the site from docs into dist/site; a warning is an error; needs Python 3.11
+	@site/build.sh
 
 synth: build ## synthesize the CloudFormation template into infra/cdk.out
 	cd infra && ./cdk.sh synth --quiet

@@ -5,6 +5,7 @@ package attach_test
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,6 +90,26 @@ func TestSAMResponses(t *testing.T) {
 	}
 	if diff := cmp.Diff(wanted(), got); diff != "" {
 		t.Errorf("sam.yaml (-the construct's, +the file's):\n%s", diff)
+	}
+}
+
+// TestPages: the templates on the pages are parts of the files. Lines of three dots
+// leave something out.
+func TestPages(t *testing.T) {
+	blocks := regexp.MustCompile("(?ms)^```(?:yaml|hcl)\n# ((?:sam|openapi|terraform)[a-z./-]+)\n(.*?)^```$")
+	checked := map[string]int{}
+	for _, page := range []string{"sam", "terraform", "openapi"} {
+		for _, block := range blocks.FindAllStringSubmatch(read(t, "../../docs/start/"+page+".md"), -1) {
+			file := read(t, block[1])
+			for _, part := range regexp.MustCompile(`(?m)^ *# \.\.\.\n`).Split(block[2], -1) {
+				if checked[page]++; !strings.Contains(file, part) {
+					t.Errorf("docs/start/%s.md: %s has no\n%s", page, block[1], part)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"sam": 4, "terraform": 7, "openapi": 5}, checked); diff != "" {
+		t.Errorf("parts of pages (-want +got):\n%s", diff)
 	}
 }
 
