@@ -10,15 +10,16 @@ import (
 
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
+	"github.com/slidegate/slidegate/internal/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/webguard"
 )
 
 // Options say what a server reports. All of them are required but Stopping.
 type Options struct {
 	Snapshot func() *telemetry.Snapshot
-	Rules    func() []*rules.Rule // in force
-	Now      func() time.Time     // of the machine
-	Version  string               // of slidegate
+	Rules    func() (*rules.Set, error) // in force; looks for newer ones
+	Now      func() time.Time           // of the machine
+	Version  string                     // of slidegate
 	// Store and RulesFrom say where counters and rules are, without a password.
 	Store, RulesFrom string
 	Stopping         <-chan struct{} // is closed when serve takes no more requests
@@ -39,7 +40,7 @@ func New(o Options) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, s.status(o.Snapshot()))
+		write(w, http.StatusOK, s.status(o.read()))
 	})
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "ask for /metrics, /healthz, /readyz or /v1/status", http.StatusNotFound)
@@ -62,8 +63,21 @@ type readiness struct {
 	Degraded []string `json:"degraded,omitempty"`
 }
 
+// read returns what was counted, and the rules in force: none if they cannot be
+// read. It looks for newer rules first, so that the gauges are of now.
+func (o *Options) read() (*telemetry.Snapshot, []*rules.Rule) {
+	set, err := o.Rules()
+	s := o.Snapshot()
+	if err != nil {
+		return s, nil
+	}
+	s.Gauges[metric.RulesVersion] = float64(set.Version)
+	return s, set.Rules
+}
+
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
-	answer, status := s.readiness(s.Snapshot()), http.StatusOK
+	counted, _ := s.read()
+	answer, status := s.readiness(counted), http.StatusOK
 	if !answer.Ready {
 		status = http.StatusServiceUnavailable
 	}

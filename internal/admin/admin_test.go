@@ -56,8 +56,9 @@ func newServer(t *testing.T, s *telemetry.Snapshot, stopping <-chan struct{}) ht
 	if err != nil {
 		t.Fatal(err)
 	}
+	set.Version = 8 // published after the latest decision
 	return admin.New(admin.Options{
-		Snapshot: func() *telemetry.Snapshot { return s }, Rules: func() []*rules.Rule { return set.Rules },
+		Snapshot: func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
 		Now:     func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },
 		Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: stopping,
 	})

@@ -54,8 +54,8 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect reports their values.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	s := c.Snapshot()
-	listed := listRules(c.Rules(), s.Rules)
+	s, inForce := c.read()
+	listed := listRules(inForce, s.Rules)
 	for _, m := range c.metrics {
 		switch {
 		case m.Kind == metric.Histogram:

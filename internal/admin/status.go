@@ -52,10 +52,10 @@ type Bucket struct {
 	Count int64   `json:"count"`
 }
 
-func (s *server) status(of *telemetry.Snapshot) *Status {
+func (s *server) status(of *telemetry.Snapshot, inForce []*rules.Rule) *Status {
 	status := &Status{
 		Version: s.Version, StartedAt: s.started.UTC(), At: s.Now().UTC(), readiness: s.readiness(of), Store: s.Store, RulesFrom: s.RulesFrom,
-		Counters: map[string]int64{}, Gauges: of.Gauges, Latency: latencyOf(&of.Latency), Rules: listRules(s.Rules(), of.Rules),
+		Counters: map[string]int64{}, Gauges: of.Gauges, Latency: latencyOf(&of.Latency), Rules: listRules(inForce, of.Rules),
 		TopDenied: of.TopDenied, TopNear: of.TopNear,
 	}
 	for _, m := range metric.All {

@@ -19,7 +19,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestServeAdmin: Prometheus scrapes serve under load. In the end, metrics and
@@ -32,35 +34,12 @@ rules:
 - {name: api, key: 'user:{header.x-user}', limit: 50/hour}
 - {name: next, mode: shadow, key: 'user:{header.x-user}', limit: 20/hour}
 `)
-	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var start struct{ URL, Admin string }
-	for start.URL == "" { // warnings come first
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &start); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var load sync.WaitGroup
-	answers := make([]map[int]int, clients) // by status
-	for i := range clients {
-		answers[i] = map[int]int{}
-		load.Go(func() {
-			for n := range requests {
-				path := "/"
-				if n%10 == 9 {
-					path = "/admin/x"
-				}
-				answers[i][visit(t, start.URL+path, fmt.Sprint(i))]++
-			}
-		})
-	}
+	url, base, stop := serveWithAdmin(t, "--rules", rules)
+	var answers []map[int]int // of clients, by status
 	ended := make(chan struct{})
 	go func() {
-		load.Wait()
-		close(ended)
+		defer close(ended)
+		answers = load(t, url, clients, requests)
 	}()
 	last, scrapes := 0., 0
 	for under := true; under; scrapes++ {
@@ -69,7 +48,7 @@ rules:
 			under = false
 		default:
 		}
-		now := scrape(t, start.Admin)["slidegate_decisions_total"]
+		now := scrape(t, base)["slidegate_decisions_total"]
 		if now < last || now > clients*requests {
 			t.Fatalf("scrape %d: %v decisions after %v", scrapes, now, last)
 		}
@@ -83,7 +62,7 @@ rules:
 	if allowed != clients*capacity || allowed+denied != clients*requests {
 		t.Fatalf("the clients counted %v", answers)
 	}
-	got := scrape(t, start.Admin)
+	got := scrape(t, base)
 	for name, want := range map[string]float64{
 		"slidegate_decisions_total":             clients * requests,
 		"slidegate_denied_total{api}":           float64(denied - banned),
@@ -101,12 +80,100 @@ rules:
 			t.Errorf("%s is %v, want %v", name, value, want)
 		}
 	}
-	wantStatus(t, start.Admin, got)
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	wantStatus(t, base, got)
+	stop()
+}
+
+// TestServeAdminOfTables: with rules and counters in DynamoDB, metrics also agree
+// with the requests that were sent.
+func TestServeAdminOfTables(t *testing.T) {
+	const clients, requests, capacity = 4, 40, 10
+	rules, counters := newTable(t), dynamotest.Counters(t, dynamotest.Connect(t))
+	rules.apply(t, file(t, "rules.yaml", `
+deny: [{path: /admin/**}]
+rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
+`))
+	url, base, stop := serveWithAdmin(t, "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
+	for i, answers := range load(t, url, clients, requests) {
+		if answers[200] != capacity {
+			t.Errorf("client %d counted %v", i, answers)
+		}
+	}
+	got := scrape(t, base)
+	for name, want := range map[string]float64{
+		"slidegate_decisions_total":             clients * requests,
+		"slidegate_denied_total{api}":           clients * (requests*9/10 - capacity),
+		"slidegate_denied_total{}":              clients * requests / 10,
+		"slidegate_snapshot_denials_total":      clients * (requests*9/10 - capacity),
+		"slidegate_degraded_total":              0,
+		"slidegate_writes_total":                clients * capacity,
+		"slidegate_store_attempts_total":        clients*capacity + got["slidegate_reads_total"],
+		"slidegate_store_latency_seconds_count": clients*capacity + got["slidegate_reads_total"],
+		"slidegate_breaker_open":                0,
+		"slidegate_rules_version":               1,
+	} {
+		if value, reported := got[name]; value != want || !reported {
+			t.Errorf("%s is %v, want %v", name, value, want)
+		}
+	}
+	response, err := http.Get(base + "/readyz")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, stderr)
-	wantExit(t, cmd.Wait(), 0)
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "{\"ready\":true}\n" {
+		t.Errorf("/readyz answers %q, %v", body, err)
+	}
+	if view := mustReport[top.View](t, "top --once --admin "+base); view.Rates["Writes"] == 0 || len(view.TopDenied) != clients || view.P99 == 0 {
+		t.Errorf("top shows %+v", view)
+	}
+	stop()
+}
+
+// serveWithAdmin starts serve with an admin address. stop interrupts it, and it
+// has to end well.
+func serveWithAdmin(t *testing.T, args ...string) (url, base string, stop func()) {
+	t.Helper()
+	cmd := program(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json"}, args...)...)
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // after a test that failed
+	var start struct{ URL, Admin string }
+	for start.URL == "" { // warnings come first
+		if err := json.Unmarshal([]byte(readLine(t, stderr)), &start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return start.URL, start.Admin, func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, stderr)
+		wantExit(t, cmd.Wait(), 0)
+	}
+}
+
+// load has each client send requests, each tenth of them for a path that is
+// denied. It returns how often each got each status.
+func load(t *testing.T, url string, clients, requests int) []map[int]int {
+	var all sync.WaitGroup
+	answers := make([]map[int]int, clients)
+	for i := range clients {
+		answers[i] = map[int]int{}
+		all.Go(func() {
+			for n := range requests {
+				path := "/"
+				if n%10 == 9 {
+					path = "/admin/x"
+				}
+				answers[i][visit(t, url+path, fmt.Sprint(i))]++
+			}
+		})
+	}
+	all.Wait()
+	return answers
 }
 
 // visit sends a request of a user, and returns the status of the answer.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -20,25 +19,14 @@ rules:
 - {name: per-user, key: 'user:{header.x-user}', limit: 100/hour}
 - {name: whole-api, mode: shadow, key: all, limit: 200/hour}
 `)
-	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Wait() })
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	var start struct{ URL, Admin string }
-	for start.URL == "" { // warnings come first
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &start); err != nil {
-			t.Fatal(err)
-		}
-	}
+	url, base, stop := serveWithAdmin(t, "--rules", rules)
+	defer stop()
 	for user, requests := range map[string]int{"ada": 240, "grace": 95, "linus": 20} {
 		for range requests {
-			visit(t, start.URL, user)
+			visit(t, url, user)
 		}
 	}
-	output := mustRun(t, "top --admin "+start.Admin+" --once")
+	output := mustRun(t, "top --admin "+base+" --once")
 	const page, begin = "../../docs/operations.md", "```console\n$ slidegate top --admin http://127.0.0.1:9090 --once\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -49,7 +37,7 @@ rules:
 	if !begins || !ends {
 		t.Fatalf("%s has no recording of top", page)
 	}
-	output = strings.ReplaceAll(output, start.Admin, "http://127.0.0.1:9090")
+	output = strings.ReplaceAll(output, base, "http://127.0.0.1:9090")
 	if plain(shown) != plain(output) {
 		golden.Check(t, page, before+begin+output+"```"+after)
 	}

@@ -70,7 +70,7 @@ type Meter struct{ observer observer }
 
 // New returns a meter whose counters are all 0. now is time.Now.
 func New(now func() time.Time, s Sink) *Meter {
-	return &Meter{observer{telemetry.NewRecorder(telemetry.Options{Now: now, Took: s.Latency}), s}}
+	return &Meter{observer{telemetry.NewRecorder(telemetry.Options{Now: now, Took: s.Latency, WithoutTopKeys: true}), s}}
 }
 
 // Option has limiters, gates and settling counted. It is a slidegate.SharedOption.
@@ -95,7 +95,7 @@ type Count struct {
 // Counts returns the counters since New. Those that count by rule have a value for
 // each rule that is not 0, and without a rule what no rule did, such as a ban.
 func (m *Meter) Counts() (all []Count) {
-	s := m.observer.Snapshot(time.Time{})
+	s := m.observer.Counted()
 	for _, of := range metric.All {
 		name, ok := names[of.Name]
 		switch {

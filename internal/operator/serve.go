@@ -145,14 +145,8 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, recorder *telemetry.Recorder, log *slog.Logger) (stop func()) {
 	handler := admin.New(admin.Options{
 		Snapshot: func() *telemetry.Snapshot { return recorder.Snapshot(s.Now()) },
-		Rules: func() []*rules.Rule {
-			set, err := s.Source.Rules(ctx, s.Now())
-			if err != nil {
-				return nil
-			}
-			return set.Rules
-		},
-		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
+		Rules:    func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) },
+		Now:      time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
 	})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

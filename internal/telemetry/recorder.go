@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -31,6 +32,8 @@ type Options struct {
 	RulesConfirmed func() time.Time
 	BreakerOpen    func() bool
 	LocalKeys      func() int // how many keys on_error: local counts in this process
+	// WithoutTopKeys spares denials the mutex and the sketch of the top keys.
+	WithoutTopKeys bool
 }
 
 // Recorder counts decisions and requests to the store. It is an engine.Observer,
@@ -50,8 +53,7 @@ type Recorder struct {
 	decisions, degraded *atomic.Int64 // of counters, for the path of every request
 	version             atomic.Int64  // of the rules in force
 	started             atomic.Int64  // time of the first decision in Unix nanoseconds; 0 before it
-	age                 gauge         // of the rules in force, in nanoseconds
-	open                gauge         // 1 for an open breaker
+	age, open           highest       // of RulesAge in nanoseconds, and of BreakerOpen
 
 	denied, near topKeys
 
@@ -62,14 +64,13 @@ type Recorder struct {
 // ruleCounters are those metrics of one rule that also count by rule.
 type ruleCounters struct{ denied, shadowDenied, near atomic.Int64 }
 
-// gauge is a state as decisions see it.
-type gauge struct{ latest, most atomic.Int64 }
+// highest is the most that a state was at a decision since the last Take.
+type highest struct{ atomic.Int64 }
 
-func (g *gauge) set(value int64) {
-	g.latest.Store(value)
+func (h *highest) add(value int64) {
 	for {
-		most := g.most.Load()
-		if value <= most || g.most.CompareAndSwap(most, value) {
+		most := h.Load()
+		if value <= most || h.CompareAndSwap(most, value) {
 			return
 		}
 	}
@@ -118,21 +119,31 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, req *request.Requ
 // sample reads the states that decisions depend on.
 func (r *Recorder) sample(now time.Time, d *engine.Decision) {
 	r.version.Store(d.RulesVersion())
-	if r.opts.RulesConfirmed != nil {
-		since := r.opts.RulesConfirmed()
-		if since.IsZero() {
-			r.started.CompareAndSwap(0, now.UnixNano())
-			since = time.Unix(0, r.started.Load())
-		}
-		r.age.set(max(0, int64(now.Sub(since))))
+	if r.started.Load() == 0 {
+		r.started.CompareAndSwap(0, now.UnixNano())
 	}
-	if r.opts.BreakerOpen != nil {
-		open := int64(0)
-		if r.opts.BreakerOpen() {
-			open = 1
-		}
-		r.open.set(open)
+	r.age.add(r.rulesAge(now))
+	r.open.add(r.breakerOpen())
+}
+
+// rulesAge returns RulesAge in nanoseconds. Rules that were never confirmed are as
+// old as the first decision.
+func (r *Recorder) rulesAge(now time.Time) int64 {
+	if r.opts.RulesConfirmed == nil {
+		return 0
 	}
+	since := r.opts.RulesConfirmed()
+	if since.IsZero() {
+		since = time.Unix(0, cmp.Or(r.started.Load(), now.UnixNano()))
+	}
+	return max(0, int64(now.Sub(since)))
+}
+
+func (r *Recorder) breakerOpen() int64 {
+	if r.opts.BreakerOpen != nil && r.opts.BreakerOpen() {
+		return 1
+	}
+	return 0
 }
 
 // countDenial counts a denied request: by its rule, or among the others. A denial
@@ -148,7 +159,9 @@ func (r *Recorder) countDenial(now time.Time, d *engine.Decision) {
 		r.add(metric.SnapshotDenials, 1)
 	}
 	r.rule(v.Rule.Name).denied.Add(1)
-	r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
+	if !r.opts.WithoutTopKeys {
+		r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
+	}
 }
 
 // countNear counts the units above 80% of each limit that an allowed request has
@@ -163,7 +176,9 @@ func (r *Recorder) countNear(now time.Time, v *engine.Verdict) {
 		if units := nearUnits(most, used, v.Terms.Costs[i]); units > 0 {
 			r.add(metric.NearLimit, units)
 			r.rule(v.Rule.Name).near.Add(units)
-			r.near.add(now, ruleKey{v.Rule.Name, v.Key}, units, float64(used)/float64(most))
+			if !r.opts.WithoutTopKeys {
+				r.near.add(now, ruleKey{v.Rule.Name, v.Key}, units, float64(used)/float64(most))
+			}
 		}
 	}
 }

@@ -191,8 +191,8 @@ func buckets(s *telemetry.Snapshot) string {
 	return strings.Join(all, ", ")
 }
 
-// TestStates: states are those that the latest decision saw, however much later
-// somebody looks.
+// TestStates: a snapshot has the states of its own moment. What is taken has the
+// most that a decision saw, however much later it is taken.
 func TestStates(t *testing.T) {
 	var confirmed time.Time
 	open := true
@@ -203,8 +203,7 @@ func TestStates(t *testing.T) {
 	for _, step := range []struct {
 		at, confirmed time.Duration // since the start; confirmed is 0 for never
 		open          bool
-		age           float64
-		want          float64
+		age, breaker  float64
 	}{
 		{0, 0, true, 0, 1}, {5 * time.Second, 0, true, 5, 1}, {20 * time.Second, 18 * time.Second, false, 2, 0}, {time.Minute, 18 * time.Second, false, 42, 0},
 	} {
@@ -212,10 +211,15 @@ func TestStates(t *testing.T) {
 			confirmed = epoch.Add(step.confirmed)
 		}
 		decide(t, e, epoch.Add(step.at), "/")
-		got := recorder.Snapshot(epoch.Add(step.at + time.Hour)).Gauges
-		want := map[string]float64{metric.RulesVersion: 0, metric.RulesAge: step.age, metric.BreakerOpen: step.want, metric.LocalKeys: 7}
+		open = !open
+		got, later := recorder.Take().Gauges, recorder.Snapshot(epoch.Add(step.at+time.Hour)).Gauges
+		want := map[string]float64{metric.RulesVersion: 0, metric.RulesAge: step.age, metric.BreakerOpen: step.breaker, metric.LocalKeys: 7}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("at %s (-want +got):\n%s", step.at, diff)
+			t.Errorf("taken at %s (-want +got):\n%s", step.at, diff)
+		}
+		want[metric.RulesAge], want[metric.BreakerOpen] = step.age+3600, 1-step.breaker
+		if diff := cmp.Diff(want, later); diff != "" {
+			t.Errorf("an hour after %s (-want +got):\n%s", step.at, diff)
 		}
 	}
 }

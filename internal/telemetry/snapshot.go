@@ -29,11 +29,11 @@ type Snapshot struct {
 	TopDenied, TopNear []TopKey
 }
 
-// Snapshot returns what was counted so far. now is the time of decisions, by
-// which old top keys are left out.
+// Snapshot returns what was counted so far, and the states of now, which is the
+// time of decisions. RulesVersion is that of the latest decision.
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
-	s := r.counted()
-	r.readGauges(s, r.age.latest.Load(), r.open.latest.Load())
+	s := r.Counted()
+	r.readGauges(s, r.rulesAge(now), r.breakerOpen())
 	s.TopDenied, s.TopNear = r.denied.top(now, ByCount), r.near.top(now, ByShare)
 	return s
 }
@@ -44,16 +44,16 @@ func (r *Recorder) Snapshot(now time.Time) *Snapshot {
 func (r *Recorder) Take() *Snapshot {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	all := r.counted()
+	all := r.Counted()
 	s := all.subtract(r.taken)
 	r.taken = all
-	r.readGauges(s, r.age.most.Swap(0), r.open.most.Swap(0))
+	r.readGauges(s, r.age.Swap(0), r.open.Swap(0))
 	s.TopDenied, s.TopNear = r.denied.take(ByCount), r.near.take(ByShare)
 	return s
 }
 
-// counted returns all counters.
-func (r *Recorder) counted() *Snapshot {
+// Counted returns a Snapshot of the counters and times alone.
+func (r *Recorder) Counted() *Snapshot {
 	s := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: r.latency.snapshot()}
 	for name, c := range r.counters {
 		s.Counters[name] = c.Load()

@@ -108,7 +108,7 @@ var All = []Metric{
 	{RulesVersion, "slidegate_rules_version", Gauge, None, false, Lambda | Serve,
 		"The version of the rules in force, by their table."},
 	{RulesAge, "slidegate_rules_age_seconds", Gauge, Seconds, false, Lambda | Serve,
-		"The time since the rules in force were last found to be the newest, as decisions saw it at most."},
+		"The time since the rules in force were last found to be the newest."},
 	{BreakerOpen, "slidegate_breaker_open", Gauge, None, false, Lambda | Serve,
 		"1 while the circuit breaker keeps requests from a store that does not answer."},
 	{LocalKeys, "slidegate_local_keys", Gauge, Count, false, Lambda | Serve,
