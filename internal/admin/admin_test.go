@@ -23,6 +23,7 @@ const document = `
 rules:
 - {name: api, key: 'ip:{ip}', limit: 100/minute}
 - {name: next, mode: shadow, key: 'ip:{ip}', limit: 50/minute}
+- {name: now-off, mode: off, key: all, limit: 1/minute}
 - {name: unused, mode: off, key: all, limit: 1/minute}
 `
 
@@ -33,7 +34,7 @@ func counted() *telemetry.Snapshot {
 		Gauges:   map[string]float64{metric.RulesVersion: 7, metric.RulesAge: 2.5, metric.BreakerOpen: 0, metric.LocalKeys: 3},
 		Rules: map[string]map[string]int64{
 			"api": {metric.Denied: 30, metric.NearLimit: 4}, "next": {metric.ShadowDenied: 9}, "api candidate": {metric.ShadowDenied: 2},
-			"before": {metric.Denied: 1},
+			"before": {metric.Denied: 1}, "now-off": {metric.Denied: 2},
 		},
 		TopDenied: []telemetry.TopKey{{Rule: "api", Key: "ip:203.0.113.9", Count: 25, Error: 1}},
 		TopNear:   []telemetry.TopKey{{Rule: "api", Key: "ip:203.0.113.7", Count: 4, Share: 0.93}},
@@ -43,7 +44,7 @@ func counted() *telemetry.Snapshot {
 			s.Counters[m.Name] = int64(1000 + i)
 		}
 	}
-	s.Counters[metric.Denied], s.DeniedByNone = 33, 2
+	s.Counters[metric.Denied], s.DeniedByNone = 35, 2
 	s.Latency.Counts[0], s.Latency.Counts[17], s.Latency.Counts[len(s.Latency.Counts)-1] = 5, 2, 1
 	s.Latency.Sum = 15 * time.Second
 	return s
@@ -94,7 +95,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: want it reported: %t", m.Name, want)
 		}
 	}
-	for _, name := range []string{"go_goroutines", "process_start_time_seconds"} {
+	for _, name := range []string{"go_goroutines", "process_start_time_seconds", "go_build_info"} {
 		if !strings.Contains(answer.Body.String(), name) {
 			t.Errorf("there is no %s", name)
 		}

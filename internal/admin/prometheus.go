@@ -12,10 +12,11 @@ import (
 )
 
 // newMetrics returns the handler of /metrics, which also has the usual metrics of
-// a Go process.
+// a Go process and its build.
 func newMetrics(o Options) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(o), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(newCollector(o), collectors.NewBuildInfoCollector(), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 

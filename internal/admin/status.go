@@ -31,7 +31,7 @@ type Status struct {
 }
 
 // Rule is a rule in force, or another name that has counters: "NAME candidate",
-// or a rule that was in force before.
+// or a rule that was in force before, as long as the server runs.
 type Rule struct {
 	Name     string           `json:"name"`
 	Mode     string           `json:"mode,omitempty"`     // of a rule in force
@@ -71,8 +71,8 @@ func (s *server) status(of *telemetry.Snapshot, inForce []*rules.Rule) *Status {
 func listRules(inForce []*rules.Rule, counters map[string]map[string]int64) []Rule {
 	list, others := []Rule{}, maps.Clone(counters)
 	for _, r := range inForce {
-		delete(others, r.Name)
 		if r.Mode != rules.Off {
+			delete(others, r.Name)
 			list = append(list, Rule{r.Name, r.Mode.String(), counters[r.Name]})
 		}
 	}

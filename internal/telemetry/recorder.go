@@ -155,10 +155,10 @@ func (r *Recorder) countDenial(now time.Time, d *engine.Decision) {
 		return
 	}
 	v := &d.Verdicts[0]
+	r.rule(v.Rule.Name).denied.Add(1)
 	if v.Snapshot {
 		r.add(metric.SnapshotDenials, 1)
 	}
-	r.rule(v.Rule.Name).denied.Add(1)
 	if !r.opts.WithoutTopKeys {
 		r.denied.add(now, ruleKey{v.Rule.Name, v.Key}, 1, 0)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,5 +259,37 @@ func TestCallsThatSendNothing(t *testing.T) {
 	}
 	if s := r.Snapshot(time.Now()); s.Counters[metric.StoreAttempts] != 2 || s.Latency.Count() != 2 {
 		t.Errorf("counted %v", s.Counters)
+	}
+}
+
+// TestParts: a snapshot while requests go on has no more denials than decisions.
+func TestParts(t *testing.T) {
+	recorder := telemetry.NewRecorder(telemetry.Options{})
+	e := newEngine(t, `rules: [{name: api, key: all, limit: 1/hour}]`, nil, recorder)
+	decide(t, e, epoch, "/")
+	var flood sync.WaitGroup
+	for range 4 {
+		flood.Go(func() {
+			for range 2000 {
+				decide(t, e, epoch, "/")
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		flood.Wait()
+		close(ended)
+	}()
+	for under := true; under; {
+		select {
+		case <-ended:
+			under = false
+		default:
+		}
+		s := recorder.Snapshot(epoch)
+		free, denied, all := s.Counters[metric.SnapshotDenials], s.Counters[metric.Denied], s.Counters[metric.Decisions]
+		if free > denied || denied > all || !under && denied != all-1 {
+			t.Fatalf("%d denied by a snapshot, %d denied, %d decided", free, denied, all)
+		}
 	}
 }

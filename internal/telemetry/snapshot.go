@@ -74,6 +74,9 @@ func (r *Recorder) Counted() *Snapshot {
 		s.Counters[metric.Denied] += counts[metric.Denied]
 		return true
 	})
+	// A decision counts before its denial, so that a snapshot which reads it last
+	// has no more denials than decisions.
+	s.Counters[metric.Decisions] = r.decisions.Load()
 	return s
 }
 
