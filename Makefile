@@ -34,7 +34,7 @@ lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-ldflags=-s -w
 lint test test-wide: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files check-release site synth local-up local-deploy local-down e2e e2e-aws deploy version release
+.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files constructs check-release site synth local-up local-deploy local-down e2e e2e-aws deploy version release
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -180,9 +180,13 @@ release-files: zips
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
+constructs: release-files ## the construct's packages for TypeScript and Python, in dist/constructs
+	@constructs/build.sh $(VERSION)
+
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
 	PATH=$(BIN):$$PATH goreleaser release --snapshot --clean
-	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 30m ./release -dist $(CURDIR)/dist/release'
+	@constructs/build.sh
+	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 1h ./release -dist $(CURDIR)/dist/release'
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
 	@site/build.sh
 

@@ -19,7 +19,8 @@ import (
 // TestStrangers has a module outside the repository get the modules of a release
 // from a Go module proxy, without replace directives. It deploys apps with an API
 // of each kind to a local AWS. The release builds the zips in another directory
-// than SHA256SUMS lists them from, so both builds have the same bytes.
+// than SHA256SUMS lists them from, so both builds have the same bytes. Apps in
+// TypeScript and Python, with the packages of the release, do what the Go app does.
 func TestStrangers(t *testing.T) {
 	copied := newCopy(t)
 	copied.release(t)
@@ -39,8 +40,15 @@ func TestStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, stranger, cdk, "bootstrap", "aws://000000000000/us-east-1")
+	t.Run("go", func(t *testing.T) { testAPIs(t, stranger, cdk, "bin/stranger") })
+	t.Run("typescript", func(t *testing.T) { testTypeScript(t, stranger, cdk) })
+	t.Run("python", func(t *testing.T) { testPython(t, stranger, cdk) })
+}
+
+// testAPIs deploys an app with an API of each kind.
+func testAPIs(t *testing.T, dir, cdk, app string) {
 	for kind, denied := range map[string]int{"rest": http.StatusTooManyRequests, "http": http.StatusForbidden, "websocket": http.StatusForbidden} {
-		t.Run(kind, func(t *testing.T) { testAPI(t, stranger, cdk, kind, denied) })
+		t.Run(kind, func(t *testing.T) { testAPI(t, dir, cdk, app, kind, denied) })
 	}
 }
 
@@ -91,14 +99,14 @@ func testSynthesis(t *testing.T, stranger string) {
 
 // testAPI deploys an app, and sends eleven requests to its API, whose rule allows
 // ten.
-func testAPI(t *testing.T, stranger, cdk, kind string, denied int) {
+func testAPI(t *testing.T, dir, cdk, command, kind string, denied int) {
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer backend.Close()
 	t.Setenv("BACKEND", backend.URL)
-	app, outputs := []string{"--app", "bin/stranger " + kind, "--output", "cdk.out/" + kind}, filepath.Join(t.TempDir(), "outputs.json")
-	t.Cleanup(func() { run(t, stranger, append([]string{cdk, "destroy", "--force"}, app...)...) })
+	app, outputs := []string{"--app", command + " " + kind, "--output", "cdk.out/" + kind}, filepath.Join(t.TempDir(), "outputs.json")
+	t.Cleanup(func() { run(t, dir, append([]string{cdk, "destroy", "--force"}, app...)...) })
 	began := time.Now()
-	run(t, stranger, append([]string{cdk, "deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
+	run(t, dir, append([]string{cdk, "deploy", "--require-approval", "never", "--outputs-file", outputs}, app...)...)
 	t.Logf("deployed in %v", time.Since(began).Round(time.Second))
 
 	var stacks map[string]struct {
