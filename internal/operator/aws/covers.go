@@ -6,7 +6,7 @@ import (
 )
 
 // Covers reports whether a pattern of IAM covers a text.
-func Covers(pattern, text string) bool {
-	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))+"$", text)
+func Covers[T ~string](pattern T, text string) bool {
+	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(string(pattern)))+"$", text)
 	return err == nil && covered
 }

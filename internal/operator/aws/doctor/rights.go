@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/slidegate/slidegate/internal/operator/aws"
 )
 
 // right is an action on a resource.
@@ -45,19 +46,13 @@ type statement struct {
 	NotAction, NotResource, Condition json.RawMessage   `json:",omitempty"`
 }
 
-// matches reports whether a pattern of IAM covers a text.
-func matches[T ~string](pattern T, text string) bool {
-	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(string(pattern)))+"$", text)
-	return err == nil && covered
-}
-
 // decides reports whether a policy allows or denies a right. An allowance under a
 // condition does not count.
 func (p *policy) decides(effect string, r right) bool {
 	return slices.ContainsFunc(p.Statement, func(s statement) bool {
 		return s.Effect == effect && (effect == "Deny" || s.Condition == nil) &&
-			slices.ContainsFunc(s.Action, func(pattern string) bool { return matches(pattern, r.action) }) &&
-			slices.ContainsFunc(s.Resource, func(pattern ref) bool { return matches(pattern, r.on) })
+			slices.ContainsFunc(s.Action, func(pattern string) bool { return aws.Covers(pattern, r.action) }) &&
+			slices.ContainsFunc(s.Resource, func(pattern ref) bool { return aws.Covers(pattern, r.on) })
 	})
 }
 
@@ -97,7 +92,7 @@ func (e *exam) checkRights(ctx context.Context) error {
 			own, mend = p.name, putPolicy(role, p.name, want)
 		}
 		if extra := list(p.states(), func(r right) bool {
-			return !slices.ContainsFunc(want, func(w right) bool { return strings.EqualFold(w.action, r.action) && matches(w.on, r.on) })
+			return !slices.ContainsFunc(want, func(w right) bool { return strings.EqualFold(w.action, r.action) && aws.Covers(w.on, r.on) })
 		}); extra != nil {
 			e.find("rights", where, "it allows more than the function needs: "+strings.Join(extra, ", "), mend)
 		}
