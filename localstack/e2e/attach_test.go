@@ -1,0 +1,310 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/apigateway"
+	resttypes "github.com/aws/aws-sdk-go-v2/service/apigateway/types"
+	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
+	v2types "github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAttachByCommand attaches APIs of three kinds that plain calls have made, with
+// the rights of `slidegate aws policy`. The limiter then denies. Detach restores
+// what the calls read, as JSON. It runs with -wide.
+func TestAttachByCommand(t *testing.T) {
+	if !*wide {
+		return
+	}
+	t.Parallel() // it waits most of the time
+	defer catch(t)
+	c := newCommand(t)
+	c.endpoint = exporting(t, c.endpoint, c.cfg.Copy(), new(time.Duration))
+	c.cfg.BaseEndpoint = &c.endpoint
+	c.save("rules.yaml", "rules: [{name: per-route, key: 'route:{route}', limit: 5/hour}]\n")
+	if printed, code := c.run("aws", "deploy", "--rules", "rules.yaml"); code != 0 {
+		t.Fatal(printed)
+	}
+	x := &existing{shop: c, rest: apigateway.NewFromConfig(c.cfg), v2: apigatewayv2.NewFromConfig(c.cfg), backend: newBackend(t)}
+	for _, kind := range []struct {
+		name   string
+		create func() *existingAPI
+	}{{"REST", x.newREST}, {"HTTP", x.newHTTP}, {"HTTP without AutoDeploy", x.newHTTPByHand}, {"WebSocket", x.newWebSocket}} {
+		t.Run(kind.name, func(t *testing.T) {
+			defer catch(t)
+			kind.create().attachedAndDetached(t)
+		})
+	}
+	t.Run("another authorizer", func(t *testing.T) { defer catch(t); x.refused(t) })
+	t.Run("killed", func(t *testing.T) { defer catch(t); x.killed(t) })
+}
+
+// existing is an account with a limiter and APIs that know nothing of it.
+type existing struct {
+	*shop
+	rest    *apigateway.Client
+	v2      *apigatewayv2.Client
+	backend string
+	apis    int
+}
+
+// newBackend returns the address of a server that answers 200.
+func newBackend(t *testing.T) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// existingAPI is an API, with how to read and to call it.
+type existingAPI struct {
+	*existing
+	id, stage string
+	read      func() []any // what attach changes
+	ask       func(t *testing.T) (status int)
+	allowed   int // the status of an allowed request
+	denied    int
+}
+
+// snapshot is what calls read of the API, as JSON. API Gateway leaves out the id of
+// no authorizer, and MiniStack has it as empty.
+func (a *existingAPI) snapshot(t *testing.T) string {
+	t.Helper()
+	text := must(json.MarshalIndent(a.read(), "", " "))
+	return strings.ReplaceAll(string(text), `"AuthorizerId": ""`, `"AuthorizerId": null`)
+}
+
+// attachedAndDetached has the limiter deny at the API, and takes it away again.
+func (a *existingAPI) attachedAndDetached(t *testing.T) {
+	before := a.snapshot(t)
+	a.asks(t, 7, a.allowed)
+	attach := []string{"aws", "attach", a.id, "--stage", a.stage}
+	printed, code := a.run(attach...)
+	if code != 0 || !strings.Contains(printed, "planned: ") || !strings.HasSuffix(printed, "nothing is changed yet: repeat the command with --yes\n") || a.snapshot(t) != before {
+		t.Fatalf("attach without --yes prints (exit %d):\n%s", code, printed)
+	}
+	more := []string{"--yes"}
+	if strings.Contains(printed, "HTTP API") && a.stage == "prod" { // MiniStack exports none
+		more = append(more, "--anyway")
+	}
+	if printed, code = a.run(append(attach, more...)...); code != 0 || !strings.Contains(printed, "attached: ") {
+		t.Fatalf("attach prints (exit %d):\n%s", code, printed)
+	}
+	a.asks(t, 5, a.allowed)
+	a.asks(t, 2, a.denied)
+	a.takenBack(t, before)
+}
+
+func (a *existingAPI) file() string { return "slidegate-" + a.id + ".json" }
+
+func (a *existingAPI) takenBack(t *testing.T, before string) {
+	t.Helper()
+	if printed, code := a.run("aws", "detach", a.file(), "--yes"); code != 0 || !strings.Contains(printed, "detached: ") {
+		t.Fatalf("detach prints (exit %d):\n%s", code, printed)
+	}
+	if diff := cmp.Diff(before, a.snapshot(t)); diff != "" {
+		t.Errorf("after detach (-before +after):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(a.dir, a.file())); !os.IsNotExist(err) {
+		t.Errorf("the state file is left: %v", err)
+	}
+	a.asks(t, 2, a.allowed)
+}
+
+// asks sends requests, and wants this status of each.
+func (a *existingAPI) asks(t *testing.T, times, want int) {
+	t.Helper()
+	for i := range times {
+		if got := a.ask(t); got != want {
+			t.Fatalf("request %d is answered %d, want %d", i, got, want)
+		}
+	}
+}
+
+// newREST makes a REST API with two methods, OPTIONS, and a gateway response of its
+// own.
+func (x *existing) newREST() *existingAPI {
+	ctx := x.t.Context()
+	x.apis++
+	api := aws.String(*must(x.rest.CreateRestApi(ctx, &apigateway.CreateRestApiInput{Name: aws.String(fmt.Sprint("rest", x.apis))})).Id)
+	root := must(x.rest.GetResources(ctx, &apigateway.GetResourcesInput{RestApiId: api})).Items[0].Id
+	resource := must(x.rest.CreateResource(ctx, &apigateway.CreateResourceInput{RestApiId: api, ParentId: root, PathPart: aws.String(fmt.Sprint("items", x.apis))}))
+	for _, verb := range []string{"GET", "POST", "OPTIONS"} {
+		must(x.rest.PutMethod(ctx, &apigateway.PutMethodInput{RestApiId: api, ResourceId: resource.Id, HttpMethod: &verb, AuthorizationType: aws.String("NONE")}))
+		must(x.rest.PutIntegration(ctx, &apigateway.PutIntegrationInput{RestApiId: api, ResourceId: resource.Id, HttpMethod: &verb,
+			Type: resttypes.IntegrationTypeHttpProxy, IntegrationHttpMethod: &verb, Uri: &x.backend}))
+	}
+	must(x.rest.PutGatewayResponse(ctx, &apigateway.PutGatewayResponseInput{RestApiId: api, ResponseType: "DEFAULT_4XX",
+		ResponseParameters: map[string]string{"gatewayresponse.header.Access-Control-Allow-Origin": "'https://shop.example'"}}))
+	must(x.rest.CreateDeployment(ctx, &apigateway.CreateDeploymentInput{RestApiId: api, StageName: aws.String("prod")}))
+	return &existingAPI{existing: x, id: *api, stage: "prod", allowed: 200, denied: http.StatusTooManyRequests, read: func() []any {
+		return []any{
+			must(x.rest.GetResources(ctx, &apigateway.GetResourcesInput{RestApiId: api, Embed: []string{"methods"}})).Items,
+			must(x.rest.GetAuthorizers(ctx, &apigateway.GetAuthorizersInput{RestApiId: api})).Items,
+			must(x.rest.GetGatewayResponses(ctx, &apigateway.GetGatewayResponsesInput{RestApiId: api})).Items,
+		}
+	}, ask: func(t *testing.T) int {
+		return statusOf(t, x.endpoint+"/restapis/"+*api+"/prod/_user_request_"+*resource.Path)
+	}}
+}
+
+func statusOf(t *testing.T, url string) int {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+func (x *existing) newHTTP() *existingAPI       { return x.newV2("HTTP", "$default", true) }
+func (x *existing) newHTTPByHand() *existingAPI { return x.newV2("HTTP", "prod", false) }
+
+// newWebSocket makes a WebSocket API whose handshakes are answered by API Gateway.
+func (x *existing) newWebSocket() *existingAPI {
+	a := x.newV2("WEBSOCKET", "prod", false)
+	d := deployment{socket: x.endpoint + "/_aws/execute-api/" + a.id + "/prod"}
+	a.allowed, a.ask = http.StatusSwitchingProtocols, func(t *testing.T) int { return d.connect(t, field{"X-Client", "any"}) }
+	return a
+}
+
+// newV2 makes an HTTP or WebSocket API with a stage.
+func (x *existing) newV2(protocol, stage string, auto bool) *existingAPI {
+	ctx := x.t.Context()
+	x.apis++
+	in := &apigatewayv2.CreateApiInput{Name: aws.String(fmt.Sprint("v2-", x.apis)), ProtocolType: v2types.ProtocolType(protocol)}
+	path := fmt.Sprint("/things", x.apis)
+	keys := []string{"GET " + path, "OPTIONS " + path}
+	integration := &apigatewayv2.CreateIntegrationInput{IntegrationType: v2types.IntegrationTypeHttpProxy, IntegrationMethod: aws.String("GET"),
+		IntegrationUri: &x.backend, PayloadFormatVersion: aws.String("1.0")}
+	if protocol == "WEBSOCKET" {
+		keys, in.RouteSelectionExpression = []string{"$connect", "$default"}, aws.String("$request.body.action")
+		integration = &apigatewayv2.CreateIntegrationInput{IntegrationType: v2types.IntegrationTypeMock}
+	}
+	api := must(x.v2.CreateApi(ctx, in)).ApiId
+	integration.ApiId = api
+	target := aws.String("integrations/" + *must(x.v2.CreateIntegration(ctx, integration)).IntegrationId)
+	for _, key := range keys {
+		must(x.v2.CreateRoute(ctx, &apigatewayv2.CreateRouteInput{ApiId: api, RouteKey: &key, Target: target}))
+	}
+	staged := &apigatewayv2.CreateStageInput{ApiId: api, StageName: &stage, AutoDeploy: &auto}
+	if !auto {
+		staged.DeploymentId = must(x.v2.CreateDeployment(ctx, &apigatewayv2.CreateDeploymentInput{ApiId: api})).DeploymentId
+	}
+	must(x.v2.CreateStage(ctx, staged))
+	address := x.endpoint + "/_aws/execute-api/" + *api
+	if !auto {
+		address += "/" + stage
+	}
+	return &existingAPI{existing: x, id: *api, stage: stage, allowed: 200, denied: http.StatusForbidden, read: func() []any {
+		return []any{
+			must(x.v2.GetRoutes(ctx, &apigatewayv2.GetRoutesInput{ApiId: api})).Items,
+			must(x.v2.GetAuthorizers(ctx, &apigatewayv2.GetAuthorizersInput{ApiId: api})).Items,
+		}
+	}, ask: func(t *testing.T) int { return statusOf(t, address+path) }}
+}
+
+// refused: a method that has an authorizer of its own forbids attaching, and
+// nothing is touched.
+func (x *existing) refused(t *testing.T) {
+	ctx := t.Context()
+	a := x.newREST()
+	own := must(x.rest.CreateAuthorizer(ctx, &apigateway.CreateAuthorizerInput{RestApiId: &a.id, Name: aws.String("Tokens"), Type: resttypes.AuthorizerTypeToken,
+		AuthorizerUri: aws.String("arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/arn:aws:lambda:us-east-1:000000000000:function:tokens/invocations"), IdentitySource: aws.String("method.request.header.Authorization")})).Id
+	root := must(x.rest.GetResources(ctx, &apigateway.GetResourcesInput{RestApiId: &a.id})).Items[0].Id
+	must(x.rest.PutMethod(ctx, &apigateway.PutMethodInput{RestApiId: &a.id, ResourceId: root, HttpMethod: aws.String("GET"), AuthorizationType: aws.String("CUSTOM"), AuthorizerId: own}))
+	must(x.rest.CreateDeployment(ctx, &apigateway.CreateDeploymentInput{RestApiId: &a.id, StageName: aws.String("prod")}))
+	before := a.snapshot(t)
+	printed, code := a.run("aws", "attach", a.id, "--stage", "prod", "--yes")
+	if code != 1 || !strings.Contains(printed, "GET / has authorizer Tokens") || a.snapshot(t) != before {
+		t.Errorf("attach prints (exit %d):\n%s", code, printed)
+	}
+}
+
+// killed ends attach after each of its changes. A second attach goes on, or detach
+// restores the API.
+func (x *existing) killed(t *testing.T) {
+	k := newKiller(t, x.endpoint)
+	attach := func(a *existingAPI, at int) (killed bool) {
+		cmd := exec.CommandContext(t.Context(), "./slidegate", "aws", "attach", a.id, "--stage", "prod", "--yes")
+		cmd.Dir = a.dir
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL="+k.address, "AWS_ACCESS_KEY_ID="+x.key, "AWS_SECRET_ACCESS_KEY="+x.secret, "AWS_REGION="+region)
+		k.changes.Store(0)
+		k.kill = func(change int) {
+			if change == at {
+				_ = cmd.Process.Kill()
+			}
+		}
+		return cmd.Run() != nil
+	}
+	for at := 1; ; at++ {
+		a := x.newREST()
+		before := a.snapshot(t)
+		if !attach(a, at) {
+			if at < 9 {
+				t.Errorf("attach makes %d changes", at-1)
+			}
+			a.takenBack(t, before)
+			return
+		}
+		a.takenBack(t, before)
+		if !attach(a, at) {
+			t.Fatalf("attach was not killed at change %d", at)
+		}
+		if printed, code := a.run("aws", "attach", a.id, "--stage", "prod", "--yes"); code != 0 {
+			t.Fatalf("killed at change %d, attach prints (exit %d):\n%s", at, code, printed)
+		}
+		a.asks(t, 5, a.allowed)
+		a.asks(t, 1, a.denied)
+		a.takenBack(t, before)
+	}
+}
+
+// killer is a proxy that counts the changes of APIs. It calls kill once one is
+// carried out, before the answer goes back.
+type killer struct {
+	address string
+	changes atomic.Int32
+	kill    func(change int)
+}
+
+func newKiller(t *testing.T, emulator string) *killer {
+	t.Helper()
+	target, err := url.Parse(emulator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, path := &killer{}, regexp.MustCompile(`^/restapis/`)
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // it is signed
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			if r := answer.Request; r.Method != http.MethodGet && path.MatchString(r.URL.Path) {
+				k.kill(int(k.changes.Add(1)))
+			}
+			return nil
+		},
+	})
+	t.Cleanup(server.Close)
+	k.address = server.URL
+	return k
+}
