@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -25,6 +26,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/apigateway"
+	resttypes "github.com/aws/aws-sdk-go-v2/service/apigateway/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -44,6 +47,7 @@ func TestDeployByCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	api := c.newAPI()
 	sessions := 0
 	page := regexp.MustCompile("(?ms)^```(yaml|console)\n(.*?)^```$").ReplaceAllStringFunc(string(text), func(block string) string {
 		kind, body, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(block, "```"), "```"), "\n")
@@ -58,6 +62,9 @@ func TestDeployByCommand(t *testing.T) {
 		if sessions++; sessions == 1 {
 			c.denies()
 		}
+		if strings.Contains(b.String(), "\nattached: ") {
+			c.limits(api)
+		}
 		return "```console\n" + b.String() + "```"
 	})
 	if *updatePage {
@@ -71,6 +78,37 @@ func TestDeployByCommand(t *testing.T) {
 	c.examined()
 	if *wide {
 		c.needsItsRights()
+	}
+}
+
+// newAPI makes the REST API that the page attaches, and returns its address.
+func (c *shop) newAPI() (address string) {
+	ctx, rest, id := c.t.Context(), apigateway.NewFromConfig(c.cfg), aws.String("a1b2c3d4e5")
+	defer catch(c.t)
+	must(rest.CreateRestApi(ctx, &apigateway.CreateRestApiInput{Name: aws.String("shop"), Tags: map[string]string{"ms-custom-id": *id}}))
+	root := must(rest.GetResources(ctx, &apigateway.GetResourcesInput{RestApiId: id})).Items[0].Id
+	items := must(rest.CreateResource(ctx, &apigateway.CreateResourceInput{RestApiId: id, ParentId: root, PathPart: aws.String("items")})).Id
+	for _, verb := range []string{"GET", "POST", "OPTIONS"} {
+		must(rest.PutMethod(ctx, &apigateway.PutMethodInput{RestApiId: id, ResourceId: items, HttpMethod: &verb, AuthorizationType: aws.String("NONE")}))
+		must(rest.PutIntegration(ctx, &apigateway.PutIntegrationInput{RestApiId: id, ResourceId: items, HttpMethod: &verb, Type: resttypes.IntegrationTypeMock,
+			RequestTemplates: map[string]string{"application/json": `{"statusCode": 200}`}}))
+		must(rest.PutMethodResponse(ctx, &apigateway.PutMethodResponseInput{RestApiId: id, ResourceId: items, HttpMethod: &verb, StatusCode: aws.String("200")}))
+		must(rest.PutIntegrationResponse(ctx, &apigateway.PutIntegrationResponseInput{RestApiId: id, ResourceId: items, HttpMethod: &verb, StatusCode: aws.String("200")}))
+	}
+	must(rest.CreateDeployment(ctx, &apigateway.CreateDeploymentInput{RestApiId: id, StageName: aws.String("prod")}))
+	return c.endpoint + "/restapis/" + *id + "/prod/_user_request_/items"
+}
+
+// limits has the eleventh request of an API denied.
+func (c *shop) limits(api string) {
+	for i := range 11 {
+		want := http.StatusOK
+		if i == 10 {
+			want = http.StatusTooManyRequests
+		}
+		if got := statusOf(c.t, api); got != want {
+			c.t.Fatalf("request %d is answered %d, want %d", i+1, got, want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log"
@@ -46,8 +47,8 @@ func exporting(t *testing.T, emulator string, cfg aws.Config, skew *time.Duratio
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	deployed := map[string]map[string]any{} // by id of the API
-	rest, path := apigateway.NewFromConfig(cfg), regexp.MustCompile(`^/restapis/([^/]+)/(deployments|stages/[^/]+/exports/.*)$`)
+	deployed := map[string]map[string]any{} // by id of the deployment
+	rest, path := apigateway.NewFromConfig(cfg), regexp.MustCompile(`^/restapis/([^/]+)/(deployments|stages/([^/]+)/exports/.*)$`)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -64,30 +65,22 @@ func exporting(t *testing.T, emulator string, cfg aws.Config, skew *time.Duratio
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if api := match[1]; answer.Request.Method == http.MethodPost {
-				list, err := rest.GetGatewayResponses(answer.Request.Context(), &apigateway.GetGatewayResponsesInput{RestApiId: &api})
-				if err != nil {
-					return err
-				}
-				deployed[api] = map[string]any{}
-				for _, r := range list.Items {
-					if !r.DefaultResponse {
-						deployed[api][string(r.ResponseType)] = map[string]any{
-							"statusCode": json.Number(aws.ToString(r.StatusCode)), "responseParameters": r.ResponseParameters, "responseTemplates": r.ResponseTemplates,
-						}
-						if r.StatusCode == nil {
-							delete(deployed[api][string(r.ResponseType)].(map[string]any), "statusCode")
-						}
-					}
-				}
-				return nil
-			}
+			text, err := io.ReadAll(answer.Body)
 			var document map[string]any
-			if err := json.NewDecoder(answer.Body).Decode(&document); err != nil {
-				return err
+			if err == nil {
+				err = json.Unmarshal(text, &document)
 			}
-			document["x-amazon-apigateway-gateway-responses"] = deployed[match[1]]
-			text, err := json.Marshal(document)
+			switch api, ctx := match[1], answer.Request.Context(); {
+			case err != nil:
+			case answer.Request.Method == http.MethodPost:
+				deployed[document["id"].(string)], err = ownResponses(ctx, rest, api)
+			case match[3] != "":
+				var stage *apigateway.GetStageOutput
+				if stage, err = rest.GetStage(ctx, &apigateway.GetStageInput{RestApiId: &api, StageName: &match[3]}); err == nil {
+					document["x-amazon-apigateway-gateway-responses"] = deployed[*stage.DeploymentId]
+					text, err = json.Marshal(document)
+				}
+			}
 			answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 			answer.Header.Set("Content-Length", strconv.Itoa(len(text)))
 			return err
@@ -95,6 +88,26 @@ func exporting(t *testing.T, emulator string, cfg aws.Config, skew *time.Duratio
 	})
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// ownResponses returns the gateway responses that an API states, as exports have
+// them.
+func ownResponses(ctx context.Context, rest *apigateway.Client, api string) (map[string]any, error) {
+	list, err := rest.GetGatewayResponses(ctx, &apigateway.GetGatewayResponsesInput{RestApiId: &api})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]any{}
+	for _, r := range list.Items {
+		own := map[string]any{"responseParameters": r.ResponseParameters, "responseTemplates": r.ResponseTemplates}
+		if r.StatusCode != nil {
+			own["statusCode"] = json.Number(*r.StatusCode)
+		}
+		if !r.DefaultResponse {
+			all[string(r.ResponseType)] = own
+		}
+	}
+	return all, nil
 }
 
 // clinic is a limiter on an emulator, with a REST API and an HTTP API behind it.
