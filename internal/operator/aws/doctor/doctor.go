@@ -91,6 +91,9 @@ type exam struct {
 	noWanted error   // why there is none
 	function *lambda.GetFunctionConfigurationOutput
 	policies []policy
+
+	variables       map[string]string // of the function
+	counters, rules string            // tables by these variables, or else by the stack's outputs
 }
 
 // Examine examines the limiter of a stack that has this id, as aws.Limiter finds
@@ -101,22 +104,26 @@ func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Repo
 	if err != nil {
 		return nil, err
 	}
-	e := &exam{Doctor: d, deployed: deployed, report: &Report{
+	e := &exam{Doctor: d, deployed: deployed, counters: deployed.CountersTable, rules: deployed.RulesTable, report: &Report{
 		Stack: stack, Region: d.Region, Function: deployed.Function, APIs: []string{}, Findings: []Finding{}, Unchecked: []Unchecked{},
 	}}
 	e.wanted, e.noWanted = readWanted(template)
+	of := "function " + deployed.Function
 	e.check("version", "stack "+stack, e.checkVersion)
-	e.check("function", "function "+deployed.Function, func() error { return e.readFunction(ctx) })
-	e.check("code", "function "+deployed.Function, e.needing(e.checkCode))
-	e.check("log-format", "function "+deployed.Function, e.needing(e.checkLogFormat))
+	e.check("function", of, func() error { return e.readFunction(ctx) })
+	e.check("code", of, e.checkCode)
+	e.check("log-format", of, e.checkLogFormat)
 	e.check("concurrency", "account", func() error { return e.checkConcurrency(ctx) })
-	e.check("rights", "function "+deployed.Function, e.needing(func() error { return e.checkRights(ctx) }))
+	e.check("rights", of, func() error { return e.checkRights(ctx) })
 	e.checkTables(ctx)
 	e.check("alarms", "stack "+stack, func() error { return e.checkAlarms(ctx) })
 	e.checkAPIs(ctx)
 	e.check("clock", "this machine", e.checkClock)
 	return e.report, nil
 }
+
+// errNoFunction is of a check that needs the function's configuration.
+var errNoFunction = errors.New("the configuration of the function is not known")
 
 // check makes a check, and reports whether it could be made. If not, the report
 // says why.
@@ -127,16 +134,6 @@ func (e *exam) check(name, where string, do func() error) bool {
 	}
 	e.report.Checks++
 	return true
-}
-
-// needing is a check that needs the function and its configuration.
-func (e *exam) needing(check func() error) func() error {
-	return func() error {
-		if e.function == nil {
-			return errors.New("the configuration of the function is not known")
-		}
-		return check()
-	}
 }
 
 // find adds a finding.

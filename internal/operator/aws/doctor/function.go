@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -61,6 +62,10 @@ func (e *exam) readFunction(ctx context.Context) error {
 	}
 	if err == nil {
 		e.function = function
+		if function.Environment != nil {
+			e.variables = function.Environment.Variables
+			e.counters, e.rules = cmp.Or(e.variables[countersVariable], e.counters), cmp.Or(e.variables[rulesVariable], e.rules)
+		}
 	}
 	return err
 }
@@ -70,6 +75,9 @@ var sha256 = regexp.MustCompile(`[0-9a-f]{64}`)
 // checkCode compares the function's code with that of the stack's parameters, or
 // of this command for a CDK app.
 func (e *exam) checkCode() error {
+	if e.function == nil {
+		return errNoFunction
+	}
 	of, mend := "this command's version", e.deploy()
 	want := sha256.FindString(e.deployed.CodeKey)
 	if want != "" {
@@ -94,6 +102,9 @@ func (e *exam) checkCode() error {
 }
 
 func (e *exam) checkLogFormat() error {
+	if e.function == nil {
+		return errNoFunction
+	}
 	if e.noWanted != nil {
 		return e.noWanted
 	}

@@ -77,6 +77,9 @@ func (p *policy) states() (all []right) {
 // checkRights compares the rights of the function's role with those of the
 // template.
 func (e *exam) checkRights(ctx context.Context) error {
+	if e.function == nil {
+		return errNoFunction
+	}
 	role := sdk.ToString(e.function.Role)
 	role = role[strings.LastIndex(role, "/")+1:]
 	if err := e.readPolicies(ctx, role); err != nil {
@@ -154,7 +157,7 @@ func (e *exam) checkAttached(ctx context.Context, role string) error {
 // app encrypt its tables, what the policies state of these keys is wanted too.
 func (e *exam) rights(ctx context.Context) []right {
 	on, all := map[string]string{onLog: e.arnOf("logs", "log-group:"+e.logGroup()+":*")}, slices.Clone(e.wanted.rights)
-	for name, table := range map[string]string{onCounters: e.counters(), onRules: e.rules()} {
+	for name, table := range map[string]string{onCounters: e.counters, onRules: e.rules} {
 		on[name] = table
 		if !strings.HasPrefix(table, "arn:") {
 			on[name] = e.arnOf("dynamodb", "table/"+table)

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,24 +22,8 @@ const (
 	rulesVariable    = "SLIDEGATE_RULES"
 )
 
-// counters returns the table that the function counts in: that of its variable, or
-// else of the stack's outputs.
-func (e *exam) counters() string {
-	return cmp.Or(e.variables()[countersVariable], e.deployed.CountersTable)
-}
-
-// rules returns the table of the function's rules.
-func (e *exam) rules() string { return cmp.Or(e.variables()[rulesVariable], e.deployed.RulesTable) }
-
-func (e *exam) variables() map[string]string {
-	if e.function == nil || e.function.Environment == nil {
-		return nil
-	}
-	return e.function.Environment.Variables
-}
-
 func (e *exam) checkTables(ctx context.Context) {
-	counters, published := e.counters(), e.rules()
+	counters, published := e.counters, e.rules
 	e.check("counters-table", "table "+counters, func() error {
 		return e.checkRegion(ctx, "counters-table", counters, "slidegate tables create --counters "+counters)
 	})
@@ -125,7 +108,7 @@ func (e *exam) compile(ctx context.Context, table *ruletable.Table, number int64
 		return err
 	}
 	return set.LoadSecrets(func(name string) (string, bool) {
-		value, ok := e.variables()[name]
+		value, ok := e.variables[name]
 		return value, ok
 	})
 }
