@@ -42,6 +42,8 @@ writes, and takes the log for a part of the month like any other. Replay describ
 all others are denied. The bill has API Gateway charge denied requests like others. Staff of AWS have said that
 it does not, but the page of prices does not say so.
 
+Cheaper settings follow, by the names of the construct's props; slidegate aws deploy --without has some of them.
+
 The prices are in the command, with their date; --prices replaces them by a file. --json shows the list:
 slidegate cost --requests 1 --json | jq .prices > prices.json`,
 		Example: `  slidegate cost --requests 10/s

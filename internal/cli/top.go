@@ -155,7 +155,7 @@ func printTop(p *term.Printer, v *top.View) {
 	p.Line("")
 	decisions, some := v.Rates[metric.Decisions]
 	if !some {
-		p.Line("There are no metrics of this time: no requests came, or the Lambda writes none (WithoutMetrics).")
+		p.Line("There are no metrics of this time: no requests came, or the Lambda writes none (WithoutMetrics, or --without metrics).")
 		return
 	}
 	share := func(name string) string {
