@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 			sources = append(sources, "\n"+read(t, file))
 		}
 	}
-	for _, page := range []string{"../README.md", "library.md", "migrating.md"} {
+	for _, page := range []string{"../README.md", "library.md", "migrating.md", "start/library.md"} {
 		blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go code", page)

@@ -18,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md and README.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/start and README.md print into them")
 
 func TestGuide(t *testing.T) { follow(t, startShell(t), "../../docs/guide.md") }
 
@@ -28,6 +28,13 @@ func TestReadme(t *testing.T) {
 	sh.run(sh.here.Replace("slidegate serve --rules examples/rules.yaml --listen 127.0.0.1:8080 2>serve.log &"))
 	sh.run("until grep -qs listening serve.log; do sleep 0.1; done")
 	follow(t, sh, "../../README.md")
+}
+
+// The pages of docs/start that need no AWS.
+func TestStarts(t *testing.T) {
+	for _, page := range []string{"command", "service"} {
+		t.Run(page, func(t *testing.T) { follow(t, startShell(t), "../../docs/start/"+page+".md") })
+	}
 }
 
 // follow follows a page: it saves the files that the page shows, runs its
