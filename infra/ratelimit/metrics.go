@@ -124,8 +124,8 @@ func (r *RateLimit) MetricBreakerOpen(options *awscloudwatch.MetricOptions) awsc
 	return r.metric(metric.BreakerOpen, options)
 }
 
-// MetricLocalKeys is the number of keys that an environment of the Lambda counts by
-// itself, by default the maximum.
+// MetricLocalKeys is the number of keys that an environment of the Lambda counted by
+// itself in its latest outages, by default the maximum.
 func (r *RateLimit) MetricLocalKeys(options *awscloudwatch.MetricOptions) awscloudwatch.Metric {
 	return r.metric(metric.LocalKeys, options)
 }

@@ -31,7 +31,7 @@ type Options struct {
 	// newest, by the clock of decisions; the zero Time for never.
 	RulesConfirmed func() time.Time
 	BreakerOpen    func() bool
-	LocalKeys      func() int // how many keys on_error: local counts in this process
+	LocalKeys      func() int // how many keys have counters of on_error: local
 	// WithoutTopKeys spares denials the mutex and the sketch of the top keys.
 	WithoutTopKeys bool
 }

@@ -112,5 +112,5 @@ var All = []Metric{
 	{BreakerOpen, "slidegate_breaker_open", Gauge, None, false, Lambda | Serve,
 		"1 while the circuit breaker keeps requests from a store that does not answer."},
 	{LocalKeys, "slidegate_local_keys", Gauge, Count, false, Lambda | Serve,
-		"Keys that this process counts by itself, by on_error: local."},
+		"Keys that this process counted by itself in its latest outages, by on_error: local."},
 }
