@@ -53,6 +53,7 @@ func TestAttachByCommand(t *testing.T) {
 		})
 	}
 	t.Run("another authorizer", func(t *testing.T) { defer catch(t); x.refused(t) })
+	t.Run("rights", func(t *testing.T) { defer catch(t); x.needsRights(t) })
 	t.Run("killed", func(t *testing.T) { defer catch(t); x.killed(t) })
 }
 
@@ -105,6 +106,9 @@ func (a *existingAPI) attachedAndDetached(t *testing.T) {
 	}
 	a.asks(t, 5, a.allowed)
 	a.asks(t, 2, a.denied)
+	if printed, _ := a.doctor(); strings.Contains(printed, a.id) {
+		t.Errorf("doctor is not content:\n%s", printed)
+	}
 	a.takenBack(t, before)
 }
 
@@ -239,6 +243,35 @@ func (x *existing) refused(t *testing.T) {
 	printed, code := a.run("aws", "attach", a.id, "--stage", "prod", "--yes")
 	if code != 1 || !strings.Contains(printed, "GET / has authorizer Tokens") || a.snapshot(t) != before {
 		t.Errorf("attach prints (exit %d):\n%s", code, printed)
+	}
+}
+
+// needsRights takes one right from the policy. Attach or detach ends early then,
+// names the right, and goes on once it is there.
+func (x *existing) needsRights(t *testing.T) {
+	for _, right := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+		a := x.newREST()
+		before, commands := a.snapshot(t), [][]string{{"aws", "attach", a.id, "--stage", "prod", "--yes"}, {"aws", "detach", a.file(), "--yes"}}
+		x.permit(strings.Replace(x.policy, `"apigateway:`+right+`"`, `"sts:GetCallerIdentity"`, 1))
+		missed := 0
+		for i, command := range commands {
+			printed, code := x.run(command...)
+			if code == 0 {
+				continue
+			}
+			missed++
+			if !strings.Contains(printed, "AWS does not permit the call: apigateway:"+right) || i == 0 && !strings.Contains(printed, "slidegate: attach ended early") {
+				t.Errorf("%s prints %s", command[1], printed)
+			}
+			x.permit(x.policy)
+			if printed, code := x.run(command...); code != 0 {
+				t.Errorf("%s again prints (exit %d) %s", command[1], code, printed)
+			}
+		}
+		x.permit(x.policy)
+		if got := a.snapshot(t); missed != 1 || got != before {
+			t.Errorf("without %s %d commands fail; after detach (-before +after):\n%s", right, missed, cmp.Diff(before, got))
+		}
 	}
 }
 

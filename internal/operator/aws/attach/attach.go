@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
@@ -90,34 +89,35 @@ type Change struct {
 // fails before it changes anything if the API forbids it.
 func (r *Region) Attach(ctx context.Context, o Options, s *State) (*Report, error) {
 	l, err := r.limiter(ctx, o.Limiter)
+	if err == nil && s != nil {
+		err = s.fits(o, r.Name)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if s != nil {
-		if err := s.fits(o, r.Name); err != nil {
-			return nil, err
-		}
 	}
 	j, err := r.open(ctx, o.API, o.Stage)
+	if err == nil && j.stage.Name == "" {
+		err = fmt.Errorf("%s has no stage %s: it has %s", j.api, o.Stage, list(j.stages, func(s gateway.Stage) string { return s.Name }))
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{job: j, limiter: l, options: o, resumed: s != nil}
-	if err := r.plan(ctx, p, s); err != nil {
+	p := &plan{job: j, region: r, limiter: l, options: o, notes: []string{}}
+	if err := p.make(ctx, s); err != nil {
 		return nil, err
 	}
-	report := j.report(Planned)
+	report := j.report()
 	report.Notes = p.notes
 	for _, s := range j.steps() {
-		if !s.isAfter() {
+		if !s.after {
 			report.Changes = append(report.Changes, Change{s.does, s.what})
 		}
 	}
-	switch {
-	case len(report.Changes) == 0 && (!p.resumed || s.complete()):
+	switch j.save = o.Save; {
+	case len(report.Changes) == 0:
 		report.Status = Unchanged
 	case o.Save != nil:
-		j.save, report.Status = o.Save, Attached
+		report.Status = Attached
 		if err = j.save(j.state); err == nil {
 			err = aws.Explain(j.attach(ctx))
 		}
@@ -129,18 +129,18 @@ func (r *Region) Attach(ctx context.Context, o Options, s *State) (*Report, erro
 func (s *State) fits(o Options, region string) error {
 	switch {
 	case s.API != o.API || s.Stage != o.Stage:
-		return fmt.Errorf("it is of API %s, stage %s", s.API, s.Stage)
+		return fmt.Errorf("the state file is of API %s, stage %s: name another by --state", s.API, s.Stage)
 	case s.Limiter != o.Limiter.String():
-		return fmt.Errorf("it is of limiter %s", s.Limiter)
+		return fmt.Errorf("the state file is of limiter %s: detach by it first", s.Limiter)
 	case len(o.Methods) > 0:
-		return errors.New("it says which methods to limit: leave --method out, or detach by it first")
+		return errors.New("the state file says which methods to limit: leave --method out, or detach by it first")
 	}
 	return s.in(region)
 }
 
 func (s *State) in(region string) error {
 	if s.Region != region {
-		return fmt.Errorf("it is of region %s, not %s: set AWS_REGION", s.Region, region)
+		return fmt.Errorf("the state file is of region %s, not %s: set AWS_REGION", s.Region, region)
 	}
 	return nil
 }
@@ -149,49 +149,48 @@ func (s *State) in(region string) error {
 func (r *Region) open(ctx context.Context, id, stage string) (*job, error) {
 	apis := r.apis()
 	api, err := apis.Find(ctx, id)
+	if err == nil && api == nil {
+		err = fmt.Errorf("region %s has no API %s: give the id of one, such as a1b2c3d4e5, and check AWS_REGION and AWS_PROFILE", r.Name, id)
+	}
 	if err != nil {
 		return nil, aws.Explain(err)
 	}
-	if api == nil {
-		return nil, fmt.Errorf("region %s has no API %s: give the id of one, such as a1b2c3d4e5, and check AWS_REGION and AWS_PROFILE", r.Name, id)
+	j := &job{api: api, writer: restWriter{r.REST, id}}
+	if api.Protocol != gateway.RESTProtocol {
+		j.writer = v2Writer{r.V2, id, api.Protocol}
 	}
-	err = apis.Read(ctx, api)
-	var stages []gateway.Stage
-	if err == nil {
-		stages, err = apis.Stages(ctx, api)
+	if err = apis.Read(ctx, api); err == nil {
+		j.stages, err = apis.Stages(ctx, api)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", api, aws.Explain(err))
 	}
-	j := &job{api: api, stages: stages, writer: restWriter{r.REST, id}}
-	if api.Protocol != gateway.RESTProtocol {
-		j.writer = v2Writer{r.V2, id, api.Protocol}
-	}
-	at := slices.IndexFunc(stages, func(s gateway.Stage) bool { return s.Name == stage })
-	if at < 0 {
-		names := make([]string, len(stages))
-		for i, s := range stages {
-			names[i] = s.Name
+	for _, s := range j.stages {
+		if s.Name == stage {
+			j.stage = s
 		}
-		return nil, fmt.Errorf("%s has no stage %s: it has %s", api, stage, orNone(names))
 	}
-	j.stage = stages[at]
 	return j, nil
 }
 
 func (r *Region) apis() gateway.Reader { return gateway.Reader{REST: r.REST, V2: r.V2} }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
+// list returns the names of things.
+func list[T any](all []T, name func(T) string) string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = name(one)
+	}
+	if len(all) == 0 {
 		return "none"
 	}
 	return strings.Join(names, ", ")
 }
 
-func (j *job) report(status string) *Report {
+func (j *job) report() *Report {
 	s := j.state
 	return &Report{
-		Status: status, Protocol: s.Protocol, API: s.API, Name: j.api.Name, Stage: s.Stage, Region: s.Region, Limiter: s.Limiter,
+		Status: Planned, Protocol: s.Protocol, API: s.API, Name: s.Name, Stage: s.Stage, Region: s.Region, Limiter: s.Limiter,
 		Changes: []Change{}, Left: []string{}, Notes: []string{},
 	}
 }
@@ -207,18 +206,14 @@ func (r *Region) Detach(ctx context.Context, s *State, save func(*State) error) 
 	if err != nil {
 		return nil, err
 	}
+	s.adopt(j.api)
 	j.state, j.save = s, save
-	j.adopt()
-	report := j.report(Planned)
-	steps, undo := j.takesBack()
-	for i, s := range steps {
-		switch {
-		case undo[i]:
-			report.Changes = append(report.Changes, Change{s.takesBack, s.what})
-		case s.isAfter():
-			report.Left = append(report.Left, s.what+", which "+strings.Join(j.users(), ", ")+" asks")
-		case *s.done && !s.isBefore():
-			report.Left = append(report.Left, s.what)
+	report := j.report()
+	for _, t := range j.taken() {
+		if t.undone {
+			report.Changes = append(report.Changes, Change{t.takesBack, t.what})
+		} else if t.left != "" {
+			report.Left = append(report.Left, t.left)
 		}
 	}
 	if save != nil {

@@ -213,7 +213,7 @@ func TestRefusals(t *testing.T) {
 		"another authorizer": {protocol: rest, plant: func(c *cloud, _ *Options) {
 			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens"}
 			c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
-		}, want: "REST API shop (a1): POST /items has authorizer Tokens: an API asks one authorizer only"},
+		}, want: "REST API shop (a1): POST /items has authorizer Tokens, and API Gateway asks one authorizer only"},
 		"IAM":              {protocol: rest, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "AWS_IAM"}) }, want: "GET /items has AWS_IAM"},
 		"JWT":              {protocol: http, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "JWT", Authorizer: "j"}) }, want: "GET /items has JWT"},
 		"IAM of $connect":  {protocol: socket, plant: func(c *cloud, _ *Options) { c.set("$connect", gateway.Authorization{Type: "AWS_IAM"}) }, want: "$connect has AWS_IAM"},
@@ -286,7 +286,7 @@ func TestPlan(t *testing.T) {
 		Notes: []string{
 			"stage dev deploys by itself, so it is limited too",
 			"if Terraform or another tool manages the API, its next run takes this away: write it there too (docs/deploy.md)",
-			"preflights of browsers are limited too, which carry no credentials: ANY /items; a method OPTIONS of the same path stays open",
+			"ANY /items receives the preflights of browsers, which carry no credentials, and limits them too: a method OPTIONS stays open",
 		},
 	}
 	if diff := cmp.Diff(want, report); diff != "" {
@@ -323,6 +323,7 @@ func TestChangedSince(t *testing.T) {
 			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
 		}, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer", served: "GET /new"},
 		"the old deployment is deleted": {change: func(c *cloud) { delete(c.deployments, "old") }, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer"},
+		"the stage is gone":             {change: func(c *cloud) { c.stages[0].Name = "new" }, left: []string{"stage prod"}, calls: "DeleteGatewayResponse ACCESS_DENIED, DeleteAuthorizer"},
 		"another method asks it": {change: func(c *cloud) {
 			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: gateway.Authorization{Type: gateway.Custom, Authorizer: "auth1"}})
 		}, left: []string{"authorizer Slidegate, which GET /new asks"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
@@ -343,6 +344,9 @@ func TestChangedSince(t *testing.T) {
 			plan, err := c.region().Detach(t.Context(), f.read(t), nil)
 			if err != nil || plan.Status != Planned || text(t, c.live) != changed {
 				t.Fatalf("plan %+v, error %v", plan, err)
+			}
+			if deploys := slices.Contains(plan.Changes, Change{"deploy", "stage prod"}); deploys != (test.served != "") {
+				t.Errorf("plan %+v", plan.Changes)
 			}
 			report, err := c.detach(t, f)
 			if err != nil || !slices.Equal(report.Left, test.left) && len(report.Left)+len(test.left) > 0 || !slices.Equal(report.Left, plan.Left) {
@@ -369,12 +373,12 @@ func TestResume(t *testing.T) {
 		change func(*cloud, *State, *Options)
 		want   string
 	}{
-		"another stage":   {func(_ *cloud, _ *State, o *Options) { o.Stage = "dev" }, "it is of API a1, stage prod"},
-		"another limiter": {func(_ *cloud, _ *State, o *Options) { o.Limiter.Stack = "shop" }, "it is of limiter stack://slidegate"},
-		"other methods":   {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "it says which methods to limit"},
-		"another region":  {func(_ *cloud, s *State, _ *Options) { s.Region = "us-east-1" }, "it is of region us-east-1, not eu-north-1"},
+		"another stage":   {func(_ *cloud, _ *State, o *Options) { o.Stage = "dev" }, "the state file is of API a1, stage prod"},
+		"another limiter": {func(_ *cloud, _ *State, o *Options) { o.Limiter.Stack = "shop" }, "the state file is of limiter stack://slidegate"},
+		"other methods":   {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "the state file says which methods to limit"},
+		"another region":  {func(_ *cloud, s *State, _ *Options) { s.Region = "us-east-1" }, "the state file is of region us-east-1, not eu-north-1"},
 		"a method that others took": {func(c *cloud, _ *State, _ *Options) { c.set("POST /items", gateway.Authorization{Type: "AWS_IAM"}) },
-			"somebody has changed since attach began: POST /items: detach first"},
+			"somebody has changed since attach began: POST /items: detach by the state file"},
 		"a deployment by others": {func(c *cloud, _ *State, _ *Options) {
 			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
 		}, "somebody has changed since attach began: stage prod"},

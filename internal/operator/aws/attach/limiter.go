@@ -57,28 +57,26 @@ func (r *Region) limiter(ctx context.Context, o Limiter) (l limiter, err error) 
 	return l, nil
 }
 
-// permits fails if API Gateway may not call the function for an API. A stack of
-// `aws deploy` permits it for all, one of a CDK app only for those of the app.
-func (l *limiter) permits(region, api string) error {
-	var p struct {
+// check refuses an API for which API Gateway may not call the function. A stack of
+// `aws deploy` permits it for all APIs, one of a CDK app only for those of the app.
+func (l *limiter) check(p *plan) {
+	var policy struct {
 		Statement []struct {
 			Effect    string
 			Principal any
 			Condition struct{ ArnLike map[string]string }
 		}
 	}
-	if l.policy != "" {
-		if err := json.Unmarshal([]byte(l.policy), &p); err != nil {
-			return fmt.Errorf("the policy of function %s: %w", l.name, err)
-		}
+	if err := json.Unmarshal([]byte(l.policy), &policy); err != nil && l.policy != "" {
+		p.refuse("the policy of function %s: %v", l.name, err)
 	}
-	source := arn.ARN{Partition: l.arn.Partition, Service: "execute-api", Region: region, AccountID: l.arn.AccountID, Resource: api + "/authorizers/*"}.String()
-	for _, s := range p.Statement {
+	source := arn.ARN{Partition: l.arn.Partition, Service: "execute-api", Region: l.arn.Region, AccountID: l.arn.AccountID, Resource: p.api.ID + "/authorizers/*"}.String()
+	for _, s := range policy.Statement {
 		pattern, limited := s.Condition.ArnLike["AWS:SourceArn"]
 		if s.Effect == "Allow" && strings.Contains(fmt.Sprint(s.Principal), "apigateway.") && (!limited || aws.Covers(pattern, source)) {
-			return nil
+			return
 		}
 	}
-	return fmt.Errorf("API Gateway may not call the function for it: aws lambda add-permission --function-name %s --statement-id slidegate-%s "+
-		"--action lambda:InvokeFunction --principal apigateway.amazonaws.com --source-arn '%s'", l.name, api, source)
+	p.refuse("API Gateway may not call the function for it: aws lambda add-permission --function-name %s --statement-id slidegate-%s "+
+		"--action lambda:InvokeFunction --principal apigateway.amazonaws.com --source-arn '%s'", l.name, p.api.ID, source)
 }

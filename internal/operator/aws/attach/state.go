@@ -10,20 +10,16 @@ import (
 // State is what a file holds of an API that attach changes: what was before, and
 // the ids of what attach adds. By it a second attach goes on where the first one
 // stopped, and detach takes everything back. What has been done is seen in the API
-// itself, so an end between a change and the file does no harm.
+// itself too, so an end between a change and the file does no harm.
 type State struct {
-	Form       int    `json:"form"` // of the file
-	Protocol   string `json:"protocol"`
-	API        string `json:"api"`
-	Name       string `json:"name"`
-	Stage      string `json:"stage"`
-	Region     string `json:"region"`
-	Limiter    string `json:"limiter"` // stack://NAME or stack://NAME/ID
-	Function   string `json:"function"`
-	Authorizer struct {
-		gateway.Authorizer
-		Done bool `json:"done"`
-	} `json:"authorizer"` // its id is empty until it is added
+	Form       int         `json:"form"`     // of the file
+	Protocol   string      `json:"protocol"` // REST, HTTP or WEBSOCKET
+	API        string      `json:"api"`      // its id
+	Name       string      `json:"name"`
+	Stage      string      `json:"stage"`
+	Region     string      `json:"region"`
+	Limiter    string      `json:"limiter"` // stack://NAME or stack://NAME/ID
+	Authorizer Authorizer  `json:"authorizer"`
 	Responses  []Response  `json:"gateway_responses"`
 	Methods    []Method    `json:"methods"`
 	Deployment *Deployment `json:"deployment,omitempty"` // nil for a stage that deploys by itself
@@ -31,6 +27,12 @@ type State struct {
 
 // form is the one that this package writes and reads.
 const form = 1
+
+// Authorizer is the one that attach adds. Its id is empty until then.
+type Authorizer struct {
+	gateway.Authorizer
+	Done bool `json:"done"`
+}
 
 // Response is a gateway response before and after. Before is nil for one of API
 // Gateway's own.
@@ -61,23 +63,21 @@ type Deployment struct {
 // Parse reads a state as its file has it.
 func Parse(data []byte) (*State, error) {
 	s := new(State)
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("it is no file of `slidegate aws attach`: %w", err)
+	err := json.Unmarshal(data, s)
+	if err == nil && (s.Form != form || len(s.Methods) == 0) {
+		err = fmt.Errorf("its form is %d, not %d", s.Form, form)
 	}
-	if s.Form != form || s.API == "" {
-		return nil, fmt.Errorf("it is no file of this version's `slidegate aws attach`: its form is %d, not %d", s.Form, form)
+	if err != nil {
+		return nil, fmt.Errorf("it is no file of this version's `slidegate aws attach`: %w", err)
 	}
 	return s, nil
 }
 
-// complete reports whether attach has made every change.
-func (s *State) complete() bool {
-	done := s.Authorizer.Done && (s.Deployment == nil || s.Deployment.Done)
-	for _, r := range s.Responses {
-		done = done && r.Done
+// adopt takes an authorizer whose id attach could not save any more.
+func (s *State) adopt(api *gateway.API) {
+	for id, found := range api.Authorizers {
+		if s.Authorizer.ID == "" && found.Name == s.Authorizer.Name && found.URI == s.Authorizer.URI {
+			s.Authorizer.ID = id
+		}
 	}
-	for _, m := range s.Methods {
-		done = done && m.Done
-	}
-	return done
 }

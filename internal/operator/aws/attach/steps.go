@@ -12,26 +12,36 @@ import (
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 )
 
+// job is an API that is being changed.
+type job struct {
+	state  *State
+	api    *gateway.API
+	stage  gateway.Stage   // the zero one if there is none of the state's name
+	stages []gateway.Stage // all of the API
+	writer writer
+	save   func(*State) error
+}
+
 // step is one field of an API, which attach sets and detach restores.
 type step struct {
 	what      string // gateway response ACCESS_DENIED
 	does      string // add, as attach does it
 	takesBack string // remove, as detach does it
 	done      *bool
-	// isBefore and isAfter compare the field with what it was, and with what
-	// attach makes of it.
-	isBefore, isAfter func() bool
-	do, undo          func(context.Context) error
+	before    bool // the field is as it was
+	after     bool // the field is as attach leaves it
+	do, undo  func(context.Context) error
 }
 
-// stepOf returns the step that sets a field which is now to after.
-func stepOf[T any](what string, done *bool, now, before T, after func() T, set func(context.Context, T) error) step {
+// changed reports whether somebody else has changed the field since attach did.
+func (s *step) changed() bool { return *s.done && !s.before && !s.after }
+
+// stepOf returns the step that sets a field, which is now, to after.
+func stepOf[T any](what, does string, done *bool, now, before, after T, set func(context.Context, T) error) step {
 	return step{
-		what: what, does: "change", takesBack: "restore", done: done,
-		isBefore: func() bool { return same(now, before) },
-		isAfter:  func() bool { return same(now, after()) },
-		do:       func(ctx context.Context) error { return set(ctx, after()) },
-		undo:     func(ctx context.Context) error { return set(ctx, before) },
+		what: what, does: does, takesBack: "restore", done: done, before: same(now, before), after: same(now, after),
+		do:   func(ctx context.Context) error { return set(ctx, after) },
+		undo: func(ctx context.Context) error { return set(ctx, before) },
 	}
 }
 
@@ -42,14 +52,22 @@ func same[T any](a, b T) bool {
 	return err == nil && err2 == nil && string(x) == string(y)
 }
 
-// job is an API, what attach knows of it, and who changes it.
-type job struct {
-	state  *State
-	api    *gateway.API
-	stage  gateway.Stage
-	stages []gateway.Stage // all of the API
-	writer writer
-	save   func(*State) error
+// steps returns all steps in the order of attach; none if it limits no method.
+func (j *job) steps() (all []step) {
+	if len(j.state.Methods) == 0 {
+		return nil
+	}
+	all = append(all, j.authorizer())
+	for i := range j.state.Responses {
+		all = append(all, j.response(&j.state.Responses[i]))
+	}
+	for i := range j.state.Methods {
+		all = append(all, j.method(&j.state.Methods[i]))
+	}
+	if j.state.Deployment != nil {
+		all = append(all, j.deployment(j.state.Deployment))
+	}
+	return all
 }
 
 func (j *job) authorizer() step {
@@ -58,7 +76,7 @@ func (j *job) authorizer() step {
 	if found, ok := j.api.Authorizers[a.ID]; ok {
 		now = &found
 	}
-	s := stepOf("authorizer "+a.Name, &a.Done, now, nil, func() *gateway.Authorizer { return &a.Authorizer }, func(ctx context.Context, to *gateway.Authorizer) (err error) {
+	s := stepOf("authorizer "+a.Name, "add", &a.Done, now, nil, &a.Authorizer, func(ctx context.Context, to *gateway.Authorizer) (err error) {
 		if to != nil {
 			a.ID, err = j.writer.addAuthorizer(ctx, *to)
 		} else if err = j.writer.removeAuthorizer(ctx, a.ID); err == nil {
@@ -66,54 +84,49 @@ func (j *job) authorizer() step {
 		}
 		return err
 	})
-	s.does, s.takesBack = "add", "remove"
+	s.takesBack = "remove"
 	return s
 }
 
-// fields returns the steps of gateway responses, then of methods.
-func (j *job) fields() (all []step) {
-	for i := range j.state.Responses {
-		r := &j.state.Responses[i]
-		var now *gateway.Response
-		if found := j.api.Responses[r.Type]; found.Own {
-			now = &found
-		}
-		s := stepOf("gateway response "+r.Type, &r.Done, now, r.Before, func() *gateway.Response { return r.After }, func(ctx context.Context, to *gateway.Response) error {
-			return j.writer.respond(ctx, r.Type, to)
-		})
-		if r.Before == nil {
-			s.does, s.takesBack = "add", "remove"
-		}
-		all = append(all, s)
+func (j *job) response(r *Response) step {
+	var now *gateway.Response
+	if found := j.api.Responses[r.Type]; found.Own {
+		now = &found
 	}
-	now := map[string]gateway.Authorization{}
-	for _, m := range j.api.Methods {
-		now[m.Name+" "+m.ID] = m.Authorization
+	s := stepOf("gateway response "+r.Type, "change", &r.Done, now, r.Before, r.After, func(ctx context.Context, to *gateway.Response) error {
+		return j.writer.respond(ctx, r.Type, to)
+	})
+	if r.Before == nil {
+		s.does, s.takesBack = "add", "remove"
 	}
-	after := func() gateway.Authorization {
-		return gateway.Authorization{Type: gateway.Custom, Authorizer: j.state.Authorizer.ID}
-	}
-	for i := range j.state.Methods {
-		m := &j.state.Methods[i]
-		s := stepOf(m.Name, &m.Done, now[m.Name+" "+m.ID], m.Before, after, func(ctx context.Context, to gateway.Authorization) error {
-			return j.writer.authorize(ctx, *m, to)
-		})
-		s.does = "limit"
-		all = append(all, s)
-	}
-	return all
+	return s
 }
 
-// deployment returns the step of what the stage serves, if it does not deploy by
-// itself.
-func (j *job) deployment() []step {
-	d := j.state.Deployment
-	if d == nil {
-		return nil
+func (j *job) method(m *Method) step {
+	var now gateway.Authorization
+	for _, found := range j.api.Methods {
+		if found.Name == m.Name && found.ID == m.ID {
+			now = found.Authorization
+		}
 	}
-	s := stepOf[string]("stage "+j.state.Stage, &d.Done, j.stage.Deployment, d.Before, func() string { return d.After }, nil)
-	s.does = "deploy"
-	s.isAfter = func() bool { return d.After != "" && j.stage.Deployment == d.After }
+	s := stepOf(m.Name, "limit", &m.Done, now, m.Before, j.limited(), func(ctx context.Context, to gateway.Authorization) error {
+		return j.writer.authorize(ctx, *m, to)
+	})
+	s.do = func(ctx context.Context) error { return j.writer.authorize(ctx, *m, j.limited()) } // by an id that is known by then
+	return s
+}
+
+// limited is the authorization of a method that the limiter decides for.
+func (j *job) limited() gateway.Authorization {
+	return gateway.Authorization{Type: gateway.Custom, Authorizer: j.state.Authorizer.ID}
+}
+
+// deployment returns the step of what the stage serves.
+func (j *job) deployment(d *Deployment) step {
+	s := stepOf("stage "+j.state.Stage, "deploy", &d.Done, j.stage.Deployment, d.Before, d.After, func(ctx context.Context, to string) error {
+		return j.writer.serve(ctx, j.state.Stage, to)
+	})
+	s.after = s.after && d.After != ""
 	s.do = func(ctx context.Context) (err error) {
 		if d.After == "" {
 			if d.After, err = j.writer.deploy(ctx); err == nil {
@@ -125,28 +138,26 @@ func (j *job) deployment() []step {
 		}
 		return err
 	}
+	restore := s.undo
 	s.undo = func(ctx context.Context) (err error) {
-		if s.isAfter() {
-			err = j.writer.serve(ctx, j.state.Stage, d.Before)
+		if s.after {
+			err = restore(ctx)
 		}
-		if !s.isAfter() || isRefused(err) { // somebody has deployed since, or deleted the old deployment
-			err = j.deployAnew(ctx)
+		if !s.after || isRefused(err) { // somebody has deployed since, or deleted the old deployment
+			var id string
+			if id, err = j.writer.deploy(ctx); err == nil {
+				err = j.writer.serve(ctx, j.state.Stage, id)
+			}
 		}
 		if err == nil {
 			d.After = ""
 		}
 		return err
 	}
-	return []step{s}
-}
-
-// deployAnew has the stage serve the API as it is.
-func (j *job) deployAnew(ctx context.Context) error {
-	id, err := j.writer.deploy(ctx)
-	if err == nil {
-		err = j.writer.serve(ctx, j.state.Stage, id)
+	if s.changed() {
+		s.takesBack = "deploy"
 	}
-	return err
+	return s
 }
 
 // isRefused reports whether API Gateway does not accept what a call names.
@@ -155,19 +166,10 @@ func isRefused(err error) bool {
 	return ok && slices.Contains([]string{"BadRequestException", "NotFoundException"}, api.ErrorCode())
 }
 
-// steps returns all steps in the order of attach, none if no method is to be
-// limited.
-func (j *job) steps() []step {
-	if len(j.state.Methods) == 0 {
-		return nil
-	}
-	return slices.Concat([]step{j.authorizer()}, j.fields(), j.deployment())
-}
-
 // attach makes the changes that are not made yet, and saves the state after each.
 func (j *job) attach(ctx context.Context) error {
 	for _, s := range j.steps() {
-		if !s.isAfter() {
+		if !s.after {
 			if err := s.do(ctx); err != nil {
 				return fmt.Errorf("%s: %w", s.what, err)
 			}
@@ -180,74 +182,62 @@ func (j *job) attach(ctx context.Context) error {
 	return nil
 }
 
-// changedSince names the fields that are neither as before nor as attach leaves
-// them.
-func (j *job) changedSince() (names []string) {
-	for _, s := range j.steps() {
-		if !s.isAfter() && (*s.done || !s.isBefore()) {
-			names = append(names, s.what)
-		}
-	}
-	return names
+// taken is a step as detach sees it.
+type taken struct {
+	step
+	undone bool   // or else it stays as it is
+	left   string // what stays although attach has changed it
 }
 
-// takesBack returns the steps in the order of detach, and for each whether it is
-// to be undone: those that are as attach left them. The stage may be anywhere, and
-// nothing asks the authorizer any more when it goes.
-func (j *job) takesBack() (steps []step, undo []bool) {
-	steps = j.fields()
-	slices.Reverse(steps)
-	steps = slices.Concat(steps, j.deployment(), []step{j.authorizer()})
-	for i, s := range steps {
-		really := s.isAfter()
-		switch i {
-		case len(steps) - 1:
-			really = really && j.users() == nil
-		case len(j.state.Methods) + len(j.state.Responses):
-			really = really || *s.done && !s.isBefore()
+// taken returns the steps in the order of detach: methods and gateway responses,
+// then the stage, which may have to deploy them, and at last the authorizer, which
+// nothing asks any more.
+func (j *job) taken() (all []taken) {
+	steps := j.steps()
+	fields := steps[1 : 1+len(j.state.Responses)+len(j.state.Methods)]
+	slices.Reverse(fields)
+	for _, s := range slices.Concat(fields, steps[1+len(fields):], steps[:1]) {
+		t := taken{step: s, undone: s.after}
+		if s.changed() {
+			t.left = s.what
 		}
-		undo = append(undo, really)
+		all = append(all, t)
 	}
-	return steps, undo
+	if j.state.Deployment != nil {
+		if stage := &all[len(fields)]; stage.changed() && j.stage.Name != "" {
+			stage.undone, stage.left = true, ""
+		}
+	}
+	authorizer := &all[len(all)-1]
+	if users := j.others(); users != "" && authorizer.after {
+		authorizer.undone, authorizer.left = false, authorizer.what+", which "+users+" asks"
+	}
+	return all
 }
 
-// detach takes back what is as attach left it, and saves the state after each
-// step. A step that stays done is one that somebody has changed since.
+// others names a method that asks our authorizer, and that detach does not restore.
+func (j *job) others() string {
+	for _, m := range j.api.Methods {
+		ours := slices.ContainsFunc(j.state.Methods, func(o Method) bool { return o.Name == m.Name && o.ID == m.ID })
+		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(ours && same(m.Authorization, j.limited())) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// detach takes back what is as attach left it, and saves the state after each step.
 func (j *job) detach(ctx context.Context) error {
-	steps, undo := j.takesBack()
-	for i, s := range steps {
-		if undo[i] {
-			if err := s.undo(ctx); err != nil {
-				return fmt.Errorf("%s: %w", s.what, err)
+	for _, t := range j.taken() {
+		if t.undone {
+			if err := t.undo(ctx); err != nil {
+				return fmt.Errorf("%s: %w", t.what, err)
 			}
 		}
-		*s.done = *s.done && !undo[i] && !s.isBefore()
+		*t.done = *t.done && t.left != ""
 		if err := j.save(j.state); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// users names the methods that ask our authorizer, but for those that detach
-// restores.
-func (j *job) users() (names []string) {
-	own := gateway.Authorization{Type: gateway.Custom, Authorizer: j.state.Authorizer.ID}
-	for _, m := range j.api.Methods {
-		restored := same(m.Authorization, own) && slices.ContainsFunc(j.state.Methods, func(o Method) bool { return o.Name == m.Name && o.ID == m.ID })
-		if m.Authorizer != "" && m.Authorizer == own.Authorizer && !restored {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// adopt looks for an authorizer whose id attach could not save any more.
-func (j *job) adopt() {
-	a := &j.state.Authorizer
-	for id, found := range j.api.Authorizers {
-		if a.ID == "" && found.Name == a.Name && found.Asks(j.state.Function) {
-			a.ID = id
-		}
-	}
 }
