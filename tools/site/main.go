@@ -70,7 +70,8 @@ func prepare(repository, out string) error {
 		return err
 	}
 	for name, text := range pages {
-		if err := save(filepath.Join(out, "docs", name), []byte(spaced(themed(named(text, name, pages))))); err != nil {
+		head := fmt.Sprintf("---\ndescription: %q\n---\n\n", summary(text)) // for search engines
+		if err := save(filepath.Join(out, "docs", name), []byte(head+spaced(themed(named(text, name, pages))))); err != nil {
 			return err
 		}
 	}

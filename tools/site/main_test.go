@@ -57,9 +57,9 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"docs/index.md": "# Shop\n\n```sh\n[x](../main.go)\n```\n\n**It [sells](start/deep.md#a).** All.\n[x](" + source + "blob/main/main.go#L1) [x](" +
+		"docs/index.md": "---\ndescription: \"It sells.\"\n---\n\n# Shop\n\n```sh\n[x](../main.go)\n```\n\n**It [sells](start/deep.md#a).** All.\n[x](" + source + "blob/main/main.go#L1) [x](" +
 			source + "tree/main/examples) `[x](../main.go)` [x](" + source + "blob/main/docs/x_test.go)\n\n",
-		"doc" + "s/start/deep.md": "# Deep\n\nDown: [Shop](../index.md) [x](" + source + "blob/main/main.go) [x](https://example.com) [x](#deep)\n",
+		"doc" + "s/start/deep.md": "---\ndescription: \"Down: ../index.md x x x.\"\n---\n\n# Deep\n\nDown: [Shop](../index.md) [x](" + source + "blob/main/main.go) [x](https://example.com) [x](#deep)\n",
 		"docs/picture.svg":        "<svg/>",
 		"docs/a.css":              "",
 		"theme/a.html":            "",
