@@ -65,6 +65,30 @@ func TestOpenAPIResponses(t *testing.T) {
 	}
 }
 
+// TestOpenAPIAuthorizers: nothing is cached, and no identity source has the gateway
+// itself answer 401.
+func TestOpenAPIAuthorizers(t *testing.T) {
+	for name, want := range map[string]map[string]any{
+		"openapi-rest.yaml": {"type": "request", "authorizerUri": "AUTHORIZER_URI", "authorizerResultTtlInSeconds": 0},
+		"openapi-http.yaml": {
+			"type": "request", "authorizerUri": "AUTHORIZER_URI", "authorizerResultTtlInSeconds": 0,
+			"authorizerPayloadFormatVersion": "2.0", "enableSimpleResponses": true,
+		},
+	} {
+		var definition struct {
+			Components struct {
+				Schemes map[string]struct {
+					Authorizer map[string]any `yaml:"x-amazon-apigateway-authorizer"`
+				} `yaml:"securitySchemes"`
+			} `yaml:"components"`
+		}
+		load(t, name, &definition)
+		if diff := cmp.Diff(want, definition.Components.Schemes["Slidegate"].Authorizer); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestSAMResponses(t *testing.T) {
 	var template struct {
 		Globals struct {
