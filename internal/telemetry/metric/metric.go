@@ -1,6 +1,6 @@
 // Package metric lists the metrics of a limiter: what counts, when, in which
-// unit, and who exports it. Exporters, alarms, the dashboard and
-// docs/operations.md all follow this list.
+// unit, and who exports it. Exporters, alarms, the dashboard, the construct for
+// TypeScript and docs/operations.md all follow this list.
 package metric
 
 const (

@@ -120,6 +120,28 @@ test('a limiter for APIs of other stacks', () => {
   Template.fromStack(stack).hasOutput('AuthorizerUri', {});
 });
 
+test('an API of another stack, which alone depends on the other', () => {
+  const app = new App();
+  const limiter = new RateLimit(new Stack(app, 'Limiter'), 'RateLimit');
+  const stack = new Stack(app, 'Shop');
+  limiter.protect(rest(stack));
+  Template.fromStack(stack).resourceCountIs('AWS::Lambda::Permission', 1);
+  Template.fromStack(stack).hasResourceProperties('AWS::ApiGateway::Method', { AuthorizationType: 'CUSTOM' });
+  assert.deepEqual(limiter.template.stack.dependencies, []);
+});
+
+test('a limiter without its parts', () => {
+  const count = (props, type) => {
+    const stack = new Stack(new App(), 'Stack');
+    new RateLimit(stack, 'RateLimit', props);
+    return Object.keys(Template.fromStack(stack).findResources(type)).length;
+  };
+  const [alarm, dashboard] = ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::Dashboard'];
+  assert.deepEqual([count({}, alarm), count({ maxWritesPerDay: 9 }, alarm), count({ withoutMetrics: true }, alarm), count({ withoutAlarms: true }, alarm)],
+    [8, 9, 4, 0]);
+  assert.deepEqual([count({}, dashboard), count({ withoutMetrics: true }, dashboard), count({ withoutDashboard: true }, dashboard)], [1, 0, 0]);
+});
+
 test('props', () => {
   const refused = (props, why) => assert.throws(() => new RateLimit(new Stack(new App(), 'Stack'), 'RateLimit', props), why);
   refused({ rules: 'rules.json' }, /does not end in \.yaml/);
