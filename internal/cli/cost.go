@@ -171,7 +171,7 @@ func printCost(p *term.Printer, r *cost.Report) {
 		})
 	}
 	row("total", func(b *cost.Bill) (float64, string) { return b.Total, "" })
-	row("fixed, whatever the requests", func(b *cost.Bill) (float64, string) { return b.Fixed, fmt.Sprintf("%.1f%%", 100*b.Fixed/b.Total) })
+	row("fixed, whatever the requests", func(b *cost.Bill) (float64, string) { return b.Fixed, text.Percent(b.Fixed, b.Total) })
 	row("a million requests, without that", func(b *cost.Bill) (float64, string) { return b.PerMillion(), "" })
 	p.Section(layout+"l", append(header, ""), rows)
 	if r.Flood != nil {

@@ -148,7 +148,7 @@ func (w *watch) show(view *top.View, first bool) error {
 }
 
 func printTop(p *term.Printer, v *top.View) {
-	p.Line("%s  %s  over %s%s", v.Source, text.Stamp(v.At), text.Brief(time.Duration(v.Span*float64(time.Second))), rulesInForce(v))
+	p.Line("%s  %s  over %s%s", v.Source, text.Stamp(v.At), brief(v.Span), rulesInForce(v))
 	for _, why := range v.Degraded {
 		p.Line("degraded: %s", why)
 	}
@@ -158,16 +158,11 @@ func printTop(p *term.Printer, v *top.View) {
 		p.Line("There are no metrics of this time: no requests came, or the Lambda writes none (WithoutMetrics, or --without metrics).")
 		return
 	}
-	share := func(name string) string {
-		if decisions == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.1f%%", 100*v.Rates[name]/decisions)
-	}
+	share := func(name string) string { return text.Percent(v.Rates[name], decisions) }
 	rate := func(name string) string { return perSecond(v.Rates[name]) }
 	latency := "-"
 	if v.P99 > 0 {
-		latency = text.Brief(time.Duration(v.P99 * float64(time.Second)))
+		latency = brief(v.P99)
 	}
 	p.Table("rrlrl", [][]string{
 		{"a second", "", "", "", ""},
@@ -206,10 +201,12 @@ func rulesInForce(v *top.View) string {
 		said = fmt.Sprintf("  rules %.0f", version)
 	}
 	if age, ok := v.Gauges[metric.RulesAge]; ok {
-		said += "  read " + text.Brief(time.Duration(age*float64(time.Second))) + " ago"
+		said += "  read " + brief(age) + " ago"
 	}
 	return said
 }
+
+func brief(seconds float64) string { return text.Brief(time.Duration(seconds * float64(time.Second))) }
 
 // perSecond writes a rate to about three digits.
 func perSecond(rate float64) string {

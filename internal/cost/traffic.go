@@ -140,13 +140,5 @@ func (c *Charges) merges(other *Charges) bool {
 
 // leases reports whether a rule without a lease could have one.
 func (c *Charges) leases() bool {
-	if c.rule.Lease > 0 || c.rule.Atomic {
-		return false
-	}
-	for _, l := range c.rule.Limits {
-		if l.Bucket() || l.Algorithm == limit.SlidingWindowLog {
-			return false
-		}
-	}
-	return true
+	return c.rule.Lease == 0 && !c.rule.Atomic && !slices.ContainsFunc(c.rule.Limits, func(l limit.Limit) bool { return !l.Correctable() })
 }

@@ -92,8 +92,8 @@ func Bar(part, whole int64) string {
 	return b
 }
 
-// Percent writes a share of the whole: 33.3%.
-func Percent(part, whole int64) string {
+// Percent writes a share of the whole: 33.3%, or nothing if there is no whole.
+func Percent[N int64 | float64](part, whole N) string {
 	if whole == 0 {
 		return ""
 	}
