@@ -19,7 +19,9 @@ resource "aws_api_gateway_gateway_response" "slidegate" {
   response_type       = each.key
   status_code         = try(each.value.statusCode, null)
   response_parameters = each.value.responseParameters
-  response_templates  = try(each.value.responseTemplates, null)
+
+  # Without templates Terraform sends an empty map, which may remove API Gateway's own.
+  response_templates = try(each.value.responseTemplates, { "application/json" = "{\"message\":$context.error.messageString}" })
 }
 
 # What follows is the app. Each method but OPTIONS has the two lines, and the
