@@ -58,36 +58,39 @@ A file keeps what was before. If attach ends early, a second attach goes on by i
 	flags.Complete(cmd, "state", flags.FilesOf("json"))
 	addApply(cmd, &yes)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*attach.Report, error) {
-		o.API = args[0]
-		if !apiID.MatchString(o.API) {
+		if o.API = args[0]; !apiID.MatchString(o.API) {
 			return nil, flags.Usagef("%s is no id of an API: want letters and digits, such as a1b2c3d4e5", o.API)
 		}
-		file = cmp.Or(file, "slidegate-"+o.API+".json")
-		region, err := attach.Connect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		state, err := readState(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		saved := false
-		if yes {
-			o.Save = func(s *attach.State) error {
-				err := saveState(file, s)
-				saved = saved || err == nil
-				return err
-			}
-		}
-		report, err := region.Attach(ctx, o, state)
-		if err != nil && saved {
-			return nil, fmt.Errorf("%w\nattach ended early: repeat it to go on, or take all back: slidegate aws detach %s --yes", err, file)
-		}
-		if err == nil {
-			report.File = file
-		}
-		return report, err
+		return attachAPI(ctx, o, cmp.Or(file, "slidegate-"+o.API+".json"), yes)
 	}, printAttached)
+}
+
+// attachAPI attaches an API by a state file, which may be missing.
+func attachAPI(ctx context.Context, o attach.Options, file string, apply bool) (*attach.Report, error) {
+	region, err := attach.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := readState(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	saved := false
+	if apply {
+		o.Save = func(s *attach.State) error {
+			err := saveState(file, s)
+			saved = saved || err == nil
+			return err
+		}
+	}
+	report, err := region.Attach(ctx, o, state)
+	switch {
+	case err == nil:
+		report.File = file
+	case saved:
+		err = fmt.Errorf("%w\nattach ended early: repeat it to go on, or take all back: slidegate aws detach %s --yes", err, file)
+	}
+	return report, err
 }
 
 func (c *cli) awsDetachCommand() *cobra.Command {
@@ -105,29 +108,32 @@ What somebody has changed since attach is listed and left, and the file stays. I
 	}
 	addApply(cmd, &yes)
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*attach.Report, error) {
-		file := args[0]
-		state, err := readState(file)
-		if err != nil {
-			return nil, err
-		}
-		region, err := attach.Connect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		var save func(*attach.State) error
-		if yes {
-			save = func(s *attach.State) error { return saveState(file, s) }
-		}
-		report, err := region.Detach(ctx, state, save)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		report.File = file
-		if report.Status == attach.Detached && len(report.Left) == 0 {
-			err = os.Remove(file)
-		}
-		return report, err
+		return detachAPI(ctx, args[0], yes)
 	}, printAttached)
+}
+
+// detachAPI detaches an API by a state file, which it removes if nothing is left.
+func detachAPI(ctx context.Context, file string, apply bool) (*attach.Report, error) {
+	state, err := readState(file)
+	if err != nil {
+		return nil, err
+	}
+	region, err := attach.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var save func(*attach.State) error
+	if apply {
+		save = func(s *attach.State) error { return saveState(file, s) }
+	}
+	report, err := region.Detach(ctx, state, save)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nrepeat detach to go on: %s has what was before", err, file)
+	}
+	if report.File = file; apply && len(report.Left) == 0 {
+		err = os.Remove(file)
+	}
+	return report, err
 }
 
 func addApply(cmd *cobra.Command, yes *bool) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 // file is a state file.
@@ -46,9 +47,9 @@ func (c *cloud) detach(t *testing.T, f *file) (*Report, error) {
 // serves then, and that detach takes all of it back.
 func TestAttach(t *testing.T) {
 	for _, test := range []struct {
-		protocol         string
-		attached, taken  []string
-		limited, limits2 string
+		protocol        string
+		attached, taken []string // calls
+		limited         string
 	}{
 		{protocol: gateway.RESTProtocol, attached: []string{
 			"CreateAuthorizer Slidegate", "PutGatewayResponse ACCESS_DENIED", "PutGatewayResponse UNAUTHORIZED", "PutGatewayResponse DEFAULT_4XX", "PutGatewayResponse DEFAULT_5XX",
@@ -75,6 +76,9 @@ func TestAttach(t *testing.T) {
 				t.Errorf("calls of attach (-want +got):\n%s", diff)
 			}
 			c.limits(t, test.limited)
+			if test.protocol == gateway.RESTProtocol {
+				golden.Check(t, "testdata/state.golden", text(t, f.read(t))+"\n")
+			}
 			if again, err := c.attach(t, f); err != nil || again.Status != Unchanged || len(again.Changes) > 0 {
 				t.Errorf("attached again: %+v, error %v", again, err)
 			}
@@ -396,6 +400,20 @@ func TestResume(t *testing.T) {
 	}
 	if _, err := Parse([]byte(`{"form": 2, "api": "a1"}`)); err == nil || !strings.Contains(err.Error(), "its form is 2, not 1") {
 		t.Error(err)
+	}
+}
+
+// TestHTTPByHand: the stage of an HTTP API that does not deploy by itself gets a
+// deployment, and its old one back.
+func TestHTTPByHand(t *testing.T) {
+	c, f := newCloud(gateway.HTTP), &file{}
+	c.stages[0].AutoDeploy = false
+	if _, err := c.attach(t, f); err != nil {
+		t.Fatal(err)
+	}
+	c.limits(t, "GET /items, POST /items")
+	if _, err := c.detach(t, f); err != nil || c.stages[0].Deployment != "old" {
+		t.Errorf("the stage serves %s, error %v", c.stages[0].Deployment, err)
 	}
 }
 

@@ -371,12 +371,13 @@ func (f fakeV2) GetStages(context.Context, *apigatewayv2.GetStagesInput, ...func
 	return out, nil
 }
 
-// ExportApi has the addresses of a stage, and none for the API as it is.
+// ExportApi has the address and the version of a stage, and none for the API as it
+// is.
 func (f fakeV2) ExportApi(_ context.Context, in *apigatewayv2.ExportApiInput, _ ...func(*apigatewayv2.Options)) (*apigatewayv2.ExportApiOutput, error) {
 	document := map[string]any{"openapi": "3.0.1", "info": map[string]any{"title": "shop"}}
 	d := f.live
 	if in.StageName != nil {
-		d, document["servers"] = f.served(), []any{*in.StageName}
+		d, document["servers"], document["info"] = f.served(), []any{*in.StageName}, map[string]any{"title": "shop", "version": "of the deployment"}
 	}
 	paths := map[string]any{}
 	for _, m := range d.Methods {

@@ -66,6 +66,9 @@ func fields(api *gateway.API) map[string]string {
 		all[m.Name] = fmt.Sprint(api.Authorizers[m.Authorizer].Name, m.APIKey, m.Integration)
 	}
 	for kind, r := range api.Responses {
+		if r.Templates["application/json"] == ownBody {
+			r.Templates = nil // an export may leave it out
+		}
 		if r.Own {
 			all["gateway response "+kind] = fmt.Sprint(r.Status, r.Parameters, r.Templates)
 		}
@@ -74,7 +77,7 @@ func fields(api *gateway.API) map[string]string {
 }
 
 // export returns the parts of an HTTP API's OpenAPI document, as a stage serves it,
-// or as it is. The addresses of a stage are no part of the API.
+// or as it is. Addresses and versions of a stage are no part of the API.
 func (p *plan) export(ctx context.Context, stage *string) (parts map[string]string, err error) {
 	var document map[string]json.RawMessage
 	out, err := p.region.V2.ExportApi(ctx, &apigatewayv2.ExportApiInput{ApiId: &p.api.ID, StageName: stage, OutputType: sdk.String("JSON"), Specification: sdk.String("OAS30")})
@@ -84,7 +87,7 @@ func (p *plan) export(ctx context.Context, stage *string) (parts map[string]stri
 	parts = map[string]string{}
 	for name, part := range document {
 		var value any
-		if err == nil && name != "servers" {
+		if err == nil && name != "servers" && name != "info" {
 			err = json.Unmarshal(part, &value)
 			parts[name] = fmt.Sprint(value)
 		}
