@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -26,10 +28,6 @@ type Region struct {
 	Name      string
 }
 
-// attempts are for calls of API Gateway, which takes ten changes a second of an
-// account, and a deployment in five.
-const attempts = 10
-
 // Connect returns the region of the usual AWS variables and files. It calls nothing
 // yet.
 func Connect(ctx context.Context) (*Region, error) {
@@ -37,11 +35,19 @@ func Connect(ctx context.Context) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
+	patient := cfg.Copy()
+	patient.Retryer = retryer
 	return &Region{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Name: cfg.Region,
-		REST: apigateway.NewFromConfig(cfg, func(o *apigateway.Options) { o.RetryMaxAttempts = attempts }),
-		V2:   apigatewayv2.NewFromConfig(cfg, func(o *apigatewayv2.Options) { o.RetryMaxAttempts = attempts }),
+		REST: apigateway.NewFromConfig(patient), V2: apigatewayv2.NewFromConfig(patient),
 	}, nil
+}
+
+// retryer repeats calls of API Gateway, which takes ten changes a second of an
+// account, and a deployment in five. It answers with a conflict while another change
+// of the same API is under way.
+func retryer() sdk.Retryer {
+	return retry.AddWithErrorCodes(retry.AddWithMaxAttempts(retry.NewStandard(), 10), "ConflictException")
 }
 
 // Options say what to attach to which limiter.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	resttypes "github.com/aws/aws-sdk-go-v2/service/apigateway/types"
+	v2types "github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
@@ -414,6 +416,19 @@ func TestHTTPByHand(t *testing.T) {
 	c.limits(t, "GET /items, POST /items")
 	if _, err := c.detach(t, f); err != nil || c.stages[0].Deployment != "old" {
 		t.Errorf("the stage serves %s, error %v", c.stages[0].Deployment, err)
+	}
+}
+
+// TestRetries: API Gateway throttles many changes, and refuses those that meet.
+func TestRetries(t *testing.T) {
+	r := retryer()
+	for err, want := range map[error]bool{
+		&resttypes.ConflictException{}: true, &v2types.ConflictException{}: true, &resttypes.TooManyRequestsException{}: true, &v2types.TooManyRequestsException{}: true,
+		&resttypes.BadRequestException{}: false,
+	} {
+		if r.IsErrorRetryable(err) != want || r.MaxAttempts() != 10 {
+			t.Errorf("%v is repeated: %v, up to %d times", err, !want, r.MaxAttempts())
+		}
 	}
 }
 
