@@ -41,4 +41,4 @@ node_modules/.bin/jsii-pacmak --targets js python >&2
 rm -rf "$root/dist/constructs"
 mkdir -p "$root/dist"
 cp -R dist "$root/dist/constructs"
-ls "$root"/dist/constructs/*/*
+cd "$root" && ls dist/constructs/*/*
