@@ -24,7 +24,7 @@ import (
 // run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegateotel/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegateotel/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go", "../infra/ratelimit/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 			sources = append(sources, "\n"+read(t, file))
 		}
 	}
-	for _, page := range []string{"../README.md", "library.md", "migrating.md", "start/library.md"} {
+	for _, page := range []string{"../README.md", "library.md", "migrating.md", "start/library.md", "start/cdk-go.md"} {
 		blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go code", page)

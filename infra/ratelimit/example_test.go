@@ -31,6 +31,20 @@ func ExampleNew() {
 	app.Synth(nil)
 }
 
+// Rules that each deployment publishes.
+func ExampleProps_rules() {
+	app := awscdk.NewApp(nil)
+	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
+	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), nil)
+	api.Root().AddMethod(jsii.String("GET"), nil, nil)
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{Rules: "rules.yaml"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	limiter.Protect(api) // a RestApi, SpecRestApi, HttpApi or WebSocketApi
+	app.Synth(nil)
+}
+
 // Alarms that reach people by a topic, and one more on a rule of the app.
 func ExampleRateLimit_MetricDeniedByRule() {
 	app := awscdk.NewApp(nil)

@@ -71,7 +71,7 @@ func prepare(repository, out string) error {
 	}
 	for name, text := range pages {
 		head := fmt.Sprintf("---\ndescription: %q\n---\n\n", summary(text)) // for search engines
-		if err := save(filepath.Join(out, "docs", name), []byte(head+spaced(themed(named(text, name, pages))))); err != nil {
+		if err := save(filepath.Join(out, "docs", name), []byte(head+spaced(themed(whole(named(text, name, pages)))))); err != nil {
 			return err
 		}
 	}
@@ -90,6 +90,7 @@ func save(name string, data []byte) error {
 }
 
 var (
+	span     = regexp.MustCompile("(?m)^#.*$|^```(?s:.*?)^```$|`[^`\n]+`")
 	code     = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]+`")
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	fileLink = regexp.MustCompile(`\[([\w./-]+\.md)(\]\()`)
@@ -142,6 +143,18 @@ func named(text, name string, pages map[string]string) string {
 		parts := fileLink.FindStringSubmatch(found)
 		if page, ok := pages[path.Join(path.Dir(name), parts[1])]; ok {
 			return "[" + titleOf(page) + parts[2]
+		}
+		return found
+	})
+}
+
+// whole marks short code that has a hyphen, such as a flag, with the class in which
+// lines do not break. Headings and blocks of code take no such marks.
+func whole(text string) string {
+	return span.ReplaceAllStringFunc(text, func(found string) string {
+		inline := found[0] == '`' && !strings.HasPrefix(found, "```")
+		if inline && len(found) <= 32 && strings.Contains(found, "-") {
+			return found + "{.whole}"
 		}
 		return found
 	})

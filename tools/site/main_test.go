@@ -25,6 +25,14 @@ func TestSpaced(t *testing.T) {
 	}
 }
 
+func TestWhole(t *testing.T) {
+	got := whole("# `--a`\n`--b` and [`c-d`](e) `f` `--a-flag-that-has-more-than-thirty-letters` - `h`\n```sh\n`--g`\n```\n")
+	want := "# `--a`\n`--b`{.whole} and [`c-d`{.whole}](e) `f` `--a-flag-that-has-more-than-thirty-letters` - `h`\n```sh\n`--g`\n```\n"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestThemed(t *testing.T) {
 	got := themed("<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"a-dark.svg\">\n  <img alt=\"A\" src=\"a.svg\">\n</picture>\n")
 	if want := "![A](a.svg#only-light)\n![A](a-dark.svg#only-dark)\n\n"; got != want {
