@@ -167,9 +167,9 @@ func (p *plan) checkOwner() {
 // notePreflights names the methods that receive preflights.
 func (p *plan) notePreflights() {
 	for _, m := range p.state.Methods {
-		path, any := strings.CutPrefix(m.Name, "ANY ")
+		path, isAny := strings.CutPrefix(m.Name, "ANY ")
 		open := slices.ContainsFunc(p.api.Methods, func(o gateway.Method) bool { return o.Name == "OPTIONS "+path })
-		if (any || m.Name == "$default") && !open {
+		if (isAny || m.Name == "$default") && !open {
 			p.note("%s receives the preflights of browsers, which carry no credentials, and limits them too: a method OPTIONS stays open", m.Name)
 		}
 	}
