@@ -4,8 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/slidegate/slidegate/internal/cache"
 	"github.com/slidegate/slidegate/internal/dynamo/protocol"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -34,7 +32,7 @@ func newSnapshotCache(size int) *snapshotCache {
 // get returns the snapshot of the charge's counter, nil if there is none. A
 // snapshot of another number of limits is of no use to the charge.
 func (sc *snapshotCache) get(c *limit.Charge) *protocol.Snapshot {
-	snapshot, ok := sc.cache.GetIfPresent(c.Key)
+	snapshot, ok := sc.cache.Get(c.Key)
 	if !ok || snapshot.Limits() != len(c.Limits) {
 		return nil
 	}
@@ -44,16 +42,13 @@ func (sc *snapshotCache) get(c *limit.Charge) *protocol.Snapshot {
 // put keeps a snapshot unless the cache has a later one of the same
 // generation: answers may overtake each other.
 func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
-	sc.cache.Compute(key, func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, otter.ComputeOp) {
-		if found && old.NewerThan(snapshot) {
-			return old, otter.CancelOp
-		}
-		return snapshot, otter.WriteOp
+	sc.cache.Update(key, func(old *protocol.Snapshot, found bool) (*protocol.Snapshot, bool) {
+		return snapshot, !found || !old.NewerThan(snapshot)
 	})
 }
 
 // drop forgets a counter that is gone, so that the next charge creates it.
-func (sc *snapshotCache) drop(key string) { sc.cache.Invalidate(key) }
+func (sc *snapshotCache) drop(key string) { sc.cache.Remove(key) }
 
 // randomGeneration returns 96 random bits as 16 characters.
 func randomGeneration() string {

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestSnapshotsKeepTheLatest(t *testing.T) {
 		cache := newSnapshotCache(0)
 		cache.put("k", before)
 		cache.put("k", test.then)
-		if got, _ := cache.cache.GetIfPresent("k"); (got == test.then) != test.kept {
+		if got, _ := cache.cache.Get("k"); (got == test.then) != test.kept {
 			t.Errorf("%s: kept %+v", name, got)
 		}
 	}
@@ -80,9 +81,14 @@ func TestSnapshotsFitTheCharge(t *testing.T) {
 }
 
 func TestSnapshotsAreBounded(t *testing.T) {
-	for size, want := range map[int]uint64{-1: 10_000, 0: 10_000, 1: 1, 20_000: 20_000} {
-		if got := newSnapshotCache(size).cache.GetMaximum(); got != want {
-			t.Errorf("size %d: at most %d snapshots, want %d", size, got, want)
+	snapshot := snapshotOf(t, "generation", windows(1), nil, time.Time{})
+	for size, want := range map[int]int{-1: 10_000, 0: 10_000, 1: 1, 2_000: 2_000} {
+		cache := newSnapshotCache(size)
+		for i := range want + 100 {
+			cache.put(strconv.Itoa(i), snapshot)
+		}
+		if got := cache.cache.Len(); got != want {
+			t.Errorf("size %d: %d snapshots, want %d", size, got, want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func open(t testing.TB, server *redistest.Server) *redis.Store {
 	return redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
 }
 
-func connect(t testing.TB, url string) *redis.Connection {
+func connect(t testing.TB, url string) redis.Connection {
 	t.Helper()
 	c, err := dial(t, url)
 	if err != nil {
@@ -73,7 +73,7 @@ func connect(t testing.TB, url string) *redis.Connection {
 	return c
 }
 
-func dial(t testing.TB, url string) (*redis.Connection, error) {
+func dial(t testing.TB, url string) (redis.Connection, error) {
 	t.Helper()
 	address, err := redis.ParseAddress(url, "")
 	if err != nil {

@@ -83,8 +83,8 @@ func (ss *snapshots) drop(key string) {
 	if ss == nil {
 		return
 	}
-	if _, ok := ss.cache.GetIfPresent(key); ok {
-		ss.cache.Invalidate(key)
+	if _, ok := ss.cache.Get(key); ok {
+		ss.cache.Remove(key)
 	}
 }
 
@@ -95,7 +95,7 @@ func (ss *snapshots) drop(key string) {
 // the wait is never too short. The proof is by the latest: the wait must not be
 // over by then.
 func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
-	s, ok := ss.cache.GetIfPresent(c.Key)
+	s, ok := ss.cache.Get(c.Key)
 	if !ok || len(s.states) != len(c.Limits) {
 		return false
 	}

@@ -71,7 +71,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.StartCluster(t)
 	connection := connect(t, server.URL())
-	if !connection.Clustered() || connect(t, redistest.Start(t).URL()).Clustered() {
+	if !redis.Clustered(connection) || redis.Clustered(connect(t, redistest.Start(t).URL())) {
 		t.Error("Clustered is wrong of a Cluster or of one server")
 	}
 	store := redis.New(connection, redis.Options{CallerClock: true, OneServer: true}) // as of a client that does not know the Cluster

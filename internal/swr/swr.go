@@ -127,7 +127,7 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 // that load. After a first value, Get fails only once that is older than MaxAge.
 // A fresh value costs no allocation.
 func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
-	last, _ := c.entries.GetIfPresent(key)
+	last, _ := c.entries.Get(key)
 	if last.isFresh(now) {
 		return last.value, last.err
 	}
@@ -185,8 +185,7 @@ func (c *Cache[K, V]) first(ctx context.Context, key K, load *flight[V]) (V, err
 
 // Len returns the number of keys in memory.
 func (c *Cache[K, V]) Len() int {
-	c.entries.CleanUp()
-	return c.entries.EstimatedSize()
+	return c.entries.Len()
 }
 
 // join returns the load of a key that is in flight, or the outcome of one that
@@ -198,7 +197,7 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough fun
 		return load, false
 	}
 	load = &flight[V]{done: make(chan struct{}), late: make(chan struct{})}
-	last, _ := c.entries.GetIfPresent(key)
+	last, _ := c.entries.Get(key)
 	if enough(last) {
 		load.value, load.err = last.value, last.err
 		close(load.done)

@@ -222,22 +222,6 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestHitAllocatesNothing: a fresh value costs no allocation.
-func TestHitAllocatesNothing(t *testing.T) {
-	cache, o := newCache(500)
-	o.put("k", 5)
-	ctx := t.Context()
-	if n := testing.AllocsPerRun(1000, func() {
-		for _, key := range []name{"k", "none"} {
-			if _, err := cache.Get(ctx, epoch, key); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 // TestAges is a trace of a cache whose values are fresh for a minute, are loaded
 // again ten seconds after a failure, and end after two minutes.
 func TestAges(t *testing.T) {

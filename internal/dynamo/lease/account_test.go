@@ -50,7 +50,7 @@ func TestChargeOnce(t *testing.T) {
 		"ahead":   {Key: "ahead", Limits: []limit.Limit{long}, Costs: []int64{1}, Lease: 8},
 	} {
 		ls := New()
-		a, _ := ls.accounts.ComputeIfAbsent("ahead", func() (*account, bool) { return &account{}, false })
+		a := ls.account("ahead")
 		a.current, a.now, a.room = start.Unix(), 50, 50
 		calls = 0
 		if err := ls.Charge(t.Context(), start, c, &limit.Verdict{}, charge); !errors.Is(err, failure) || calls != 1 {
@@ -68,7 +68,7 @@ func TestDenialGivesNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Costs = []int64{1}
-	a, _ := ls.accounts.ComputeIfAbsent("k", func() (*account, bool) { return &account{}, false })
+	a := ls.account("k")
 	a.current, a.now, a.room = start.Unix(), 50, 50
 	var v limit.Verdict
 	if err := ls.Charge(t.Context(), start, c, &v, store.Charge); err != nil || v.Allowed {

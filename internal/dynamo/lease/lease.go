@@ -47,10 +47,7 @@ func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v 
 	if !leasable(c) {
 		return charge(ctx, now, c, v)
 	}
-	a, ok := ls.accounts.GetIfPresent(c.Key)
-	if !ok {
-		a, _ = ls.accounts.ComputeIfAbsent(c.Key, func() (*account, bool) { return &account{}, false })
-	}
+	a := ls.account(c.Key)
 	ahead := a.admit(now, c, v)
 	switch {
 	case ahead == 0:
@@ -71,12 +68,25 @@ func (ls *Leases) Charge(ctx context.Context, now time.Time, c *limit.Charge, v 
 	return err
 }
 
+// account returns the account of a key. It is new for a new key.
+func (ls *Leases) account(key string) *account {
+	if a, ok := ls.accounts.Get(key); ok {
+		return a
+	}
+	return ls.accounts.Update(key, func(old *account, found bool) (*account, bool) {
+		if found {
+			return old, false
+		}
+		return &account{}, true
+	})
+}
+
 // Covers reports whether a lease admits the charge.
 func (ls *Leases) Covers(now time.Time, c *limit.Charge) bool {
 	if !leasable(c) {
 		return false
 	}
-	a, ok := ls.accounts.GetIfPresent(c.Key)
+	a, ok := ls.accounts.Get(c.Key)
 	return ok && a.covers(now, c)
 }
 

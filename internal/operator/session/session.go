@@ -90,7 +90,7 @@ type Session struct {
 	Source    engine.RuleSource     // the rules as they change
 	Overrides engine.OverrideSource // set by command; nil unless the rules are in a table
 	client    *dynamo.Client        // nil without DynamoDB
-	redis     *redis.Connection     // nil without Redis
+	redis     redis.Connection      // nil without Redis
 	process   *clock.Process
 	breaker   *breaker.Breaker // guards the calls to stores; nil for none
 }
@@ -160,7 +160,7 @@ func (s *Session) CheckCharges(set *rules.Set) error {
 			atomic = append(atomic, r.Name)
 		}
 	}
-	if len(atomic) < 2 || s.redis == nil || !s.redis.Clustered() {
+	if len(atomic) < 2 || s.redis == nil || !redis.Clustered(s.redis) {
 		return nil
 	}
 	return fmt.Errorf("rules %s say atomic: true, and %s is a Redis Cluster, which cannot charge several keys at once: "+
@@ -225,7 +225,7 @@ func (s *Session) Table() *ruletable.Table {
 }
 
 // connectRedis returns a connection to a Redis that answers within startTime.
-func connectRedis(ctx context.Context, address *redis.Address) (*redis.Connection, error) {
+func connectRedis(ctx context.Context, address *redis.Address) (redis.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	connection, err := redis.Open(ctx, address)
@@ -306,7 +306,7 @@ func (s *Session) Counters() limit.Store {
 	switch {
 	case s.redis != nil:
 		return redis.New(s.redis, redis.Options{ // decides by its own clock
-			Breaker: s.breaker, Clock: clock.Machine(time.Now), OneServer: !s.redis.Clustered(),
+			Breaker: s.breaker, Clock: clock.Machine(time.Now), OneServer: !redis.Clustered(s.redis),
 		})
 	case s.InMemory():
 		return memory.New(0)
@@ -337,7 +337,7 @@ func (s *Session) NewRecorder(next engine.Observer, localKeys func() int) *telem
 func (s *Session) Recorded() (store limit.Store, calls func() (reads, writes int64)) {
 	switch {
 	case s.redis != nil:
-		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !s.redis.Clustered()}), nil
+		return redis.New(s.redis, redis.Options{CallerClock: true, OneServer: !redis.Clustered(s.redis)}), nil
 	case s.InMemory():
 		return memory.NewSequential(RecordedKeys), nil
 	}

@@ -52,7 +52,7 @@ var allowed = map[string]string{
 	"internal/httprequest":  "internal/request",
 	"internal/engine":       "internal/limit internal/request internal/rules",
 	"internal/memory":       "internal/limit",
-	"internal/dynamo":       "internal/breaker internal/cache internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/maypok86/otter",
+	"internal/dynamo":       "internal/breaker internal/cache internal/clock internal/limit internal/dynamo/itemjson internal/dynamo/lease internal/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/redis":        "internal/breaker internal/cache internal/clock internal/limit github.com/redis/go-redis",
 	"internal/ruletable":    "internal/ruledoc internal/rules internal/dynamo internal/swr github.com/aws/aws-sdk-go-v2 golang.org/x/sync internal/problem",
 	"internal/authn":        "internal/oplog internal/request internal/ruledoc internal/rules internal/strictjson internal/swr github.com/golang-jwt/jwt",
