@@ -14,10 +14,9 @@ LOCAL       := localstack/with.sh
 # runs it on the packages in which goroutines share most, the slowest first, and
 # `make test-wide` on all with concurrent code. Of the many tests of leases, rules
 # and sim, goroutines meet in one each.
-RACE         = $(shell go list ./internal/dynamo) $(shell go list . ./gate ./internal/breaker ./internal/clock ./internal/engine ./internal/memory \
-	./internal/oplog ./internal/redis ./internal/swr ./internal/telemetry/...)
+RACE         = $(shell go list ./internal/dynamo) $(shell go list ./internal/breaker ./internal/clock ./internal/engine ./internal/memory ./internal/swr ./internal/telemetry)
 SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
-CONCURRENT   = $(sort $(RACE) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
+CONCURRENT   = $(sort $(RACE) $(shell go list . ./gate ./internal/oplog ./internal/redis) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -49,7 +48,7 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
 	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-proxies compile
-	@$(LOCAL) $(MAKE) --no-print-directory -j4 -Otarget test-e2e test-race test-rest test-modules
+	@$(MAKE) --no-print-directory -j2 -Otarget test-e2e test-others
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
 # every package, but does not link the programs, as go build would. The CDK's
@@ -67,20 +66,23 @@ compile:
 	@go list -export ./... >/dev/null
 	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
 
-# The parts of `make test`. They need a local AWS at AWS_ENDPOINT_URL.
-.PHONY: test-race test-rest test-modules test-e2e
+# The parts of `make test`. Deployments have a local AWS of their own, because
+# MiniStack answers nobody else while it makes resources. The others need one at
+# AWS_ENDPOINT_URL. The simulation runs in test-race alone.
+.PHONY: test-e2e test-others test-race test-rest test-modules
+test-e2e:
+	@LOCALSTACK_STATE=$(CURDIR)/.cache/localstack-e2e $(LOCAL) $(TEST) -count=1 -tags e2e ./localstack/e2e
+test-others:
+	@MAKEFLAGS= $(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-race test-rest test-modules
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
 	CGO_ENABLED=1 $(TEST) -race -run '^TestConcurrent$$' ./internal/dynamo/lease
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
+	$(TEST) -skip '^TestSimulation$$' ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
-	@cd tools && $(TEST) -count=1 ./api ./links ./site # they read other modules, which the cache of tests does not see
-test-e2e:
-	$(TEST) -count=1 -tags e2e ./localstack/e2e
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
@@ -94,7 +96,7 @@ test-wide: ## run what `make test` leaves out: more random calls, bench, a brows
 	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
 	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
 
-lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, links between pages, and the CI workflow
+lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, the exported API, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
@@ -104,6 +106,7 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 		$(BIN)/staticcheck -tags e2e ./... && \
 		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
 		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
+	@cd tools && $(TEST) -count=1 ./api ./links ./site # they read other modules, which the cache of tests does not see
 	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
 

@@ -2,7 +2,8 @@
 # Sourced by the scripts beside it: where things are, and what they share.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.cache/ministack     # MiniStack and nothing else
-state=$root/.cache/localstack   # pid, endpoint, log and temporary files of the emulator that up.sh started
+# pid, endpoint, log and temporary files of the emulator that up.sh started
+state=${LOCALSTACK_STATE:-$root/.cache/localstack}
 
 # find_python prints a Python 3.10 or later: PYTHON, or the first on PATH.
 find_python() {

@@ -31,7 +31,7 @@ func TestApacheLog(t *testing.T) {
 	client, server := dynamotest.Connect(t), redistest.Start(t)
 	part := apacheLog
 	if !*wide {
-		part = firstLines(t, apacheLog, 1_500)
+		part = firstLines(t, apacheLog, 500)
 	}
 	for _, tc := range []struct {
 		rules, order    string
