@@ -7,6 +7,8 @@ const apigateway = require('aws-cdk-lib/aws-apigateway');
 const apigatewayv2 = require('aws-cdk-lib/aws-apigatewayv2');
 const { HttpUrlIntegration } = require('aws-cdk-lib/aws-apigatewayv2-integrations');
 const iam = require('aws-cdk-lib/aws-iam');
+const secretsmanager = require('aws-cdk-lib/aws-secretsmanager');
+const sns = require('aws-cdk-lib/aws-sns');
 const { RateLimit } = require('slidegate-cdk');
 
 const rest = (stack, props) => {
@@ -140,6 +142,21 @@ test('a limiter without its parts', () => {
   assert.deepEqual([count({}, alarm), count({ maxWritesPerDay: 9 }, alarm), count({ withoutMetrics: true }, alarm), count({ withoutAlarms: true }, alarm)],
     [8, 9, 4, 0]);
   assert.deepEqual([count({}, dashboard), count({ withoutMetrics: true }, dashboard), count({ withoutDashboard: true }, dashboard)], [1, 0, 0]);
+});
+
+test('secrets, denials and a topic', () => {
+  const stack = new Stack(new App(), 'Stack');
+  const secret = new secretsmanager.Secret(stack, 'Secret');
+  const alarmTopic = new sns.Topic(stack, 'Topic');
+  new RateLimit(stack, 'RateLimit', { secrets: { SLIDEGATE_RECEIPT_SECRET: secret.secretValue }, passDenials: true, alarmTopic });
+  const template = Template.fromStack(stack);
+  const [{ Properties: authorizer }] = Object.values(template.findResources('AWS::Lambda::Function', { Properties: { Handler: 'bootstrap' } }));
+  const variables = authorizer.Environment.Variables;
+  assert.deepEqual(Object.keys(variables).sort(),
+    ['SLIDEGATE_COUNTERS', 'SLIDEGATE_LIMITER', 'SLIDEGATE_PASS_DENIALS', 'SLIDEGATE_RECEIPT_SECRET', 'SLIDEGATE_RULES']);
+  assert.deepEqual(variables.SLIDEGATE_RECEIPT_SECRET, stack.resolve(secret.secretValue.unsafeUnwrap()));
+  const topic = stack.resolve(alarmTopic.topicArn);
+  template.allResourcesProperties('AWS::CloudWatch::Alarm', { AlarmActions: [topic], OKActions: [topic] });
 });
 
 test('props', () => {
