@@ -311,6 +311,19 @@ func TestAlready(t *testing.T) {
 	}
 }
 
+// TestAddedSince: a second attach names what nothing limits.
+func TestAddedSince(t *testing.T) {
+	c, f := newCloud(gateway.HTTP), &file{}
+	if _, err := c.attach(t, f); err != nil {
+		t.Fatal(err)
+	}
+	c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r9", Authorization: gateway.Authorization{Type: gateway.None}})
+	report, err := c.attach(t, f)
+	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "nothing limits GET /new,") {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
 // TestChangedSince: detach leaves what somebody has changed, and names it.
 func TestChangedSince(t *testing.T) {
 	for name, test := range map[string]struct {

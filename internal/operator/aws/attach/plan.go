@@ -45,6 +45,7 @@ func (p *plan) make(ctx context.Context, s *State) error {
 		p.state = s
 		s.adopt(p.api)
 		p.checkOthers()
+		p.noteOpen()
 	} else {
 		p.begin()
 	}
@@ -76,6 +77,16 @@ func (p *plan) checkOthers() {
 	if len(changed) > 0 {
 		p.refuse("somebody has changed since attach began: %s: detach by the state file, delete it, and attach again",
 			list(changed, func(s step) string { return s.what }))
+	}
+}
+
+// noteOpen names the methods that have no authorizer, which the state does not know.
+func (p *plan) noteOpen() {
+	for _, m := range p.api.Methods {
+		known := slices.ContainsFunc(p.state.Methods, func(s Method) bool { return s.Name == m.Name })
+		if !known && m.Limitable(p.api) && m.Authorizer == "" && m.Type == gateway.None {
+			p.note("nothing limits %s, which the state file does not name: to limit it too, detach by the file, and attach again", m.Name)
+		}
 	}
 }
 
