@@ -27,9 +27,9 @@ export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
 # Tests need no debuggers' data, without which Go builds in less time. So it
-# does if it collects garbage less often, and inlines nothing in two large
+# does if it collects garbage less often, and optimizes nothing in two large
 # modules, which wait for the network anyway.
-lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-ldflags=-s -w' '-gcflags=github.com/aws/...=-dwarf=false -l' '-gcflags=github.com/redis/...=-dwarf=false -l'
+lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-ldflags=-s -w' '-gcflags=github.com/aws/...=-dwarf=false -l -N' '-gcflags=github.com/redis/...=-dwarf=false -l -N'
 lint test test-wide: export GOGC := 400
 
 .DEFAULT_GOAL := help

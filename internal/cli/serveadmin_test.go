@@ -85,8 +85,20 @@ rules:
 }
 
 // TestServeAdminOfTables: with rules and counters in DynamoDB, metrics also agree
-// with the requests that were sent.
+// with the requests that were sent. A busy emulator may miss the deadline of serve
+// twice.
 func TestServeAdminOfTables(t *testing.T) {
+	for range 3 {
+		if serveAdminOfTables(t) {
+			return
+		}
+	}
+	t.Error("decisions lacked the store three times")
+}
+
+// serveAdminOfTables reports whether the store answered in time.
+func serveAdminOfTables(t *testing.T) bool {
+	t.Helper()
 	const clients, requests, capacity = 4, 40, 10
 	rules, counters := newTable(t), dynamotest.Counters(t, dynamotest.Connect(t))
 	rules.apply(t, file(t, "rules.yaml", `
@@ -94,12 +106,18 @@ deny: [{path: /admin/**}]
 rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 `))
 	url, base, stop := serveWithAdmin(t, "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
-	for i, answers := range load(t, url, clients, requests) {
-		if answers[200] != capacity {
-			t.Errorf("client %d counted %v", i, answers)
+	answers := load(t, url, clients, requests)
+	got := scrape(t, base)
+	if degraded := got["slidegate_degraded_total"]; degraded > 0 {
+		t.Logf("%v decisions lacked the store", degraded)
+		stop()
+		return false
+	}
+	for i, counted := range answers {
+		if counted[200] != capacity {
+			t.Errorf("client %d counted %v", i, counted)
 		}
 	}
-	got := scrape(t, base)
 	for name, want := range map[string]float64{
 		"slidegate_decisions_total":             clients * requests,
 		"slidegate_denied_total{api}":           clients * (requests*9/10 - capacity),
@@ -128,6 +146,7 @@ rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 		t.Errorf("top shows %+v", view)
 	}
 	stop()
+	return true
 }
 
 // serveWithAdmin starts serve with an admin address. stop interrupts it, and it

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,25 @@ func TestCommand(t *testing.T) {
 		}
 		if platform == runtime.GOOS+"_"+runtime.GOARCH {
 			testCommand(t, files[binary], head)
+		}
+	}
+}
+
+// TestZips: each zip has a program for its architecture.
+func TestZips(t *testing.T) {
+	for _, name := range zipNames {
+		info, err := buildinfo.Read(bytes.NewReader(unpack(t, name, readReleased(t, name))["bootstrap"]))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		lambda, goarch, _ := strings.Cut(strings.TrimSuffix(name, ".zip"), "_")
+		if want := root + "/functions/" + lambda; info.Path != want {
+			t.Errorf("%s has %s, want %s", name, info.Path, want)
+		}
+		for key, want := range map[string]string{"GOOS": "linux", "GOARCH": goarch} {
+			if !slices.Contains(info.Settings, debug.BuildSetting{Key: key, Value: want}) {
+				t.Errorf("%s was not built with %s=%s", name, key, want)
+			}
 		}
 	}
 }
