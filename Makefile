@@ -13,7 +13,7 @@ LOCAL       := localstack/with.sh
 # The race detector makes compiling and running several times slower. `make test`
 # runs it on the packages in which goroutines share most, the slowest first, and
 # `make test-wide` on all with concurrent code. Of the many tests of leases, rules
-# and sim, goroutines meet in one each.
+# and the simulation, goroutines meet in one each.
 RACE         = $(shell go list ./internal/dynamo) $(shell go list ./internal/breaker ./internal/clock ./internal/engine ./internal/memory ./internal/swr ./internal/telemetry)
 SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
 CONCURRENT   = $(sort $(RACE) $(shell go list . ./gate ./internal/oplog ./internal/redis) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
@@ -64,11 +64,12 @@ install-proxies:
 	@localstack/proxies.sh >/dev/null
 compile:
 	@go list -export ./... >/dev/null
-	@printf '%s\n' infra examples/grpc slidegategrpc slidegateotel | xargs -P2 -I{} sh -c 'cd {} && go list -export ./... >/dev/null'
+	@cd infra && go list -export ./... >/dev/null
 
 # The parts of `make test`. Deployments have a local AWS of their own, because
 # MiniStack answers nobody else while it makes resources. The others need one at
-# AWS_ENDPOINT_URL. The simulation runs in test-race alone.
+# AWS_ENDPOINT_URL. The simulation runs in test-race alone. The first two packages
+# of test-rest wait most of the time, so it runs three at a time.
 .PHONY: test-e2e test-others test-race test-rest test-modules
 test-e2e:
 	@LOCALSTACK_STATE=$(CURDIR)/.cache/localstack-e2e $(LOCAL) $(TEST) -count=1 -tags e2e ./localstack/e2e
@@ -76,13 +77,11 @@ test-others:
 	@MAKEFLAGS= $(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-race test-rest test-modules
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
-	CGO_ENABLED=1 $(TEST) -race -run '^TestConcurrent$$' ./internal/dynamo/lease
-	CGO_ENABLED=1 $(TEST) -race -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) -skip '^TestSimulation$$' ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
+	$(TEST) -p 3 -skip '^TestSimulation$$' ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
 test-modules:
-	@for module in infra infra/lambdas examples/grpc slidegategrpc slidegateotel; do (cd $$module && $(TEST) ./...) || exit; done
+	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
@@ -93,7 +92,9 @@ test-wide: ## run what `make test` leaves out: more random calls, bench, a brows
 	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(CONCURRENT),$(WIDE)) -wide
 	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(CONCURRENT),$(WIDE)) -wide
 	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter-out $(WIDE),$(CONCURRENT))
-	@for module in slidegategrpc slidegateotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
+	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestConcurrent$$' ./internal/dynamo/lease
+	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
+	@for module in slidegategrpc slidegateotel examples/grpc; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
 	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
 
 lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, the exported API, links between pages, and the CI workflow
