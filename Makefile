@@ -51,8 +51,7 @@ test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@$(MAKE) --no-print-directory -j2 -Otarget test-e2e test-others
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
-# every package, but does not link the programs, as go build would. The CDK's
-# packages wait for each other, so other modules compile beside them.
+# every package, but does not link the programs, as go build would.
 .PHONY: install-cdk install-aws install-redis install-proxies compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
