@@ -178,6 +178,9 @@ func TestRefusals(t *testing.T) {
 		{"a topic without alarms", func(_ *cloud, o *Options) {
 			o.Without, o.AlarmTopic = []string{"alarms"}, aws.String("arn:aws:sns:eu-north-1:123456789012:alarms")
 		}, "the stack is without alarms: leave out --alarm-topic and --max-writes-per-day, or give --without none", 0},
+		{"writes without both", func(_ *cloud, o *Options) {
+			o.Without, o.MaxWritesPerDay = []string{"metrics", "alarms"}, aws.Int(5)
+		}, "the stack is without alarms: ", 0},
 		{"writes without metrics, as the stack is", func(c *cloud, o *Options) {
 			stack(types.StackStatusCreateComplete)(c, o)
 			c.stacks["shop"].Parameters = append(slices.Clip(ours), types.Parameter{ParameterKey: aws.String("Metrics"), ParameterValue: aws.String("off")})

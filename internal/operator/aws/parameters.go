@@ -90,9 +90,15 @@ const off = "off"
 
 // checkParts refuses settings for alarms that the stack would be without.
 func checkParts(old *types.Stack, given map[string]string) error {
-	watched := cmp.Or(given[maxWritesPerDay], "0") != "0"
-	for part, affected := range map[string]bool{"alarms": watched || given[alarmTopic] != "", "metrics": watched} {
-		if name := Parts[part]; affected && cmp.Or(given[name], parameterOf(old, name)) == off {
+	var needed []string
+	if given[alarmTopic] != "" {
+		needed = []string{"alarms"}
+	}
+	if cmp.Or(given[maxWritesPerDay], "0") != "0" {
+		needed = []string{"alarms", "metrics"}
+	}
+	for _, part := range needed {
+		if name := Parts[part]; cmp.Or(given[name], parameterOf(old, name)) == off {
 			return fmt.Errorf("the stack is without %s: leave out --alarm-topic and --max-writes-per-day, or give --without none", part)
 		}
 	}

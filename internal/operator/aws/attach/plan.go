@@ -83,8 +83,7 @@ func (p *plan) checkOthers() {
 // noteOpen names the methods that have no authorizer, which the state does not know.
 func (p *plan) noteOpen() {
 	for _, m := range p.api.Methods {
-		known := slices.ContainsFunc(p.state.Methods, func(s Method) bool { return s.Name == m.Name })
-		if !known && m.Limitable(p.api) && m.Authorizer == "" && m.Type == gateway.None {
+		if !p.state.names(m) && m.Limitable(p.api) && m.Open() {
 			p.note("nothing limits %s, which the state file does not name: to limit it too, detach by the file, and attach again", m.Name)
 		}
 	}
@@ -101,7 +100,7 @@ func (p *plan) begin() {
 		a, known := p.api.Authorizers[m.Authorizer]
 		switch {
 		case a.Asks(p.limiter.name): // it is limited already
-		case m.Type != gateway.None || m.Authorizer != "":
+		case !m.Open():
 			who := m.Type
 			if known {
 				who = "authorizer " + a.Name

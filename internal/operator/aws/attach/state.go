@@ -3,6 +3,7 @@ package attach
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 )
@@ -50,6 +51,13 @@ type Method struct {
 	ID     string                `json:"id"` // of its resource, or of the route
 	Before gateway.Authorization `json:"before"`
 	Done   bool                  `json:"done"`
+}
+
+func (m *Method) is(found gateway.Method) bool { return found.Name == m.Name && found.ID == m.ID }
+
+// names reports whether attach limits a method.
+func (s *State) names(m gateway.Method) bool {
+	return slices.ContainsFunc(s.Methods, func(own Method) bool { return own.is(m) })
 }
 
 // Deployment is what the stage serves before and after, by the deployments' ids.

@@ -105,7 +105,7 @@ func (j *job) response(r *Response) step {
 func (j *job) method(m *Method) step {
 	var now gateway.Authorization
 	for _, found := range j.api.Methods {
-		if found.Name == m.Name && found.ID == m.ID {
+		if m.is(found) {
 			now = found.Authorization
 		}
 	}
@@ -218,8 +218,7 @@ func (j *job) taken() (all []taken) {
 // others names a method that asks our authorizer, and that detach does not restore.
 func (j *job) others() string {
 	for _, m := range j.api.Methods {
-		ours := slices.ContainsFunc(j.state.Methods, func(o Method) bool { return o.Name == m.Name && o.ID == m.ID })
-		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(ours && same(m.Authorization, j.limited())) {
+		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(j.state.names(m) && same(m.Authorization, j.limited())) {
 			return m.Name
 		}
 	}

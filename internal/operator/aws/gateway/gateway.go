@@ -71,6 +71,9 @@ type Authorization struct {
 	Scopes     []string `json:"scopes,omitempty"`
 }
 
+// Open reports whether everybody may call the method.
+func (a Authorization) Open() bool { return a.Type == None && a.Authorizer == "" }
+
 // Verb returns GET of GET /items.
 func (m Method) Verb() string {
 	verb, _, _ := strings.Cut(m.Name, " ")
