@@ -16,14 +16,13 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/cost"
 	"github.com/slidegate/slidegate/internal/operator"
-	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
 func (c *cli) costCommand() *cobra.Command {
 	var o operator.CostOptions
-	var logs []string
-	var format replay.Format
+	var paths []string
+	var reading logFlags
 	var api string
 	cmd := &cobra.Command{
 		Use:   "cost --requests N | --log FILE --rules FILE",
@@ -54,8 +53,8 @@ slidegate cost --requests 1 --json | jq .prices > prices.json`,
 	}
 	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE`")
 	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
-	cmd.Flags().StringArrayVar(&logs, "log", nil, "a log of requests, a `FILE`; may be repeated")
-	addLogs(cmd, &format, &o.Order)
+	cmd.Flags().StringArrayVar(&paths, "log", nil, "a log of requests, a `FILE`; may be repeated")
+	reading.add(cmd)
 	o.Limits = 1
 	cmd.Flags().IntVar(&o.Limits, "limits", 1, "how many rules charge an allowed request, `N`, without --rules")
 	flags.Var(cmd, &o.Requests, "requests", "how many requests come, a `RATE`: in a month, or as 10/s, 600/minute, 1k/hour or 2.5M/day",
@@ -69,11 +68,11 @@ slidegate cost --requests 1 --json | jq .prices > prices.json`,
 	flags.Check(cmd, func() error {
 		changed := cmd.Flags().Changed
 		switch {
-		case len(logs) > 0 && o.Rules == "":
+		case len(paths) > 0 && o.Rules == "":
 			return errors.New("--rules is missing: the rules to send the log through")
-		case len(logs) > 0 && (changed("requests") || changed("denied")):
+		case len(paths) > 0 && (changed("requests") || changed("denied")):
 			return errors.New("--log has the requests: leave out --requests and --denied")
-		case len(logs) == 0 && o.Requests == 0:
+		case len(paths) == 0 && o.Requests == 0:
 			return errors.New("--requests is missing: a number for a month, or a rate such as 10/s; or give --log and --rules")
 		case changed("limits") && o.Rules != "":
 			return errors.New("--rules has the limits: leave out --limits")
@@ -89,7 +88,7 @@ slidegate cost --requests 1 --json | jq .prices > prices.json`,
 		if o.Prices == nil {
 			o.Prices = cost.Standard()
 		}
-		if o.Logs, err = c.logs(format, logs); err != nil {
+		if o.Traffic, err = c.traffic(&reading, paths); err != nil {
 			return nil, err
 		}
 		return operator.Cost(ctx, &o, c)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -24,7 +24,7 @@ import (
 type replayFlags struct {
 	flags.Locations
 	operator.ReplayOptions
-	format    replay.Format
+	logs      logFlags
 	decisions string
 	json      *bool
 }
@@ -88,7 +88,7 @@ totals to standard error.`,
 	}
 	f.AddRules(cmd)
 	f.AddReplayStore(cmd)
-	addLogs(cmd, &f.format, &f.Order)
+	f.logs.add(cmd)
 	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
 	flags.Choice(cmd, &f.Missing, "missing",
 		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
@@ -107,10 +107,10 @@ func parseSpeed(text string) (float64, error) {
 }
 
 func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err error) {
-	if f.Logs, err = c.logs(f.format, paths); err != nil {
+	if f.Traffic, err = c.traffic(&f.logs, paths); err != nil {
 		return err
 	}
-	if f.Speed > 0 && f.Order != replay.AsLogged && slices.Contains(paths, stdinName) {
+	if f.Speed > 0 && f.logs.order != logs.AsLogged && slices.Contains(paths, stdinName) {
 		c.Note("up to 64 MiB of standard input are read before the first request is decided; --order file decides each line as it comes")
 	}
 	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
@@ -138,34 +138,6 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 		return run(nil)
 	}
 	return outfile.Write(f.decisions, c.stdout, run)
-}
-
-// stdinName stands for standard input among the names of logs.
-const stdinName = "-"
-
-// addLogs adds --format and --order for logs.
-func addLogs(cmd *cobra.Command, format *replay.Format, order *replay.Order) {
-	flags.Choice(cmd, (*string)(order), "order",
-		"decide requests by `ORDER`: time, or file for the order of the lines (default: time)", string(replay.ByTime), string(replay.AsLogged))
-	flags.Choice(cmd, (*string)(format), "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
-}
-
-// logs fails for a file that does not exist, but opens nothing yet.
-func (c *cli) logs(format replay.Format, paths []string) ([]replay.Log, error) {
-	logs := make([]replay.Log, 0, len(paths))
-	for _, path := range paths {
-		f := cmp.Or(format, replay.FormatOf(path))
-		if path == stdinName {
-			logs = append(logs, replay.Stream("standard input", c.stdin, f))
-			continue
-		}
-		log, err := replay.File(path, f)
-		if err != nil {
-			return nil, err
-		}
-		logs = append(logs, log)
-	}
-	return logs, nil
 }
 
 func printReplay(p *term.Printer, r *replay.Report) {
@@ -225,8 +197,8 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 }
 
 // howOrdered says in what order requests were decided.
-func howOrdered(x *replay.Extent) string {
-	if x.Order == replay.AsLogged {
+func howOrdered(x *logs.Extent) string {
+	if x.Order == logs.AsLogged {
 		return "left in the order of the files"
 	}
 	return "sorted by time"

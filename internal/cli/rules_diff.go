@@ -67,24 +67,23 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 
 // trafficFlags name recorded traffic that shows what new rules would change.
 type trafficFlags struct {
-	logs   []string
-	format replay.Format
-	order  replay.Order
+	logFlags
+	against []string
 }
 
 func (f *trafficFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.logs, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
-	addLogs(cmd, &f.format, &f.order)
-	flags.Refuse(cmd, func() bool { return f.format != "" && len(f.logs) == 0 },
+	cmd.Flags().StringArrayVar(&f.against, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
+	f.logFlags.add(cmd)
+	flags.Refuse(cmd, func() bool { return f.format != "" && len(f.against) == 0 },
 		"--format says what the logs of --against hold: name one, or leave it out")
-	flags.Refuse(cmd, func() bool { return f.order != "" && len(f.logs) == 0 },
+	flags.Refuse(cmd, func() bool { return f.order != "" && len(f.against) == 0 },
 		"--order is for the logs of --against: name one, or leave it out")
 }
 
 // traffic returns the logs to compare by; none if there is no such flag.
 func (f *trafficFlags) traffic(c *cli) (*operator.Traffic, error) {
-	logs, err := c.logs(f.format, f.logs)
-	return &operator.Traffic{Logs: logs, Order: f.order, Listener: c}, err
+	recorded, err := c.traffic(&f.logFlags, f.against)
+	return &operator.Traffic{Traffic: recorded, Listener: c}, err
 }
 
 // printChanges prints what new rules change.

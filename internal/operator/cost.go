@@ -8,6 +8,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/cost"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
@@ -18,9 +19,8 @@ import (
 // number of requests with rules or a number of limits.
 type CostOptions struct {
 	cost.Options
-	Rules    string // a file; empty for none
-	Logs     []replay.Log
-	Order    replay.Order
+	Rules    string                         // a file; empty for none
+	Traffic  logs.Traffic                   // without logs for none
 	Requests float64                        // a month
 	Denied   func(requests float64) float64 // how many of these; nil for none
 	Limits   int                            // that charge a request, without rules
@@ -40,7 +40,7 @@ func Cost(ctx context.Context, o *CostOptions, listener Listener) (*cost.Report,
 		return nil, err
 	}
 	defer s.Close()
-	if len(o.Logs) == 0 {
+	if len(o.Traffic.Logs) == 0 {
 		listener.Note("every rule counts as one that covers every request; --log shows what they cover")
 		return cost.NewReport(&o.Options, cost.EstimateRules(o.Requests, denied, s.Rules)), nil
 	}
@@ -56,7 +56,7 @@ func recordedTraffic(ctx context.Context, o *CostOptions, s *session.Session, li
 	var failures replay.Failures
 	counted := cost.Count(memory.NewSequential(session.RecordedKeys), s.Rules)
 	progress := listener.Progress()
-	result, err := replay.Run(ctx, recorded(o.Logs, o.Order, progress, listener), replay.Options{
+	result, err := replay.Run(ctx, recorded(o.Traffic, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Store: counted, Local: memory.New(0), Observer: &failures,
 		}),

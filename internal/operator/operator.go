@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/text"
 )
@@ -21,7 +21,7 @@ type Listener interface {
 
 // Progress shows how much of a long task is done. A total of 0 is not known.
 type Progress interface {
-	Log(at replay.Progress)
+	Log(at logs.Progress)
 	Count(done, total int, things string)
 	Clear()
 }

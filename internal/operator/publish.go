@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/ruledoc"
@@ -40,9 +41,8 @@ type PublishReport struct {
 
 // Traffic is recorded traffic that shows what new rules change.
 type Traffic struct {
-	Logs     []replay.Log
-	Order    replay.Order
-	Listener Listener
+	logs.Traffic // without logs for none
+	Listener     Listener
 }
 
 // compare adds what next changes about the old rules. table is nil if those are

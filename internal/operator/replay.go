@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
@@ -70,8 +71,7 @@ func WarnAll(listener Listener, warnings []string) {
 
 // ReplayOptions say what to replay.
 type ReplayOptions struct {
-	Logs      []replay.Log
-	Order     replay.Order
+	Traffic   logs.Traffic
 	Speed     float64   // seconds of the log in a second; 0 for as fast as it goes
 	Decisions io.Writer // a line for each decision; nil for none
 	Missing   string    // GroupMissing, or else requests that lack a key or a cost are an error
@@ -90,7 +90,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
 	}
 	progress := listener.Progress()
-	result, err := replay.Run(ctx, recorded(o.Logs, o.Order, progress, listener), replay.Options{
+	result, err := replay.Run(ctx, recorded(o.Traffic, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
@@ -128,12 +128,13 @@ func whatLacks(r *replay.Report) (lacking []error) {
 	return lacking
 }
 
-// recorded returns recorded traffic whose warnings and progress go to listener.
-func recorded(logs []replay.Log, order replay.Order, progress Progress, listener Listener) *replay.Traffic {
-	return &replay.Traffic{Logs: logs, Order: order, Progress: progress.Log, Warn: func(text string) { listener.Warn("%s", text) }}
+// recorded returns traffic whose warnings and progress go to listener.
+func recorded(t logs.Traffic, progress Progress, listener Listener) *logs.Traffic {
+	t.Progress, t.Warn = progress.Log, func(text string) { listener.Warn("%s", text) }
+	return &t
 }
 
-func noteSkipped(x *replay.Extent, listener Listener) {
+func noteSkipped(x *logs.Extent, listener Listener) {
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
 	}
@@ -143,7 +144,7 @@ func noteSkipped(x *replay.Extent, listener Listener) {
 // some of its decisions in place of the rules.
 func replayError(requests, degraded int64, err, store error) error {
 	switch {
-	case errors.Is(err, replay.ErrUnreadable):
+	case errors.Is(err, logs.ErrUnreadable):
 		return fmt.Errorf("%w: does --format say what the logs hold?", err)
 	case err != nil && store != nil:
 		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
@@ -178,7 +179,7 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	result, err := replay.Compare(ctx, recorded(traffic.Logs, traffic.Order, progress, listener), under(current), under(next), next)
+	result, err := replay.Compare(ctx, recorded(traffic.Traffic, progress, listener), under(current), under(next), next)
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {

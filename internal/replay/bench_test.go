@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -28,13 +29,13 @@ func BenchmarkReplay(b *testing.B) {
 			return e
 		},
 	} {
-		for _, order := range []Order{ByTime, AsLogged} {
+		for _, order := range []logs.Order{logs.ByTime, logs.AsLogged} {
 			b.Run(name+"/"+string(order), func(b *testing.B) {
 				b.SetBytes(int64(len(lines)))
 				var requests int64
 				for b.Loop() {
-					log := Stream("log", strings.NewReader(lines), CLF)
-					report, err := Run(b.Context(), &Traffic{Logs: []Log{log}, Order: order}, Options{Engine: decider()})
+					log := logs.Stream("log", strings.NewReader(lines), logs.CLF)
+					report, err := Run(b.Context(), &logs.Traffic{Logs: []logs.Log{log}, Order: order}, Options{Engine: decider()})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -19,7 +20,7 @@ var ErrDegraded = errors.New("a request was decided by on_error")
 
 // Comparison says which recorded requests two sets of rules decide differently.
 type Comparison struct {
-	Extent
+	logs.Extent
 	ToDenied  int64    `json:"to_denied"`  // allowed by the current rules and denied by the next
 	ToAllowed int64    `json:"to_allowed"` // denied by the current rules and allowed by the next
 	Rules     []Change `json:"rules"`      // the most changed first; equals by name
@@ -45,9 +46,9 @@ type Change struct {
 // The comparison is what was done so far, also with an error: the context's own
 // if it ended, ErrUnreadable, ErrDegraded, an engine's, or a failure to read a
 // log. nextRules are those of the engine next.
-func Compare(ctx context.Context, t *Traffic, current, next Decider, nextRules *rules.Set) (*Comparison, error) {
+func Compare(ctx context.Context, t *logs.Traffic, current, next Decider, nextRules *rules.Set) (*Comparison, error) {
 	c := comparing{changes: map[ruleKey]*Change{}, next: newTally(nextRules)}
-	err := t.each(ctx, &c.totals.Extent, func(ctx context.Context, e *Entry) error {
+	err := t.Each(ctx, &c.totals.Extent, func(ctx context.Context, e *logs.Entry) error {
 		same := *e.Request // an engine changes its request
 		before, err := decide(ctx, current, e.Time, e.Request)
 		if err != nil {
@@ -55,8 +56,8 @@ func Compare(ctx context.Context, t *Traffic, current, next Decider, nextRules *
 		}
 		after, err := decide(ctx, next, e.Time, &same)
 		if err == nil {
-			c.count(e.Time, before, after)
-			c.next.count(&Entry{Time: e.Time, Request: &same}, after)
+			c.count(e, before, after)
+			c.next.count(&logs.Entry{Time: e.Time, Request: &same, Status: e.Status}, after)
 		}
 		return err
 	})
@@ -81,9 +82,9 @@ type comparing struct {
 	changes map[ruleKey]*Change // the key is empty for a denial by no rule
 }
 
-func (c *comparing) count(at time.Time, before, after *engine.Decision) {
+func (c *comparing) count(e *logs.Entry, before, after *engine.Decision) {
 	t := &c.totals
-	t.Extent.count(at)
+	t.Extent.Count(e)
 	switch {
 	case before.Allowed && !after.Allowed:
 		t.ToDenied++

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -22,7 +23,7 @@ func compare(t *testing.T, current, next, log string) *Comparison {
 	t.Helper()
 	a, _ := newEngine(t, current, memory.New(0), &Failures{})
 	b, nextRules := newEngine(t, next, memory.New(0), &Failures{})
-	c, err := Compare(t.Context(), &Traffic{Logs: []Log{text(log)}}, a, b, nextRules)
+	c, err := Compare(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, a, b, nextRules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestCompare(t *testing.T) {
 	var (
 		two, three = fmt.Sprintf(perIP, 2), fmt.Sprintf(perIP, 3)
 		open       = "rules: []"
-		extent     = Extent{Order: ByTime, Requests: 7, First: time.Unix(0, 0), Last: time.Unix(13, 0), Fields: fieldsOfRequests}
+		extent     = logs.Extent{Order: logs.ByTime, Requests: 7, First: time.Unix(0, 0), Last: time.Unix(13, 0), Fields: fieldsOfRequests}
 	)
 	for _, tc := range []struct {
 		name, current, next string
@@ -86,7 +87,7 @@ func TestCompareAmbiguousPaths(t *testing.T) {
 	const byPath = "skip: [{path: /b}]\nrules: []"
 	c := compare(t, "rules: []", byPath, requests("0 /a", "1 /a//b", "2 /b;x"))
 	want := &Comparison{
-		Extent:   Extent{Order: ByTime, Requests: 3, First: time.Unix(0, 0), Last: time.Unix(2, 0), Fields: fieldsOfRequests},
+		Extent:   logs.Extent{Order: logs.ByTime, Requests: 3, First: time.Unix(0, 0), Last: time.Unix(2, 0), Fields: fieldsOfRequests},
 		ToDenied: 2, Rules: []Change{{"ambiguous_paths", "", 2, 0}},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -103,8 +104,8 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	}
 	c := compare(t, "client_ip: {trusted_hops: 1}\n"+one, one, line(1, "192.0.2.1")+line(2, "192.0.2.2")+line(3, "192.0.2.1"))
 	want := &Comparison{
-		Extent: Extent{
-			Order: ByTime, Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0), Fields: []string{"header.x-forwarded-for", "ip", "time"},
+		Extent: logs.Extent{
+			Order: logs.ByTime, Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0), Fields: []string{"header.x-forwarded-for", "ip", "time"},
 		},
 		ToDenied: 1,
 		Rules:    []Change{{"r", "", 1, 0}}, Keys: []Change{{"r", "ip:203.0.113.9", 1, 0}},
@@ -121,14 +122,14 @@ func TestMostChanged(t *testing.T) {
 	}
 	for i := range 12 {
 		for range 1 + i/2 {
-			c.count(time.Unix(1, 0), &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
+			c.count(&logs.Entry{Time: time.Unix(1, 0)}, &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
 		}
 	}
 	for range 5 {
-		c.count(time.Unix(1, 0), deny("a", "k09"), &engine.Decision{Allowed: true})
+		c.count(&logs.Entry{Time: time.Unix(1, 0)}, deny("a", "k09"), &engine.Decision{Allowed: true})
 	}
-	c.count(time.Unix(1, 0), &engine.Decision{Allowed: true}, &engine.Decision{Allowed: true})
-	c.count(time.Unix(1, 0), deny("a", "k09"), &engine.Decision{})
+	c.count(&logs.Entry{Time: time.Unix(1, 0)}, &engine.Decision{Allowed: true}, &engine.Decision{Allowed: true})
+	c.count(&logs.Entry{Time: time.Unix(1, 0)}, deny("a", "k09"), &engine.Decision{})
 	got := c.comparison()
 	var keys []string
 	for _, k := range got.Keys {
@@ -148,13 +149,13 @@ func TestMostChanged(t *testing.T) {
 
 func TestCompareReadsALogOnce(t *testing.T) {
 	opened := 0
-	log := Log{Name: "log", Format: JSONL, Open: func() (io.ReadCloser, error) {
+	log := logs.Log{Name: "log", Format: logs.JSONL, Open: func() (io.ReadCloser, error) {
 		opened++
 		return io.NopCloser(strings.NewReader(requests("1 /a") + "broken\n" + requests("2 /b"))), nil
 	}}
 	var a, b []string
-	var last Progress
-	c, err := Compare(t.Context(), &Traffic{Logs: []Log{log}, Progress: func(p Progress) { last = p }}, allowAll(&a), allowAll(&b), nil)
+	var last logs.Progress
+	c, err := Compare(t.Context(), &logs.Traffic{Logs: []logs.Log{log}, Progress: func(p logs.Progress) { last = p }}, allowAll(&a), allowAll(&b), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +192,10 @@ func TestCompareThatFails(t *testing.T) {
 		{"the current store", t.Context(), requests("1 /", "2 /"), degraded, fails, ErrDegraded}, // before the next one is called
 		{"the next store", t.Context(), requests("1 /", "2 /"), allows, degraded, ErrDegraded},
 		{"a shadow rule", t.Context(), requests("1 /", "2 /"), allows, shadow, ErrDegraded},
-		{"nothing readable", t.Context(), "x\ny\n", allows, allows, ErrUnreadable},
+		{"nothing readable", t.Context(), "x\ny\n", allows, allows, logs.ErrUnreadable},
 		{"interrupted", ended, requests("1 /"), allows, allows, context.Canceled},
 	} {
-		c, err := Compare(tc.ctx, &Traffic{Logs: []Log{text(tc.log)}}, tc.current, tc.next, nil)
+		c, err := Compare(tc.ctx, &logs.Traffic{Logs: []logs.Log{text(tc.log)}}, tc.current, tc.next, nil)
 		if !errors.Is(err, tc.want) || c == nil || c.Requests != 0 {
 			t.Errorf("%s: %v, %+v", tc.name, err, c)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 )
 
@@ -50,7 +51,7 @@ rules:
   - {name: full, when: {path: /full}, key: "ip:{ip}", overrides: true, limit: 1/minute}
   - {name: beside, when: {path: /lifted}, key: "ip:{ip}", limit: 1/minute}
   - {name: r, key: "ip:{ip}", limit: 1/minute, %s}`, tc.rule), memory.New(0), &Failures{})
-			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: e, Rules: set})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ rules:
 func TestARuleThatCoversLate(t *testing.T) {
 	e, set := newEngine(t, "rules: [{name: r, when: {path: /late}, key: all, limit: 1/minute}]", memory.New(0), &Failures{})
 	lines := strings.Repeat(requests("1 /"), 5000) + requests("1 /late") + strings.Repeat(requests("1 /"), 5000)
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(lines)}}, Options{Engine: e, Rules: set})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(lines)}}, Options{Engine: e, Rules: set})
 	if err != nil || !report.Rules[0].Covered || report.Rules[0].Why != "" {
 		t.Errorf("%v, %+v", err, report.Rules[0])
 	}
@@ -86,7 +87,7 @@ rules:
 	log := `{"time":1,"path":"/?q=1","ip":"203.0.113.9","headers":{"X-User":"7","x-cost":"1"},"path_params":{"id":"7"},"stage":"prod","route":"/","apikey":"k",
 		"jwt":{"sub":"7","plan":"free","day":3,"tenant":"t","roles":"user"}}`
 	log = strings.ReplaceAll(log, "\n", "") + "\n" + `{"time":2,"path":"/?q=","headers":{"x-user":""}}` + "\n"
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: e, Rules: set})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
 	if err != nil {
 		t.Fatal(err)
 	}

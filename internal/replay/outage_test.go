@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
@@ -44,7 +45,7 @@ func TestOutage(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var failures Failures
 			e, _ := newEngine(t, document, pattern(tc.pattern), &failures)
-			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), tc.lines))}}, Options{Engine: e})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(strings.Repeat(requests("1 /"), tc.lines))}}, Options{Engine: e})
 			if !errors.Is(err, tc.err) {
 				t.Errorf("error %v, want %v", err, tc.err)
 			}
@@ -82,7 +83,7 @@ func TestDecisionsThatCannotBeWritten(t *testing.T) {
 	for name, lines := range map[string]int{"at the end": 1, "on the way": 5000} {
 		t.Run(name, func(t *testing.T) {
 			e, _ := newEngine(t, twoRules, fakestore.New(nil), &Failures{})
-			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(strings.Repeat(requests("1 /"), lines))}}, Options{Engine: e, Decisions: &fullDisk{}})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(strings.Repeat(requests("1 /"), lines))}}, Options{Engine: e, Decisions: &fullDisk{}})
 			if !errors.Is(err, errDown) || !strings.HasPrefix(message(err), "writing decisions: ") {
 				t.Errorf("error %v", err)
 			}
@@ -101,7 +102,7 @@ func TestInterruptionLeavesADecisionAlone(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	report, err := Run(ctx, &Traffic{Logs: []Log{text(requests("1 /", "2 /"))}}, Options{Engine: decide})
+	report, err := Run(ctx, &logs.Traffic{Logs: []logs.Log{text(requests("1 /", "2 /"))}}, Options{Engine: decide})
 	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
 		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
 	}
@@ -123,20 +124,20 @@ func TestInterruptionOfAWaitingRead(t *testing.T) {
 		return &engine.Decision{Allowed: true}, nil
 	})
 	go io.WriteString(out, requests("1 /", "2 /")+`{"time`)
-	report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, Options{Engine: decide})
+	report, err := Run(ctx, &logs.Traffic{Logs: []logs.Log{logs.Stream("pipe", in, logs.JSONL)}, Order: logs.AsLogged}, Options{Engine: decide})
 	if !errors.Is(err, context.Canceled) || report.Requests != 1 {
 		t.Errorf("%d requests, error %v; want 1, interrupted", report.Requests, err)
 	}
 }
 
 func TestInterruptionBeforeAnythingArrives(t *testing.T) {
-	for _, order := range []Order{ByTime, AsLogged} {
+	for _, order := range []logs.Order{logs.ByTime, logs.AsLogged} {
 		synctest.Test(t, func(t *testing.T) {
 			in, out := io.Pipe()
 			defer out.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			report, err := Run(ctx, &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: order}, Options{Engine: allowAll(new([]string))})
+			report, err := Run(ctx, &logs.Traffic{Logs: []logs.Log{logs.Stream("pipe", in, logs.JSONL)}, Order: order}, Options{Engine: allowAll(new([]string))})
 			if !errors.Is(err, context.DeadlineExceeded) || report.Requests != 0 {
 				t.Errorf("%s: %d requests, error %v; want 0, interrupted", order, report.Requests, err)
 			}

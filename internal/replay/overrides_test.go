@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -78,7 +79,7 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 		}
 		return d, err
 	})
-	if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(log.String())}}, Options{Engine: decide}); err != nil {
+	if _, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log.String())}}, Options{Engine: decide}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][4]int{

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -18,18 +19,18 @@ func TestPace(t *testing.T) {
 	log := requests("100 /", "100 /", "102 /", "101 /", "110.5 /")
 	for _, tc := range []struct {
 		name    string
-		order   Order
+		order   logs.Order
 		speed   float64
 		work    time.Duration // that each decision takes
 		decided []float64     // seconds after the start
 	}{
-		{name: "as fast as possible", order: AsLogged, speed: 0, decided: []float64{0, 0, 0, 0, 0}},
-		{name: "the log's own", order: AsLogged, speed: 1, decided: []float64{0, 0, 2, 2, 10.5}},
-		{name: "by time", order: ByTime, speed: 1, decided: []float64{0, 0, 1, 2, 10.5}},
-		{name: "ten times as fast", order: AsLogged, speed: 10, decided: []float64{0, 0, 0.2, 0.2, 1.05}},
-		{name: "half as fast", order: AsLogged, speed: 0.5, decided: []float64{0, 0, 4, 4, 21}},
-		{name: "work is no pause", order: AsLogged, speed: 1, work: time.Second, decided: []float64{0, 1, 2, 3, 10.5}},
-		{name: "too slow to keep up", order: AsLogged, speed: 10, work: time.Second, decided: []float64{0, 1, 2, 3, 4}},
+		{name: "as fast as possible", order: logs.AsLogged, speed: 0, decided: []float64{0, 0, 0, 0, 0}},
+		{name: "the log's own", order: logs.AsLogged, speed: 1, decided: []float64{0, 0, 2, 2, 10.5}},
+		{name: "by time", order: logs.ByTime, speed: 1, decided: []float64{0, 0, 1, 2, 10.5}},
+		{name: "ten times as fast", order: logs.AsLogged, speed: 10, decided: []float64{0, 0, 0.2, 0.2, 1.05}},
+		{name: "half as fast", order: logs.AsLogged, speed: 0.5, decided: []float64{0, 0, 4, 4, 21}},
+		{name: "work is no pause", order: logs.AsLogged, speed: 1, work: time.Second, decided: []float64{0, 1, 2, 3, 10.5}},
+		{name: "too slow to keep up", order: logs.AsLogged, speed: 10, work: time.Second, decided: []float64{0, 1, 2, 3, 4}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var decided []float64
@@ -39,7 +40,7 @@ func TestPace(t *testing.T) {
 				time.Sleep(tc.work)
 				return &engine.Decision{Allowed: true}, nil
 			})
-			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: tc.order}, Options{Engine: decide, Speed: tc.speed})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}, Order: tc.order}, Options{Engine: decide, Speed: tc.speed})
 			if err != nil || report.Requests != 5 {
 				t.Fatalf("%s: %d requests, error %v", tc.name, report.Requests, err)
 			}
@@ -57,7 +58,7 @@ func TestPaceOfCenturies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		log := requests("-1262304000 /", "7258118399 /")
-		if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: allowAll(new([]string)), Speed: 1e-300}); err != nil {
+		if _, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: allowAll(new([]string)), Speed: 1e-300}); err != nil {
 			t.Fatal(err)
 		}
 		if slept := time.Since(start); slept < 100*365*24*time.Hour {
@@ -72,7 +73,7 @@ func TestInterruptionOfASleep(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
 		log := text(strings.Repeat(requests("1 /", "5 /"), 2))
-		report, err := Run(ctx, &Traffic{Logs: []Log{log}, Order: AsLogged}, Options{Engine: allowAll(new([]string)), Speed: 1})
+		report, err := Run(ctx, &logs.Traffic{Logs: []logs.Log{log}, Order: logs.AsLogged}, Options{Engine: allowAll(new([]string)), Speed: 1})
 		if !errors.Is(err, context.Canceled) || report.Requests != 1 || time.Since(start) != time.Second {
 			t.Errorf("%d requests, error %v after %v; want 1, interrupted after 1s", report.Requests, err, time.Since(start))
 		}

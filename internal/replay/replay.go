@@ -21,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -31,9 +32,6 @@ import (
 const maxDegraded = 10
 
 var (
-	// ErrUnreadable is returned for logs that have lines, but none that could
-	// be read.
-	ErrUnreadable = errors.New("no line could be read")
 	// ErrOutage is returned when the store has failed too many times running.
 	ErrOutage = errors.New("gave up: the store failed 10 times running")
 )
@@ -53,31 +51,6 @@ type Options struct {
 	Decisions io.Writer // gets a line for each request and rule; nil for none
 }
 
-// Extent says what was read of logs.
-type Extent struct {
-	Requests     int64      `json:"requests"` // read and decided
-	Skipped      int64      `json:"skipped"`  // lines that could not be read
-	FirstSkipped *LineError `json:"-"`
-	Order        Order      `json:"order"`        // in which the requests were decided
-	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one before in their log
-	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
-	First        time.Time  `json:"-"`            // the earliest request
-	Last         time.Time  `json:"-"`            // the latest
-	Fields       []string   `json:"-"`            // that lines have, as rules name them
-}
-
-// Span is the time from the earliest request to the latest.
-func (x *Extent) Span() time.Duration { return x.Last.Sub(x.First) }
-
-func (x *Extent) count(at time.Time) {
-	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
-		x.First = at
-	}
-	if x.Requests == 1 || at.After(x.Last) {
-		x.Last = at
-	}
-}
-
 // Run replays recorded traffic. It counts lines that it cannot read, and goes
 // on.
 //
@@ -85,42 +58,19 @@ func (x *Extent) count(at time.Time) {
 // it ended, ErrOutage, ErrUnreadable, or a failure to read a log or to write
 // decisions. A request under way when the context ends is decided and counted
 // first.
-func Run(ctx context.Context, t *Traffic, o Options) (*Report, error) {
+func Run(ctx context.Context, t *logs.Traffic, o Options) (*Report, error) {
 	started := time.Now()
 	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}, deciding: context.WithoutCancel(ctx)}
 	if o.Decisions != nil {
 		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
 	}
-	err := t.each(ctx, &r.totals.Extent, r.decide)
+	err := t.Each(ctx, &r.totals.Extent, r.decide)
 	if r.decisions != nil {
 		err = cmp.Or(err, writeError(r.decisions.Flush()))
 	}
 	report := r.report()
 	report.Elapsed = time.Since(started).Seconds()
 	return report, err
-}
-
-// each has decide take each request, and ends with its first error. It records
-// in extent how the requests were read; decide counts them there.
-func (t *Traffic) each(ctx context.Context, extent *Extent, decide func(context.Context, *Entry) error) error {
-	r := newReading(t, extent)
-	defer func() { extent.Fields = r.fields.sorted() }()
-	for e, err := range r.entries(ctx) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = decide(ctx, e)
-		}
-		if err != nil {
-			return err
-		}
-		r.progress(e.Time)
-	}
-	if extent.Requests == 0 && extent.Skipped > 0 {
-		return ErrUnreadable
-	}
-	return nil
 }
 
 // run is a replay under way.
@@ -136,7 +86,7 @@ type run struct {
 
 // decide decides a request when its time has come. It finishes a decision also
 // if the context ends.
-func (r *run) decide(ctx context.Context, e *Entry) error {
+func (r *run) decide(ctx context.Context, e *logs.Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
@@ -190,7 +140,7 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 // nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
 // nanoseconds (0 if allowed, -1 for never), with tabs between them. Shadow rules
 // have their own verdicts, and come last. Rules and keys are printable ASCII.
-func (r *run) write(e *Entry, d *engine.Decision) error {
+func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 	if r.decisions == nil {
 		return nil
 	}
@@ -205,7 +155,7 @@ func (r *run) write(e *Entry, d *engine.Decision) error {
 	return writeError(err)
 }
 
-func appendDecision(b []byte, e *Entry, v *engine.Verdict) []byte {
+func appendDecision(b []byte, e *logs.Entry, v *engine.Verdict) []byte {
 	retryAfter, allowed := v.RetryAfter, "0"
 	if v.Terms.Denied { // by an override, for good
 		retryAfter = limit.Never

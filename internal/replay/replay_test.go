@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
@@ -61,7 +59,7 @@ func requests(lines ...string) string {
 // fieldsOfRequests are the fields of the logs that requests returns.
 var fieldsOfRequests = []string{"ip", "path", "time"}
 
-func text(content string) Log { return Stream("log", strings.NewReader(content), JSONL) }
+func text(content string) logs.Log { return logs.Stream("log", strings.NewReader(content), logs.JSONL) }
 
 func gzipped(t testing.TB, content string) string {
 	t.Helper()
@@ -101,7 +99,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 		"90 /b", // ten seconds early: charged where the key stands
 	)
 	var out strings.Builder
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}, Order: AsLogged}, Options{Engine: e, Decisions: &out, Rules: set})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}, Order: logs.AsLogged}, Options{Engine: e, Decisions: &out, Rules: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +119,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 	}
 	report.Elapsed = 0
 	if diff := cmp.Diff(&Report{
-		Extent:  Extent{Order: AsLogged, OutOfOrder: 2, Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8), Fields: fieldsOfRequests},
+		Extent:  logs.Extent{Order: logs.AsLogged, OutOfOrder: 2, Requests: 7, First: time.Unix(90, 0), Last: time.Unix(111, 5e8), Fields: fieldsOfRequests},
 		Fields:  fieldsOfRequests,
 		Allowed: 3, Denied: 4,
 		Rules: RuleTotals{
@@ -140,7 +138,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 func TestDenialThatNeverEnds(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: big, key: all, limits: [{capacity: 1, window: 10s, granularity: 1s}, ]}]", fakestore.New(fakestore.Deny(limit.Never)), &Failures{})
 	var out strings.Builder
-	if _, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /"))}}, Options{Engine: e, Decisions: &out}); err != nil {
+	if _, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(requests("1 /"))}}, Options{Engine: e, Decisions: &out}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "1000000000\tbig\tall\t0\t0\t-1\n"; out.String() != want {
@@ -153,7 +151,7 @@ func TestDenialThatNeverEnds(t *testing.T) {
 func TestDelayed(t *testing.T) {
 	e, _ := newEngine(t, "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 3600s, queue: 3}]}]", memory.New(0), &Failures{})
 	var out strings.Builder
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("0 /", "0 /", "1 /", "2 /"))}}, Options{Engine: e, Decisions: &out})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(requests("0 /", "0 /", "1 /", "2 /"))}}, Options{Engine: e, Decisions: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,75 +164,6 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// Run reads all these logs in the order of their lines, and skips the lines that
-// it cannot read.
-func TestLogs(t *testing.T) {
-	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"
-	for _, tc := range []struct {
-		name    string
-		logs    []Log
-		want    []string
-		skipped int64
-		first   string // of the skipped
-		err     string
-	}{
-		{name: "lines in file order", logs: []Log{text(requests("5 /a", "3 /b", "4 /c"))}, want: []string{"5 /a", "3 /b", "4 /c"}},
-		{name: "no line break at the end", logs: []Log{text(strings.TrimSpace(requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
-		{name: "breaks of Windows", logs: []Log{text(strings.ReplaceAll(requests("5 /a", "3 /b"), "\n", "\r\n"))}, want: []string{"5 /a", "3 /b"}},
-		{name: "empty lines", logs: []Log{text("\n" + requests("5 /a") + "\n\r\n" + requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
-		{name: "byte order mark", logs: []Log{text("\ufeff" + requests("5 /a"))}, want: []string{"5 /a"}},
-		{name: "nothing at all", logs: []Log{text("")}},
-		{name: "several logs, one by one", logs: []Log{text(requests("5 /a")), text(requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
-		{name: "gzip", logs: []Log{text(gzipped(t, requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
-		{name: "gzip put together", logs: []Log{text(gzipped(t, requests("5 /a")) + gzipped(t, requests("3 /b")))}, want: []string{"5 /a", "3 /b"}},
-		{
-			name: "broken lines",
-			logs: []Log{text(requests("5 /a") + "\nbroken\n" + requests("3 /b") + "{}\n")}, want: []string{"5 /a", "3 /b"},
-			skipped: 2, first: `log:3: line is no JSON: invalid character 'b' looking for beginning of value`,
-		},
-		{
-			name: "broken lines alone", logs: []Log{text("x\n"), text("y\n")},
-			skipped: 2, first: `log:1: line is no JSON: invalid character 'x' looking for beginning of value`, err: ErrUnreadable.Error(),
-		},
-		{
-			name: "a line too long to hold",
-			logs: []Log{text(requests("1 /a") + long + requests("3 /b"))}, want: []string{"1 /a", "3 /b"},
-			skipped: 1, first: "log:2: " + errLong.Error(),
-		},
-		{
-			name: "csv with a header line that is refused",
-			logs: []Log{Stream("log", strings.NewReader("path\n/a\n/b\n"), CSV), text(requests("3 /b"))}, want: []string{"3 /b"},
-			skipped: 3, first: "log:1: header line names no column time",
-		},
-		{
-			name: "csv, its header line anew in each log",
-			logs: []Log{Stream("1", strings.NewReader("time,path\n5,/a\n"), CSV), Stream("2", strings.NewReader("path,time\n/b,3\n"), CSV)},
-			want: []string{"5 /a", "3 /b"},
-		},
-		{name: "gzip cut short", logs: []Log{text(gzipped(t, requests("5 /a"))[:40])}, err: "log:1: unexpected EOF"},
-		{name: "gzip with a broken header", logs: []Log{text("\x1f\x8bxxxxxxxxxxxxxxxxxxxx")}, err: "log: gzip: invalid header"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var seen []string
-			report, err := Run(t.Context(), &Traffic{Logs: tc.logs, Order: AsLogged}, Options{Engine: allowAll(&seen)})
-			if got := message(err); got != tc.err {
-				t.Fatalf("error %q, want %q", got, tc.err)
-			}
-			if diff := cmp.Diff(tc.want, seen); diff != "" {
-				t.Error(diff)
-			}
-			first := ""
-			if report.FirstSkipped != nil {
-				first = report.FirstSkipped.Error()
-			}
-			if report.Requests != int64(len(tc.want)) || report.Skipped != tc.skipped || first != tc.first {
-				t.Errorf("%d requests, %d skipped, the first %q; want %d, %d, %q",
-					report.Requests, report.Skipped, first, len(tc.want), tc.skipped, tc.first)
-			}
-		})
-	}
-}
-
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -242,56 +171,12 @@ func message(err error) string {
 	return err.Error()
 }
 
-func TestFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "day.jsonl.gz")
-	content := gzipped(t, requests("5 /a"))
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log, err := File(path, FormatOf(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen []string
-	var last Progress
-	_, err = Run(t.Context(), &Traffic{Logs: []Log{log, log}, Progress: func(p Progress) { last = p }}, Options{Engine: allowAll(&seen)})
-	if err != nil || len(seen) != 2 {
-		t.Fatalf("%d requests of 2, error %v", len(seen), err)
-	}
-	size := 2 * int64(len(content))
-	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
-		t.Errorf("the last progress was %+v, want %+v", last, want)
-	}
-	for _, missing := range []string{filepath.Dir(path), path + "x"} {
-		if _, err := File(missing, CLF); err == nil {
-			t.Errorf("%s is taken for a log", missing)
-		}
-	}
-}
-
-func TestFileThatGoesMissing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "day.jsonl")
-	if err := os.WriteFile(path, []byte(requests("5 /a")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log, err := File(path, JSONL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Run(t.Context(), &Traffic{Logs: []Log{log}}, Options{Engine: allowAll(new([]string))}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestTopDenied(t *testing.T) {
 	tally := newTally(nil)
 	deny := func(rule, key string, times int) {
 		for range times {
 			v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}
-			tally.count(&Entry{}, &engine.Decision{Verdicts: []engine.Verdict{v}})
+			tally.count(&logs.Entry{}, &engine.Decision{Verdicts: []engine.Verdict{v}})
 		}
 	}
 	for i := range 12 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -15,22 +16,22 @@ const topKeys = 10
 
 // Report is the totals of a replay.
 type Report struct {
-	Extent                     // each of its requests was allowed or denied
-	Fields     []string        `json:"fields"` // of Extent
-	Allowed    int64           `json:"allowed"`
-	Denied     int64           `json:"denied"`
-	Exempt     int64           `json:"exempt"`               // allowed: a preflight, or skip, a plan or an override lifts all limits
-	Banned     int64           `json:"banned"`               // denied by deny or an override, whatever the limits say
-	Ambiguous  int64           `json:"ambiguous"`            // denied: servers may read their path in several ways
-	WouldDeny  int64           `json:"would_deny"`           // allowed requests that a shadow rule would have denied
-	Degraded   int64           `json:"degraded"`             // requests that on_error decided
-	Delayed    int64           `json:"delayed"`              // allowed requests that a leaky bucket would hold for a while
-	Rules      RuleTotals      `json:"rules"`                // in the order of the rules
-	Candidates CandidateTotals `json:"candidates,omitempty"` // in the order of the rules and their limits
-	TopDenied  []KeyTotal      `json:"top_denied"`           // the most denied first; equals by rule and key
-	Elapsed    float64         `json:"elapsed_s"`
-	Reads      *int64          `json:"reads,omitempty"` // of DynamoDB; nil for other stores
-	Writes     *int64          `json:"writes,omitempty"`
+	logs.Extent                 // each of its requests was allowed or denied
+	Fields      []string        `json:"fields"` // of Extent
+	Allowed     int64           `json:"allowed"`
+	Denied      int64           `json:"denied"`
+	Exempt      int64           `json:"exempt"`               // allowed: a preflight, or skip, a plan or an override lifts all limits
+	Banned      int64           `json:"banned"`               // denied by deny or an override, whatever the limits say
+	Ambiguous   int64           `json:"ambiguous"`            // denied: servers may read their path in several ways
+	WouldDeny   int64           `json:"would_deny"`           // allowed requests that a shadow rule would have denied
+	Degraded    int64           `json:"degraded"`             // requests that on_error decided
+	Delayed     int64           `json:"delayed"`              // allowed requests that a leaky bucket would hold for a while
+	Rules       RuleTotals      `json:"rules"`                // in the order of the rules
+	Candidates  CandidateTotals `json:"candidates,omitempty"` // in the order of the rules and their limits
+	TopDenied   []KeyTotal      `json:"top_denied"`           // the most denied first; equals by rule and key
+	Elapsed     float64         `json:"elapsed_s"`
+	Reads       *int64          `json:"reads,omitempty"` // of DynamoDB; nil for other stores
+	Writes      *int64          `json:"writes,omitempty"`
 }
 
 // RuleTotal counts a rule's verdicts on the requests that it covers and limits.
@@ -155,9 +156,9 @@ func (t *tally) candidate(limit string) *CandidateTotal {
 	return total
 }
 
-func (t *tally) count(e *Entry, d *engine.Decision) {
+func (t *tally) count(e *logs.Entry, d *engine.Decision) {
 	r := &t.totals
-	r.Extent.count(e.Time)
+	r.Extent.Count(e)
 	add := func(n *int64, when bool) {
 		if when {
 			*n++

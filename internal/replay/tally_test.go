@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -68,14 +69,14 @@ func TestReportOfVariety(t *testing.T) {
 		`{"time":66,"path":"/x/../api"}`,  // ambiguous
 	}, "\n")
 	var out strings.Builder
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log)}}, Options{Engine: e, Rules: set, Decisions: &out})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set, Decisions: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
 	report.Elapsed = 0
 	fields := []string{"apikey", "jwt.plan", "jwt.sub", "path", "time"}
 	want := &Report{
-		Extent:  Extent{Order: ByTime, Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
+		Extent:  logs.Extent{Order: logs.ByTime, Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
 		Fields:  fields,
 		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
 		Rules: RuleTotals{
@@ -117,7 +118,7 @@ rules:
       - {name: c, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 9}
       - {name: d, algorithm: fixed_window, capacity: 100, window: 1h}
 `, memory.New(0), &Failures{})
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /", "4 /"))}}, Options{Engine: e, Rules: set})
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(requests("1 /", "2 /", "3 /", "4 /"))}}, Options{Engine: e, Rules: set})
 	if err != nil {
 		t.Fatal(err)
 	}

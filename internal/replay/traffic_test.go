@@ -12,6 +12,7 @@ import (
 	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
@@ -120,7 +121,7 @@ func TestCallsPerDecision(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.traffic.rate = tc.load * 100 / 60
 			f := newFleet(t, tc.processes, tc.traffic.seed)
-			report, err := Run(t.Context(), &Traffic{Logs: []Log{text(tc.traffic.jsonl())}}, Options{Engine: f})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(tc.traffic.jsonl())}}, Options{Engine: f})
 			if err != nil || f.failures.First() != nil {
 				t.Fatal(err, f.failures.First())
 			}

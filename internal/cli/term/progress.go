@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/text"
 )
 
@@ -35,7 +35,7 @@ func (p *Progress) Line(line string) { p.paint(func() string { return line }) }
 
 // Log shows how many requests of a log are done and at what moment of the log,
 // and what share of them, or of the log's bytes if their number is not known.
-func (p *Progress) Log(at replay.Progress) {
+func (p *Progress) Log(at logs.Progress) {
 	p.paint(func() string {
 		share := ""
 		if at.Size > 0 {

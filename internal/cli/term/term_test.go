@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/logs"
 )
 
 func TestTable(t *testing.T) {
@@ -60,12 +60,12 @@ func TestProgress(t *testing.T) {
 	p.Clear() // nothing to clear yet
 	at := time.Date(2015, 5, 17, 10, 5, 3, 0, time.FixedZone("", 3600))
 	for i := range 5 {
-		p.Log(replay.Progress{Requests: int64(1000 * i), Read: int64(i), Size: 4, At: at})
+		p.Log(logs.Progress{Requests: int64(1000 * i), Read: int64(i), Size: 4, At: at})
 		now = now.Add(progressEvery / 2)
 	}
-	p.Log(replay.Progress{Requests: 9000, At: at}) // the size of a stream is not known
+	p.Log(logs.Progress{Requests: 9000, At: at}) // the size of a stream is not known
 	now = now.Add(progressEvery)
-	p.Log(replay.Progress{Requests: 9001, At: at})
+	p.Log(logs.Progress{Requests: 9001, At: at})
 	now = now.Add(progressEvery)
 	p.Clear()
 	p.Clear()
@@ -76,7 +76,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
 	quiet := NewProgress(&b, time.Now)
-	quiet.Log(replay.Progress{})
+	quiet.Log(logs.Progress{})
 	quiet.Clear()
 	if b.String() != want {
 		t.Error("progress is shown without a terminal")

@@ -63,7 +63,8 @@ var allowed = map[string]string{
 	"internal/webguard":     "",
 	"internal/gateway":      "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
-	"internal/replay":       "internal/clock internal/engine internal/request internal/rules internal/limit",
+	"internal/logs":         "internal/limit internal/request",
+	"internal/replay":       "internal/clock internal/engine internal/logs internal/request internal/rules internal/limit",
 
 	"internal/predeploy":        "internal/rulefile",
 	"internal/receipt":          "internal/engine internal/limit internal/rules",
@@ -118,7 +119,7 @@ var allowed = map[string]string{
 	"internal/text":              "internal/ruledoc",
 	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric internal/telemetry/watch",
 
-	"internal/operator": "internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/memory " +
+	"internal/operator": "internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/logs internal/memory " +
 		"internal/operator internal/oplog internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",
@@ -127,10 +128,10 @@ var allowed = map[string]string{
 	"internal/operator/aws/attach":   "internal/apigw internal/dynamo/awsconfig internal/operator/aws github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws/gateway":  "internal/apigw github.com/aws/aws-sdk-go-v2",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/cli": "internal/cli internal/clock internal/cost internal/engine internal/imports internal/limit internal/operator internal/replay internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
+	"internal/cli": "internal/cli internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
-	"internal/cli/term":    "internal/replay internal/text golang.org/x/term",
+	"internal/cli/term":    "internal/logs internal/text golang.org/x/term",
 	"internal/cli/outfile": "",
 	"cmd/slidegate":        "internal/cli",
 }

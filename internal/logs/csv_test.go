@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"reflect"
@@ -28,7 +28,9 @@ func TestCSV(t *testing.T) {
 		{name: "claims by their exact names", header: "time,jwt.https://example.com/plan,jwt.a.b,jwt.", line: `1431857103,pro,,x`, want: wanted{
 			at: at, method: "GET", path: "/", claims: map[string]any{"https://example.com/plan": "pro"},
 		}},
-		{name: "unknown columns", header: "time,status", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "unknown columns", header: "time,size", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "the answer's status", header: "time,status", line: `1431857103,429`, want: wanted{at: at, method: "GET", path: "/", status: 429}},
+		{name: "a status that is none", header: "time,status", line: `1431857103,000`, want: wanted{at: at, method: "GET", path: "/"}},
 
 		{name: "no time", header: "time,path", line: `,/`, err: `no time`},
 		{name: "too few values", header: "time,path", line: `1431857103`, err: `1 values under 2 columns`},
@@ -48,7 +50,7 @@ func TestCSVWarnsOfUnusedColumns(t *testing.T) {
 	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey", &record{}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"columns not used: methd, status, header., jwt., jwt./a/b"}; !reflect.DeepEqual(warned, want) {
+	if want := []string{"columns not used: methd, header., jwt., jwt./a/b"}; !reflect.DeepEqual(warned, want) {
 		t.Errorf("warned %q, want %q", warned, want)
 	}
 }

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 type Entry struct {
 	Time    time.Time // limit.InRange
 	Request *request.Request
+	Status  int // of the answer; 0 if the log does not have it
 
 	headers map[string][]string // of a request, to be reused
 	values  []string            // in headers
@@ -49,6 +50,7 @@ type record struct {
 	IP     string `json:"ip"`     // of the client; empty or "-" if unknown
 	Route  string `json:"route"`  // the gateway's template, such as "/users/{id}"
 	APIKey string `json:"apikey"` // the id of a verified key, never the key itself
+	Status status `json:"status"` // of the answer; 0 if unknown
 	rareFields
 }
 
@@ -61,6 +63,18 @@ type rareFields struct {
 
 // header is one value of a header.
 type header struct{ name, value string }
+
+// status is the status of an answer, 100 to 599; 0 if it is unknown.
+type status int16
+
+// setStatus sets the status of a text. It is unknown if the text is no status:
+// servers write "-" or 000 for a client that has hung up.
+func (r *record) setStatus(text string) {
+	r.Status = 0
+	if n, err := strconv.Atoi(text); err == nil && n >= 100 && n < 600 && len(text) == 3 {
+		r.Status = status(n)
+	}
+}
 
 // addHeader adds a header's value unless it is empty.
 func (r *record) addHeader(name, value string) {
@@ -92,7 +106,7 @@ func isMethod(text string) bool {
 // holds. It derives what it can from the request, so that the goroutine that
 // decides has less to do.
 func (r *record) fill(e *Entry) {
-	e.Time = r.time
+	e.Time, e.Status = r.time, int(r.Status)
 	if e.Request == nil {
 		e.Request = &request.Request{}
 	}

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"bytes"
@@ -105,6 +105,14 @@ func jsonTime(raw json.RawMessage) (time.Time, error) {
 		text = ""
 	}
 	return parseTime(text)
+}
+
+// UnmarshalJSON reads a number or a text, as API Gateway logs it.
+func (s *status) UnmarshalJSON(data []byte) error {
+	var r record
+	r.setStatus(strings.Trim(string(data), `"`))
+	*s = r.Status
+	return nil
 }
 
 // jsonValues are a header's values: one string or a list of them.

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"testing"
@@ -28,12 +28,13 @@ type wanted struct {
 	claims         map[string]any
 	stage          string
 	pathParams     map[string]string
+	status         int
 }
 
 func found(e *Entry) wanted {
 	r := e.Request
 	w := wanted{at: e.Time, method: r.Method, path: r.Path, route: r.Route, headers: r.Headers, query: r.Query, apiKey: r.APIKey, claims: r.Claims,
-		stage: r.Stage, pathParams: r.PathParams}
+		stage: r.Stage, pathParams: r.PathParams, status: e.Status}
 	if r.IP.IsValid() {
 		w.ip = r.IP.String()
 	}
@@ -62,7 +63,7 @@ func (p *lineParser) parse(line string) (*Entry, error) {
 func (p *lineParser) wantSameDecoded(t *testing.T) {
 	t.Helper()
 	c := chunk{fields: string(p.record.encode(nil))}
-	line := waitingLine{at: p.record.time.UnixNano(), end: int32(len(c.fields)), rare: c.addRare(p.record.rareFields)}
+	line := waitingLine{at: p.record.time.UnixNano(), end: int32(len(c.fields)), rare: c.addRare(p.record.rareFields), status: p.record.Status}
 	var kept record
 	c.decode(&line, &kept)
 	var e Entry

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"context"
@@ -9,9 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/request"
 )
 
 // A replay that ends early leaves no goroutine behind: synctest fails if one
@@ -25,21 +22,21 @@ func TestNoGoroutineStays(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						ctx, cancel := context.WithCancel(t.Context())
 						decided := 0
-						decide := deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) {
+						decide := func(*Entry) error {
 							decided++
 							switch {
 							case decided == end && errors.Is(want, errDown):
-								return nil, errDown
+								return errDown
 							case decided == end && errors.Is(want, context.Canceled):
 								cancel()
 							}
-							return &engine.Decision{Allowed: true}, nil
-						})
+							return nil
+						}
 						logs := []Log{text(log)}
 						if errors.Is(want, io.ErrUnexpectedEOF) {
 							logs = append(logs, text(gzipped(t, log)[:1000]))
 						}
-						_, err := Run(ctx, &Traffic{Logs: logs, Order: order, buffer: 1 << 14}, Options{Engine: decide})
+						_, err := read(ctx, &Traffic{Logs: logs, Order: order, buffer: 1 << 14}, decide)
 						if !errors.Is(err, want) {
 							t.Errorf("error %v, want %v", err, want)
 						}
@@ -71,7 +68,7 @@ func TestDecidedAsWritten(t *testing.T) {
 			}
 			_ = out.Close()
 		}()
-		if _, err := Run(t.Context(), &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, Options{Engine: allowAll(&seen)}); err != nil {
+		if _, err := read(t.Context(), &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, keep(&seen)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"cmp"
@@ -8,12 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/request"
 )
 
 func TestOrder(t *testing.T) {
@@ -42,7 +38,7 @@ func TestOrder(t *testing.T) {
 				traffic.Logs = append(traffic.Logs, text(log))
 			}
 			var seen []string
-			report, err := Run(t.Context(), traffic, Options{Engine: allowAll(&seen)})
+			report, err := read(t.Context(), traffic, keep(&seen))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +59,7 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 		var seen []string
 		broken := text(gzipped(t, requests("5 /a"))[:40])
 		traffic := &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), broken}, Order: order}
-		_, err := Run(t.Context(), traffic, Options{Engine: allowAll(&seen)})
+		_, err := read(t.Context(), traffic, keep(&seen))
 		if len(seen) != want || message(err) != "log:1: unexpected EOF" {
 			t.Errorf("%s: %d requests decided, error %v; want %d", order, len(seen), err, want)
 		}
@@ -125,14 +121,15 @@ func TestOrderByBuffer(t *testing.T) {
 				}
 			}
 			late, latest := int64(0), int64(math.MinInt64)
-			report, err := Run(t.Context(), traffic, Options{Engine: deciderFunc(func(now time.Time, req *request.Request) (*engine.Decision, error) {
+			report, err := read(t.Context(), traffic, func(e *Entry) error {
+				now, req := e.Time, e.Request
 				got = append(got, decision{now.Unix(), req.Path})
 				if now.Unix() < latest {
 					late++
 				}
 				latest = max(latest, now.Unix())
-				return &engine.Decision{Allowed: true}, nil
-			})})
+				return nil
+			})
 			if err != nil || report.Late != late || (late > 0) != tc.late {
 				t.Errorf("%d requests were late, and %d are reported; error %v", late, report.Late, err)
 			}

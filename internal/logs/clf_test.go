@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"testing"
@@ -18,52 +18,52 @@ func TestCLF(t *testing.T) {
 		{
 			name: "common",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 2326`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
 		},
 		{
 			name: "combined",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "POST /a HTTP/2.0" 201 - "http://example.com/" "curl/8"`,
-			want: wanted{at: on(10, 5, 3), method: "POST", path: "/a", ip: "203.0.113.9", headers: headers("http://example.com/", "curl/8")},
+			want: wanted{status: 201, at: on(10, 5, 3), method: "POST", path: "/a", ip: "203.0.113.9", headers: headers("http://example.com/", "curl/8")},
 		},
 		{
 			name: "API Gateway, as its documentation has it",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000]"GET /items/{id} HTTP/1.1" 200 12 c6af9ac6-7b61 Ab1=`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/items/{id}", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/items/{id}", ip: "203.0.113.9"},
 		},
 		{
 			name: "headers that were not sent",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "-" "-"`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
 		},
 		{
 			name: "quotes and bytes in a header",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "\xe4\t\\ \q\xg" "say \"hi\"\\"`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("\xe4\t\\ \\q\\xg", `say "hi"\`)},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("\xe4\t\\ \\q\\xg", `say "hi"\`)},
 		},
 		{
 			name: "fields after the user agent",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "a" "b" "10.0.0.1" 0.003`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("a", "b")},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: headers("a", "b")},
 		},
 		{
 			name: "a time in place of the headers",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 0.003`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
 		},
 		{
 			name: "user with spaces, zone, IPv6",
 			line: `2001:db8::1 - Jo [x] Doe [17/May/2015:12:05:03 +0200] "GET / HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "2001:db8::1"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "2001:db8::1"},
 		},
 		{
 			name: "no client",
 			line: `- - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/"},
 		},
 		{
 			name: "query, once decoded",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a%2Fb?q=x%20y&q=z&bad=%zz&e HTTP/1.1" 200 0`,
-			want: wanted{
+			want: wanted{status: 200,
 				at: on(10, 5, 3), method: "GET", path: "/a%2Fb", ip: "203.0.113.9",
 				query: map[string][]string{"q": {"x y", "z"}, "e": {""}},
 			},
@@ -71,33 +71,33 @@ func TestCLF(t *testing.T) {
 		{
 			name: "no protocol",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a", ip: "203.0.113.9"},
 		},
 		{
 			name: "space in the target",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a b HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a b", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a b", ip: "203.0.113.9"},
 		},
 		{
 			name: "absolute form",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET HTTP://example.com/a/b?c=d HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/a/b", ip: "203.0.113.9", query: map[string][]string{"c": {"d"}}},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a/b", ip: "203.0.113.9", query: map[string][]string{"c": {"d"}}},
 		},
 		{
 			name: "absolute form of a host alone",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET http://example.com HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
 		},
 		{
 			name: "options of the server",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "OPTIONS * HTTP/1.1" 200 0`,
-			want: wanted{at: on(10, 5, 3), method: "OPTIONS", path: "*", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "OPTIONS", path: "*", ip: "203.0.113.9"},
 		},
 
 		{
 			name: "cut off in the user agent",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla/5.0 (X11`,
-			want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: map[string][]string{"user-agent": {"Mozilla/5.0 (X11"}}},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: map[string][]string{"user-agent": {"Mozilla/5.0 (X11"}}},
 		},
 
 		{name: "one word", line: `hello`, err: `no client address: not the common or combined log format`},

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"errors"
@@ -83,6 +83,7 @@ func (r *record) setOutcome(rest string) error {
 	if !ok || len(status) != 3 || !isDecimal(status) || size != absent && !isDecimal(size) {
 		return errNoStatus
 	}
+	r.setStatus(status)
 	for _, name := range [...]string{"referer", "user-agent"} {
 		field, ok := strings.CutPrefix(rest, `"`)
 		if !ok {

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"encoding/json"
@@ -17,9 +17,11 @@ func TestJSONL(t *testing.T) {
 				at: at.Add(1), method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
 				query:   map[string][]string{"b": {"c"}},
 				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}},
-				apiKey:  "k1", claims: map[string]any{"sub": "7", "scope": []any{"a"}},
+				apiKey:  "k1", claims: map[string]any{"sub": "7", "scope": []any{"a"}}, status: 200,
 			},
 		},
+		{name: "a status as API Gateway logs it", line: `{"time":1431857103,"status":"403"}`, want: wanted{at: at, method: "GET", path: "/", status: 403}},
+		{name: "a status that is none", line: `{"time":1431857103,"status":"-"}`, want: wanted{at: at, method: "GET", path: "/"}},
 		{name: "time alone", line: `{"time":1431857103}`, want: wanted{at: at, method: "GET", path: "/"}},
 		{name: "spaces around", line: ` { "time" : 1431857103 } `, want: wanted{at: at, method: "GET", path: "/"}},
 		{name: "fraction kept", line: `{"time":1431857103.123456789}`, want: wanted{at: at.Add(123456789), method: "GET", path: "/"}},

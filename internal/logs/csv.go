@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 )
 
 // csvLog reads comma-separated values after a header line that names the
-// columns: time, method, path, ip, route, apikey, header.NAME and jwt.NAME, in
+// columns: time, method, path, ip, status, route, apikey, header.NAME and jwt.NAME, in
 // any order. They mean the same as in JSON Lines. Only time is required, and an
 // empty value is a missing one. NAME is the exact name of a claim, whose value
 // is text. A record is one line: no value contains a line break.
@@ -102,6 +102,7 @@ var columns = map[string]column{
 	"path":   func(r *record, v string) error { r.Target = v; return nil },
 	"ip":     func(r *record, v string) error { r.IP = v; return nil },
 	"route":  func(r *record, v string) error { r.Route = v; return nil },
+	"status": func(r *record, v string) error { r.setStatus(v); return nil },
 	"apikey": func(r *record, v string) error { r.APIKey = v; return nil },
 }
 

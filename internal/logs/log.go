@@ -1,4 +1,6 @@
-package replay
+// Package logs reads recorded traffic: lines of access logs, as requests in the
+// order of their times. Each format has a file of its own.
+package logs
 
 import (
 	"fmt"

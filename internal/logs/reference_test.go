@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -181,10 +180,10 @@ func TestReference(t *testing.T) {
 				}
 				traffic.Logs = append(traffic.Logs, log)
 			}
-			report, err := Run(t.Context(), traffic, Options{Engine: deciderFunc(func(now time.Time, r *request.Request) (*engine.Decision, error) {
-				got.Seen = append(got.Seen, describe(now, r))
-				return &engine.Decision{Allowed: true}, nil
-			})})
+			report, err := read(t.Context(), traffic, func(e *Entry) error {
+				got.Seen = append(got.Seen, describe(e.Time, e.Request))
+				return nil
+			})
 			if err != nil && !errors.Is(err, ErrUnreadable) {
 				t.Fatal(err)
 			}
@@ -284,12 +283,12 @@ func TestLineNumbers(t *testing.T) {
 	if len(log) < 3*blockBytes {
 		t.Fatalf("a log of %d bytes is read at once", len(log))
 	}
-	report, err := Run(t.Context(), &Traffic{Logs: []Log{text(log + "?\n")}}, Options{Engine: allowAll(new([]string))})
+	report, err := read(t.Context(), &Traffic{Logs: []Log{text(log + "?\n")}}, keep(new([]string)))
 	if got, want := fmt.Sprint(report.FirstSkipped, err), fmt.Sprintf("log:%d: line is no JSON: invalid character '?' looking for beginning of value <nil>", lines+1); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	broken := Stream("log", io.MultiReader(strings.NewReader(log), iotest.ErrReader(errDown)), JSONL)
-	if _, err = Run(t.Context(), &Traffic{Logs: []Log{broken}}, Options{Engine: allowAll(new([]string))}); message(err) != fmt.Sprintf("log:%d: %v", lines+1, errDown) {
+	if _, err = read(t.Context(), &Traffic{Logs: []Log{broken}}, keep(new([]string))); message(err) != fmt.Sprintf("log:%d: %v", lines+1, errDown) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package replay
+package logs
 
 import (
 	"context"
@@ -28,6 +28,7 @@ type waitingLine struct {
 	start, end int32 // of its fields in those of the chunk
 	rare       int32 // index in the chunk's rare fields, from 1; 0 for none
 	bytes      int32 // of the line in the log
+	status     status
 }
 
 // readChunk reads the next lines of a log. It counts lines that cannot be read
@@ -73,7 +74,7 @@ func (r *reading) add(c *chunk, bytes int) {
 	c.log.last = at
 	start := len(r.encoded)
 	r.encoded = r.record.encode(r.encoded)
-	c.lines = append(c.lines, waitingLine{at, int32(start), int32(len(r.encoded)), c.addRare(r.record.rareFields), int32(bytes)})
+	c.lines = append(c.lines, waitingLine{at, int32(start), int32(len(r.encoded)), c.addRare(r.record.rareFields), int32(bytes), r.record.Status})
 	c.bytes += bytes
 }
 
@@ -92,7 +93,7 @@ func (c *chunk) rareOf(l *waitingLine) (of rareFields) {
 	return of
 }
 
-// encode appends a checked record without its time and its rare fields.
+// encode appends a checked record without its time, its status and its rare fields.
 func (r *record) encode(b []byte) []byte {
 	ip := r.IP
 	if !r.addr.IsValid() {
@@ -115,7 +116,7 @@ func appendField(b []byte, text string) []byte {
 func (c *chunk) decode(l *waitingLine, r *record) {
 	d := decoder(c.fields[l.start:l.end])
 	*r = record{
-		time: time.Unix(0, l.at).UTC(), headers: r.headers[:0], rareFields: c.rareOf(l),
+		time: time.Unix(0, l.at).UTC(), Status: l.status, headers: r.headers[:0], rareFields: c.rareOf(l),
 		IP: d.field(), Method: d.field(), Target: d.field(), Route: d.field(), APIKey: d.field(),
 	}
 	if r.IP != "" {

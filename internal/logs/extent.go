@@ -1,0 +1,66 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrUnreadable is returned for logs that have lines, but none that could be
+// read.
+var ErrUnreadable = errors.New("no line could be read")
+
+// Extent says what was read of logs.
+type Extent struct {
+	Requests     int64      `json:"requests"` // read and decided
+	Skipped      int64      `json:"skipped"`  // lines that could not be read
+	FirstSkipped *LineError `json:"-"`
+	Order        Order      `json:"order"`        // in which the requests were decided
+	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one before in their log
+	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
+	First        time.Time  `json:"-"`            // the earliest request
+	Last         time.Time  `json:"-"`            // the latest
+	Fields       []string   `json:"-"`            // that lines have, as rules name them
+	Statuses     int64      `json:"-"`            // requests whose answer's status the log has
+}
+
+// Span is the time from the earliest request to the latest.
+func (x *Extent) Span() time.Duration { return x.Last.Sub(x.First) }
+
+// Count counts a request.
+func (x *Extent) Count(e *Entry) {
+	at := e.Time
+	if e.Status > 0 {
+		x.Statuses++
+	}
+	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
+		x.First = at
+	}
+	if x.Requests == 1 || at.After(x.Last) {
+		x.Last = at
+	}
+}
+
+// Each calls visit with each request, and ends with its first error, the
+// context's, ErrUnreadable, or a failure to read a log. It records in extent how
+// the requests were read; visit counts them there.
+func (t *Traffic) Each(ctx context.Context, extent *Extent, visit func(context.Context, *Entry) error) error {
+	r := newReading(t, extent)
+	defer func() { extent.Fields = r.fields.sorted() }()
+	for e, err := range r.entries(ctx) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = visit(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+		r.progress(e.Time)
+	}
+	if extent.Requests == 0 && extent.Skipped > 0 {
+		return ErrUnreadable
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package logs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Run reads all these logs in the order of their lines, and skips the lines that
+// it cannot read.
+func TestLogs(t *testing.T) {
+	long := `{"time":2,"path":"/` + strings.Repeat("x", maxLine) + `"}` + "\n"
+	for _, tc := range []struct {
+		name    string
+		logs    []Log
+		want    []string
+		skipped int64
+		first   string // of the skipped
+		err     string
+	}{
+		{name: "lines in file order", logs: []Log{text(requests("5 /a", "3 /b", "4 /c"))}, want: []string{"5 /a", "3 /b", "4 /c"}},
+		{name: "no line break at the end", logs: []Log{text(strings.TrimSpace(requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{name: "breaks of Windows", logs: []Log{text(strings.ReplaceAll(requests("5 /a", "3 /b"), "\n", "\r\n"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "empty lines", logs: []Log{text("\n" + requests("5 /a") + "\n\r\n" + requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "byte order mark", logs: []Log{text("\ufeff" + requests("5 /a"))}, want: []string{"5 /a"}},
+		{name: "nothing at all", logs: []Log{text("")}},
+		{name: "several logs, one by one", logs: []Log{text(requests("5 /a")), text(requests("3 /b"))}, want: []string{"5 /a", "3 /b"}},
+		{name: "gzip", logs: []Log{text(gzipped(t, requests("5 /a", "3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{name: "gzip put together", logs: []Log{text(gzipped(t, requests("5 /a")) + gzipped(t, requests("3 /b")))}, want: []string{"5 /a", "3 /b"}},
+		{
+			name: "broken lines",
+			logs: []Log{text(requests("5 /a") + "\nbroken\n" + requests("3 /b") + "{}\n")}, want: []string{"5 /a", "3 /b"},
+			skipped: 2, first: `log:3: line is no JSON: invalid character 'b' looking for beginning of value`,
+		},
+		{
+			name: "broken lines alone", logs: []Log{text("x\n"), text("y\n")},
+			skipped: 2, first: `log:1: line is no JSON: invalid character 'x' looking for beginning of value`, err: ErrUnreadable.Error(),
+		},
+		{
+			name: "a line too long to hold",
+			logs: []Log{text(requests("1 /a") + long + requests("3 /b"))}, want: []string{"1 /a", "3 /b"},
+			skipped: 1, first: "log:2: " + errLong.Error(),
+		},
+		{
+			name: "csv with a header line that is refused",
+			logs: []Log{Stream("log", strings.NewReader("path\n/a\n/b\n"), CSV), text(requests("3 /b"))}, want: []string{"3 /b"},
+			skipped: 3, first: "log:1: header line names no column time",
+		},
+		{
+			name: "csv, its header line anew in each log",
+			logs: []Log{Stream("1", strings.NewReader("time,path\n5,/a\n"), CSV), Stream("2", strings.NewReader("path,time\n/b,3\n"), CSV)},
+			want: []string{"5 /a", "3 /b"},
+		},
+		{name: "gzip cut short", logs: []Log{text(gzipped(t, requests("5 /a"))[:40])}, err: "log:1: unexpected EOF"},
+		{name: "gzip with a broken header", logs: []Log{text("\x1f\x8bxxxxxxxxxxxxxxxxxxxx")}, err: "log: gzip: invalid header"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen []string
+			report, err := read(t.Context(), &Traffic{Logs: tc.logs, Order: AsLogged}, keep(&seen))
+			if got := message(err); got != tc.err {
+				t.Fatalf("error %q, want %q", got, tc.err)
+			}
+			if diff := cmp.Diff(tc.want, seen); diff != "" {
+				t.Error(diff)
+			}
+			first := ""
+			if report.FirstSkipped != nil {
+				first = report.FirstSkipped.Error()
+			}
+			if report.Requests != int64(len(tc.want)) || report.Skipped != tc.skipped || first != tc.first {
+				t.Errorf("%d requests, %d skipped, the first %q; want %d, %d, %q",
+					report.Requests, report.Skipped, first, len(tc.want), tc.skipped, tc.first)
+			}
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.jsonl.gz")
+	content := gzipped(t, requests("5 /a"))
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := File(path, FormatOf(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	var last Progress
+	_, err = read(t.Context(), &Traffic{Logs: []Log{log, log}, Progress: func(p Progress) { last = p }}, keep(&seen))
+	if err != nil || len(seen) != 2 {
+		t.Fatalf("%d requests of 2, error %v", len(seen), err)
+	}
+	size := 2 * int64(len(content))
+	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
+		t.Errorf("the last progress was %+v, want %+v", last, want)
+	}
+	for _, missing := range []string{filepath.Dir(path), path + "x"} {
+		if _, err := File(missing, CLF); err == nil {
+			t.Errorf("%s is taken for a log", missing)
+		}
+	}
+}
+
+func TestFileThatGoesMissing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "day.jsonl")
+	if err := os.WriteFile(path, []byte(requests("5 /a")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := File(path, JSONL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t.Context(), &Traffic{Logs: []Log{log}}, keep(new([]string))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
