@@ -153,7 +153,6 @@ func (s *stacks) limiter(t *testing.T) (function, uri string) {
 		}
 	}
 	slidegate("aws", "deploy", "--rules", rules, "--template", "../../dist/files/template.json",
-		"--architecture", map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH],
 		"--code", "../../infra/lambdas/zips/authorizer_"+runtime.GOARCH+".zip", "--code", "../../infra/lambdas/zips/operations_"+runtime.GOARCH+".zip")
 	t.Cleanup(func() { slidegate("aws", "delete") })
 	outputs := s.outputs(t, "sg-attach")

@@ -33,7 +33,7 @@ var stackName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,127}$`)
 
 // add adds --stack, a name of at most so many characters.
 func (f *awsFlags) add(cmd *cobra.Command, longest int) {
-	f.stack = "slidegate"
+	f.stack = aws.DefaultStack
 	flags.Var(cmd, &f.stack, "stack", "the `NAME` of the CloudFormation stack (default \"slidegate\")", func(text string) (string, error) {
 		if !stackName.MatchString(text) {
 			return "", fmt.Errorf("--stack %s: want a letter, then up to 127 letters, digits and -", text)
@@ -87,7 +87,7 @@ that somebody has published since the last deployment are not overwritten, unles
 	addWatch(cmd, &o)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	flags.Complete(cmd, "bucket", flags.NoWords)
-	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64)", "arm64", "x86_64")
+	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64; on a local AWS, this machine's)", "arm64", "x86_64")
 	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "a `ZIP` with a Lambda's code, in place of what the command carries; once for each")
 	flags.Complete(cmd, "code", flags.FilesOf("zip"))
 	cmd.Flags().StringVar(&o.Template, "template", "", "a CloudFormation template, a `FILE`, in place of the one that the command carries")
@@ -166,9 +166,15 @@ func printDeployed(p *term.Printer, r *aws.DeployReport) {
 	}
 	p.Line("")
 	p.Table("lll", rows)
-	if r.Next != "" {
-		p.Line("\nnext: %s", r.Next)
+	limiter := ""
+	if r.Stack != aws.DefaultStack {
+		limiter = " --limiter stack://" + r.Stack
 	}
+	p.Line("")
+	if r.Next != "" {
+		p.Line("next: %s", r.Next)
+	}
+	p.Line("next, for an API that exists: slidegate aws attach API-ID --stage NAME%s", limiter)
 }
 
 func (c *cli) awsDeleteCommand() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"github.com/slidegate/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/attach"
 )
 
@@ -25,7 +26,7 @@ func (c *cli) awsAttachCommand() *cobra.Command {
 	var o attach.Options
 	var file string
 	var yes bool
-	o.Limiter.Stack = "slidegate"
+	o.Limiter.Stack = aws.DefaultStack
 	cmd := &cobra.Command{
 		Use:   "attach API-ID --stage NAME",
 		Short: "Put an API that exists behind the limiter",

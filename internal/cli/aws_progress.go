@@ -26,11 +26,13 @@ func (c *cli) account(ctx context.Context, f *awsFlags) (*aws.Account, *awsListe
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &awsListener{cli: c, ctx: ctx, yes: f.yes, out: term.NewPrinter(c.stderr), line: term.NewProgress(c.stderr, time.Now)}
+	l := &awsListener{cli: c, ctx: ctx, yes: f.yes, out: term.NewPrinter(c.stderr), line: term.NewProgress(c.stderr, time.Now),
+		now: time.Now, local: account.Local}
 	poll := account.Wait
 	account.Wait = func(ctx context.Context, d time.Duration) error {
 		for ; d > 0; d -= time.Second { // the line shows the seconds
 			l.paint()
+			l.hint()
 			if err := poll(ctx, min(d, time.Second)); err != nil {
 				l.line.Clear()
 				return err
@@ -50,10 +52,18 @@ type awsListener struct {
 	confirm  func(l *awsListener, question string) error
 	out      *term.Printer
 	line     *term.Progress
+	now      func() time.Time
+	local    bool      // whether AWS is an emulator on this machine
 	began    time.Time // by AWS's clock
 	started  time.Time // by this machine's
 	underWay []string  // resources
+	log      string    // the log group of the Lambdas, if this operation makes it
+	slow     string    // the custom resource that a hint is about; empty for none
+	since    time.Time // when it began
 }
+
+// hintAfter is how long a Lambda that publishes rules may take without a hint.
+const hintAfter = 30 * time.Second
 
 // Tell prints a line.
 func (l *awsListener) Tell(format string, args ...any) {
@@ -64,7 +74,10 @@ func (l *awsListener) Tell(format string, args ...any) {
 // Event prints a line for a resource that is finished.
 func (l *awsListener) Event(e aws.Event) {
 	if l.began.IsZero() {
-		l.began, l.started = e.At, time.Now()
+		l.began, l.started = e.At, l.now()
+	}
+	if e.Type == "AWS::Logs::LogGroup" && e.ID != "" {
+		l.log = " " + e.ID
 	}
 	at := slices.Index(l.underWay, e.Resource)
 	switch {
@@ -75,6 +88,9 @@ func (l *awsListener) Event(e aws.Event) {
 		return
 	case !e.Done() && at < 0:
 		l.underWay = append(l.underWay, e.Resource)
+		if strings.HasPrefix(e.Type, "Custom::") {
+			l.slow, l.since = e.Resource, l.now()
+		}
 	case e.Done() && at >= 0:
 		l.underWay = slices.Delete(l.underWay, at, at+1)
 	}
@@ -107,7 +123,21 @@ func (l *awsListener) paint() {
 	} else if n > 0 {
 		what = strings.Join(l.underWay, ", ")
 	}
-	l.line.Line(fmt.Sprintf("%6s  %s ...", fmt.Sprintf("%d s", int(time.Since(l.started).Seconds())), what))
+	l.line.Line(fmt.Sprintf("%6s  %s ...", fmt.Sprintf("%d s", int(l.now().Sub(l.started).Seconds())), what))
+}
+
+// hint says once where to look if a custom resource takes long. CloudFormation
+// waits for its Lambda for many minutes, also for one that cannot start.
+func (l *awsListener) hint() {
+	if !slices.Contains(l.underWay, l.slow) || l.now().Sub(l.since) < hintAfter {
+		return
+	}
+	where := "its log group" + l.log + " says what it does"
+	if l.local {
+		where = "the log of the local AWS says whether it runs; one for another architecture never starts"
+	}
+	l.Tell("%s takes long: CloudFormation waits for a Lambda that publishes the rules; %s", l.slow, where)
+	l.slow = ""
 }
 
 // errNotConfirmed is the outcome of a question that was answered by no.

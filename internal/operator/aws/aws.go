@@ -44,6 +44,7 @@ type Account struct {
 	S3             S3
 	STS            STS
 	Region         string
+	Local          bool // whether CloudFormation is an emulator on this machine
 
 	// Wait waits for so long, or fails once the context ends.
 	Wait func(context.Context, time.Duration) error
@@ -61,12 +62,14 @@ func Connect(ctx context.Context) (*Account, error) {
 
 // New returns the account of a configuration.
 func New(cfg aws.Config) *Account {
+	stacks := cloudformation.NewFromConfig(cfg)
 	return &Account{
-		CloudFormation: cloudformation.NewFromConfig(cfg),
+		CloudFormation: stacks,
 		// An emulator has no host name for each bucket.
 		S3:     s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }),
 		STS:    sts.NewFromConfig(cfg),
 		Region: cfg.Region,
+		Local:  isLocal(stacks.Options().BaseEndpoint),
 		Wait:   wait,
 	}
 }

@@ -1,7 +1,6 @@
 package aws
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,13 +23,16 @@ const (
 	nextOutput    = "Next"
 )
 
+// DefaultStack is the stack of commands that name none.
+const DefaultStack = "slidegate"
+
 // Options say what to deploy.
 type Options struct {
 	Stack          string
 	Bucket         string            // empty to have one chosen
 	Code           []string          // zips; empty for those that the command carries
 	Template       string            // a file; empty for the one that the command carries
-	Architecture   string            // arm64 or x86_64; empty for the stack's, or arm64
+	Architecture   string            // arm64 or x86_64; empty for the stack's, or arm64, or this machine's on a local AWS
 	Rules          string            // a file; empty to leave the rules as they are
 	OnChangedRules string            // by hand, since the last deployment: fail, overwrite or keep; empty for fail
 	Secrets        map[string]string // names or ARNs of Secrets Manager, by variables; an empty one goes
@@ -98,7 +100,7 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	if err := checkOld(old, &t, o); err != nil {
 		return nil, err
 	}
-	name := cmp.Or(o.Architecture, parameterOf(old, architecture), "arm64")
+	name, note := a.architectureOf(o.Architecture, old)
 	authorizer, operations, err := readCode(o.Code, strings.Replace(name, "x86_64", "amd64", 1))
 	if err != nil {
 		return nil, err
@@ -111,6 +113,9 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	account, err := a.account(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if note != "" {
+		l.Tell("%s", note)
 	}
 	if old == nil {
 		if err := l.Confirm(fmt.Sprintf("Create stack %s in account %s, region %s?", o.Stack, account, a.Region)); err != nil {

@@ -84,6 +84,9 @@ func (a *Account) limiterOf(s *types.Stack, stack, id string) (Limiter, error) {
 		addresses[i] = strings.TrimSuffix("stack://"+stack+"/"+l.ID, "/")
 	}
 	switch {
+	case len(all) == 0 && s.StackStatus == types.StackStatusCreateInProgress:
+		return Limiter{}, fmt.Errorf("stack %s in region %s is still being created (%s): repeat the command once it is complete; %s shows it",
+			stack, a.Region, s.StackStatus, watchAdvice(stack))
 	case len(all) == 0:
 		return Limiter{}, fmt.Errorf("stack %s in region %s (%s) has no limiter: none of its outputs end in %s and %s",
 			stack, a.Region, s.StackStatus, countersOutput, rulesOutput)

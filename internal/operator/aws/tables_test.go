@@ -32,7 +32,8 @@ func TestLimiter(t *testing.T) {
 		{"mixed", "B", "{B bc br }"},
 		{"mixed", "C", "stack mixed has no limiter C: it has stack://mixed, stack://mixed/B"},
 		{"foreign", "", "stack foreign in region eu-north-1 (UPDATE_COMPLETE) has no limiter: none of its outputs end in CountersTable and RulesTable"},
-		{"young", "", "stack young in region eu-north-1 (CREATE_IN_PROGRESS) has no limiter: none of its outputs end in CountersTable and RulesTable"},
+		{"young", "", "stack young in region eu-north-1 is still being created (CREATE_IN_PROGRESS): repeat the command once it is complete; " +
+			"`aws cloudformation describe-stack-events --stack-name young` shows it"},
 		{"none", "", "stack none does not exist in region eu-north-1; check the name, AWS_REGION and AWS_PROFILE"},
 	} {
 		a := (&cloud{stacks: known}).account()

@@ -11,6 +11,7 @@ import (
 	v2types "github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -276,6 +277,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestNoStack: the command that creates the stack is the next step.
+func TestNoStack(t *testing.T) {
+	for stack, want := range map[string]string{
+		"slidegate": "stack slidegate does not exist, or create it: slidegate aws deploy --rules rules.yaml",
+		"shop":      "stack shop does not exist, or create it: slidegate aws deploy --stack shop --rules rules.yaml",
+	} {
+		c := newCloud(gateway.HTTP)
+		c.function = noStack
+		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: stack}}, nil)
+		if !errors.Is(err, aws.ErrNoStack) || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
 // TestPlan: without a place to save to, nothing changes.
 func TestPlan(t *testing.T) {
 	c := newCloud(gateway.HTTP)
@@ -291,7 +307,7 @@ func TestPlan(t *testing.T) {
 		Changes: []Change{{"add", "authorizer Slidegate"}, {"limit", "ANY /items"}}, Left: []string{},
 		Notes: []string{
 			"stage dev deploys by itself, so it is limited too",
-			"if Terraform or another tool manages the API, its next run takes this away: write it there too (docs/deploy.md)",
+			"if Terraform or another tool manages the API, its next run takes this away: write it there too: https://github.com/slidegate/slidegate/blob/main/docs/deploy.md#put-an-api-behind-it",
 			"ANY /items receives the preflights of browsers, which carry no credentials, and limits them too: a method OPTIONS stays open",
 		},
 	}

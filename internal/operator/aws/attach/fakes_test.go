@@ -26,6 +26,7 @@ import (
 const (
 	testRegion  = "eu-north-1"
 	functionARN = "arn:aws:lambda:eu-north-1:123456789012:function:authorize"
+	noStack     = "-" // in place of a function
 	functionURI = "arn:aws:apigateway:eu-north-1:lambda:path/2015-03-31/functions/" + functionARN + "/invocations"
 )
 
@@ -173,7 +174,10 @@ func text(t *testing.T, value any) string {
 	return string(data)
 }
 
-func (c *cloud) Limiter(context.Context, string, string) (aws.Limiter, error) {
+func (c *cloud) Limiter(_ context.Context, stack, _ string) (aws.Limiter, error) {
+	if c.function == noStack {
+		return aws.Limiter{}, fmt.Errorf("stack %s %w", stack, aws.ErrNoStack)
+	}
 	return aws.Limiter{Function: c.function}, nil
 }
 

@@ -31,6 +31,13 @@ type limiter struct {
 // limiter finds the function of a limiter.
 func (r *Region) limiter(ctx context.Context, o Limiter) (l limiter, err error) {
 	found, err := r.Stacks.Limiter(ctx, o.Stack, o.ID)
+	if errors.Is(err, aws.ErrNoStack) {
+		flag := ""
+		if o.Stack != aws.DefaultStack {
+			flag = " --stack " + o.Stack
+		}
+		return l, fmt.Errorf("%w, or create it: slidegate aws deploy%s --rules rules.yaml", err, flag)
+	}
 	if err != nil {
 		return l, err
 	}

@@ -163,14 +163,17 @@ func (p *plan) checkStages() {
 	}
 }
 
+// page says how each tool has the authorizer.
+const page = "https://github.com/slidegate/slidegate/blob/main/docs/deploy.md#put-an-api-behind-it"
+
 // stackTag is how CloudFormation marks what it manages.
 const stackTag = "aws:cloudformation:stack-name"
 
 func (p *plan) checkOwner() {
 	if stack := p.api.Tags[stackTag]; stack != "" {
-		p.avoid("stack %s of CloudFormation manages it, so its next deployment may take the authorizer away: write it into its template (docs/deploy.md)", stack)
+		p.avoid("stack %s of CloudFormation manages it, so its next deployment may take the authorizer away: write it into its template: "+page, stack)
 	} else {
-		p.note("if Terraform or another tool manages the API, its next run takes this away: write it there too (docs/deploy.md)")
+		p.note("if Terraform or another tool manages the API, its next run takes this away: write it there too: " + page)
 	}
 }
 
