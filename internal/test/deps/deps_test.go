@@ -64,6 +64,7 @@ var allowed = map[string]string{
 	"internal/gateway":      "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/logs":         "internal/limit internal/request",
+	"internal/peaks":        "internal/limit",
 	"internal/replay":       "internal/clock internal/engine internal/logs internal/request internal/rules internal/limit",
 
 	"internal/predeploy":        "internal/rulefile",

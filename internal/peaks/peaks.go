@@ -1,0 +1,101 @@
+// Package peaks finds the most requests that a key ever made in one window, of
+// any position. It is exact, for windows of several lengths at once.
+package peaks
+
+import (
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+// Window is which earlier requests count together with a new one: those in its
+// own slot and in the slots before it.
+type Window struct{ width, slots int64 }
+
+// Exact returns a window to the nanosecond, as limit.SlidingWindowLog counts: of
+// a request at t and one at t plus length, the first no longer counts.
+func Exact(length time.Duration) Window { return Window{int64(limit.Exact), int64(length) - 1} }
+
+// Of returns the window that a limit counts by, which must have slots: no
+// bucket, no weights and no calendar. A sliding window counts its oldest slot
+// in full, so its peak may be above the exact one. A key that is never denied
+// has a peak of at most the capacity, and one with such a peak is never denied.
+func Of(l *limit.Limit) Window { return Window{int64(l.Granularity), l.Slots()} }
+
+// from returns the first moment, in Unix nanoseconds, whose requests count
+// together with one at a moment.
+func (w Window) from(at int64) int64 {
+	into := at % w.width
+	if into < 0 {
+		into += w.width
+	}
+	return at - into - w.slots*w.width
+}
+
+// Counter counts the requests of one key. The zero value has none. It takes
+// eight bytes for each request in the longest window, 16 for each window, and
+// about as much again while it grows.
+type Counter struct {
+	times []int64 // of the requests that any window may still count, ascending
+	marks []mark  // of each window
+	last  int64   // the latest time
+	any   bool    // a request was counted
+}
+
+// mark is where a window begins, and what it has seen.
+type mark struct {
+	first, peak uint32 // first is the index in times
+	at          int64
+}
+
+// Add counts a request in each window. The windows must be the same each time.
+// A request earlier than one before counts at the time of that, as limits count
+// those of late clocks.
+func (c *Counter) Add(windows []Window, at time.Time) {
+	if c.marks == nil {
+		c.marks = make([]mark, len(windows))
+	}
+	now := at.UnixNano()
+	if c.any {
+		now = max(now, c.last)
+	}
+	c.last, c.any = now, true
+	c.times = append(c.times, now)
+	oldest := uint32(len(c.times))
+	for i, w := range windows {
+		m, from := &c.marks[i], w.from(now)
+		for c.times[m.first] < from {
+			m.first++
+		}
+		if n := uint32(len(c.times)) - m.first; n > m.peak {
+			m.peak, m.at = n, now
+		}
+		oldest = min(oldest, m.first)
+	}
+	if int(oldest) > len(c.times)/2 && oldest > 32 {
+		c.forget(oldest)
+	}
+}
+
+// forget drops the first n times, and their memory where most of it is not used.
+func (c *Counter) forget(n uint32) {
+	kept := c.times[n:]
+	if cap(c.times) > 4*len(kept) {
+		c.times = slices.Clone(kept)
+	} else {
+		c.times = c.times[:copy(c.times, kept)]
+	}
+	for i := range c.marks {
+		c.marks[i].first -= n
+	}
+}
+
+// Peak returns the most requests in window i of Add, and when the last of them
+// came; 0 before any request.
+func (c *Counter) Peak(i int) (requests int64, at time.Time) {
+	if c.marks == nil {
+		return 0, time.Time{}
+	}
+	return int64(c.marks[i].peak), time.Unix(0, c.marks[i].at)
+}
