@@ -46,6 +46,27 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestConstructPages: the code of start/cdk.md is in apps that the check of a release
+// compiles and runs, and in the README of the packages.
+func TestConstructPages(t *testing.T) {
+	indent := regexp.MustCompile("(?m)^[ \t]+")
+	for language, app := range map[string]string{"ts": "typescript/page.ts", "python": "python/page.py"} {
+		code := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$").FindStringSubmatch(read(t, "start/cdk.md"))
+		if code == nil {
+			t.Fatalf("start/cdk.md has no code in %s", language)
+		}
+		source := "\n" + indent.ReplaceAllString(read(t, "../tools/release/testdata/constructs/"+app), "")
+		for _, part := range strings.Split(code[1], "\n\n") {
+			if !strings.Contains(source, "\n"+indent.ReplaceAllString(strings.TrimSpace(part), "")+"\n") {
+				t.Errorf("%s has not this code of start/cdk.md:\n%s", app, part)
+			}
+		}
+		if !strings.Contains(read(t, "../constructs/README.md"), code[1]) {
+			t.Errorf("constructs/README.md has not this code of start/cdk.md:\n%s", code[1])
+		}
+	}
+}
+
 // quoted reports whether a source has these lines, indented by up to three tabs.
 func quoted(lines string, sources []string) bool {
 	for range 4 {

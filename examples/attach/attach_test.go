@@ -121,12 +121,30 @@ func TestSAMResponses(t *testing.T) {
 	}
 }
 
+// TestSAMPage: the page has all that sam.yaml adds to an app, so a reader can paste
+// its blocks without the file.
+func TestSAMPage(t *testing.T) {
+	var page strings.Builder
+	for i, block := range regexp.MustCompile("(?ms)^```yaml\n# sam.yaml\n(.*?)^```$").FindAllStringSubmatch(read(t, "../../docs/start/sam.md"), -1) {
+		text := block[1]
+		if i == 2 {
+			text = strings.TrimPrefix(text, "Globals:\n") // the file states it once
+		}
+		page.WriteString(text)
+	}
+	_, file, _ := strings.Cut(read(t, "sam.yaml"), "\nParameters:\n")
+	file, _, _ = strings.Cut(file, "\n# What follows")
+	if diff := cmp.Diff("Parameters:\n"+strings.ReplaceAll(file, "\n\n", "\n"), page.String()); diff != "" {
+		t.Errorf("docs/start/sam.md (-sam.yaml, +the page):\n%s", diff)
+	}
+}
+
 // TestPages: the templates on the pages are parts of the files. Lines of three dots
 // leave something out.
 func TestPages(t *testing.T) {
-	blocks := regexp.MustCompile("(?ms)^```(?:yaml|hcl)\n# ((?:sam|openapi|terraform)[a-z./-]+)\n(.*?)^```$")
+	blocks := regexp.MustCompile("(?ms)^```(?:yaml|hcl)\n# ((?:openapi|terraform)[a-z./-]+)\n(.*?)^```$")
 	checked := map[string]int{}
-	for _, page := range []string{"sam", "terraform", "openapi"} {
+	for _, page := range []string{"terraform", "openapi"} {
 		for _, block := range blocks.FindAllStringSubmatch(read(t, "../../docs/start/"+page+".md"), -1) {
 			file := read(t, block[1])
 			for _, part := range regexp.MustCompile(`(?m)^ *# \.\.\.\n`).Split(block[2], -1) {
@@ -136,7 +154,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"sam": 4, "terraform": 7, "openapi": 5}, checked); diff != "" {
+	if diff := cmp.Diff(map[string]int{"terraform": 7, "openapi": 5}, checked); diff != "" {
 		t.Errorf("parts of pages (-want +got):\n%s", diff)
 	}
 }

@@ -132,11 +132,11 @@ func (l *awsListener) hint() {
 	if !slices.Contains(l.underWay, l.slow) || l.now().Sub(l.since) < hintAfter {
 		return
 	}
-	where := "its log group" + l.log + " says what it does"
+	where := "its log group" + l.log
 	if l.local {
-		where = "the log of the local AWS says whether it runs; one for another architecture never starts"
+		where = "the log of the local AWS, where a Lambda for another architecture never starts"
 	}
-	l.Tell("%s takes long: CloudFormation waits for a Lambda that publishes the rules; %s", l.slow, where)
+	l.Tell("%s takes long: CloudFormation waits for the Lambda that publishes the rules. See %s", l.slow, where)
 	l.slow = ""
 }
 

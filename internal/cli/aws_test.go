@@ -49,8 +49,8 @@ func TestConfirmNeedsATerminal(t *testing.T) {
 // TestHint: a Lambda that publishes rules and takes long gets one hint, and a slow
 // table none.
 func TestHint(t *testing.T) {
-	const local = "RateLimitPublishedRules takes long: CloudFormation waits for a Lambda that publishes the rules; " +
-		"the log of the local AWS says whether it runs; one for another architecture never starts\n"
+	const local = "RateLimitPublishedRules takes long: CloudFormation waits for the Lambda that publishes the rules. " +
+		"See the log of the local AWS, where a Lambda for another architecture never starts\n"
 	for _, test := range []struct {
 		name, kind, resource string
 		local, done          bool
@@ -63,9 +63,9 @@ func TestHint(t *testing.T) {
 		{"a table", "AWS::DynamoDB::Table", "RateLimitRules", true, false, "", 60, ""},
 		{"a local AWS", "Custom::SlidegateRules", "RateLimitPublishedRules", true, false, "shop-log", 30, local},
 		{"AWS", "Custom::SlidegateRules", "RateLimitPublishedRules", false, false, "shop-log", 30,
-			"RateLimitPublishedRules takes long: CloudFormation waits for a Lambda that publishes the rules; its log group shop-log says what it does\n"},
+			"RateLimitPublishedRules takes long: CloudFormation waits for the Lambda that publishes the rules. See its log group shop-log\n"},
 		{"an update of AWS", "Custom::SlidegateRules", "RateLimitPublishedRules", false, false, "", 30,
-			"RateLimitPublishedRules takes long: CloudFormation waits for a Lambda that publishes the rules; its log group says what it does\n"},
+			"RateLimitPublishedRules takes long: CloudFormation waits for the Lambda that publishes the rules. See its log group\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder

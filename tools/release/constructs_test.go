@@ -23,7 +23,8 @@ func testTypeScript(t *testing.T, stranger, cdk string) {
 	dir := newApp(t, stranger, filepath.Join(apps, "typescript"))
 	run(t, dir, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
 	run(t, dir, "npm", "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", packed(t, "js/*.tgz"))
-	run(t, dir, "node_modules/.bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022", "app.ts")
+	run(t, dir, "node_modules/.bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022", "app.ts", "page.ts")
+	testPage(t, dir, "node", "page.js")
 	t.Run("protect", func(t *testing.T) { t.Log(run(t, dir, "node", "--test", "protect.test.js")) })
 	testResources(t, stranger, dir, "node", "app.js")
 	testAPIs(t, dir, cdk, "node app.js")
@@ -36,8 +37,20 @@ func testPython(t *testing.T, stranger, cdk string) {
 	pip := []string{"venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps"}
 	run(t, dir, append(pip, "--require-hashes", "--requirement", "requirements.txt")...)
 	run(t, dir, append(pip, packed(t, "python/*.whl"))...)
+	testPage(t, dir, "venv/bin/python", "page.py")
 	testResources(t, stranger, dir, "venv/bin/python", "app.py")
 	testAPIs(t, dir, cdk, "venv/bin/python app.py")
+}
+
+// testPage runs the code of docs/start/cdk.md, whose template then has the authorizer.
+func testPage(t *testing.T, dir string, command ...string) {
+	t.Helper()
+	out := t.TempDir()
+	t.Setenv("CDK_OUTDIR", out)
+	run(t, dir, command...)
+	if template := string(read(t, filepath.Join(out, "Page.template.json"))); !strings.Contains(template, `"AWS::ApiGateway::Authorizer"`) {
+		t.Errorf("%s synthesizes no authorizer:\n%s", command, template)
+	}
 }
 
 // newApp returns a directory outside the repository with the files of an app, and

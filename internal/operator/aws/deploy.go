@@ -101,6 +101,9 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 		return nil, err
 	}
 	name, note := a.architectureOf(o.Architecture, old)
+	if note != "" {
+		l.Tell("%s", note)
+	}
 	authorizer, operations, err := readCode(o.Code, strings.Replace(name, "x86_64", "amd64", 1))
 	if err != nil {
 		return nil, err
@@ -113,9 +116,6 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	account, err := a.account(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if note != "" {
-		l.Tell("%s", note)
 	}
 	if old == nil {
 		if err := l.Confirm(fmt.Sprintf("Create stack %s in account %s, region %s?", o.Stack, account, a.Region)); err != nil {
