@@ -67,6 +67,7 @@ var allowed = map[string]string{
 	"internal/peaks":        "internal/limit",
 	"internal/replay":       "internal/clock internal/engine internal/logs internal/request internal/rules internal/limit",
 
+	"internal/report/chart":     "internal/text",
 	"internal/predeploy":        "internal/rulefile",
 	"internal/receipt":          "internal/engine internal/limit internal/rules",
 	"internal/breaker":          "internal/limit github.com/sony/gobreaker",

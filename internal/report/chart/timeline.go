@@ -1,0 +1,124 @@
+package chart
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Timeline is a chart of counts over time, stacked: for example what was
+// allowed, and above it what was denied.
+type Timeline struct {
+	Frame
+	From   time.Time     // when the first bucket begins
+	Bucket time.Duration // the length of a bucket; below 1 is taken as a second
+	Series []Series      // from below
+	Unit   string        // of the values, for example "requests per minute"
+	Line   *Line         // nil for none
+	Tips   bool          // name each bucket's values while the mouse is on it
+}
+
+// Series is one layer of a Timeline. A missing value is 0.
+type Series struct {
+	Kind   Kind
+	Name   string
+	Values []float64 // one for each bucket
+}
+
+// Line is a dashed line at a value.
+type Line struct {
+	At    float64
+	Label string
+}
+
+// SVG draws the chart.
+func (t *Timeline) SVG(theme Theme) string {
+	f := t.Frame
+	p := plot{canvas: begin(&f, theme, pixels(f.Width, Wide), pixels(f.Height, 280))}
+	for _, s := range t.Series {
+		if s.Kind == Shadow {
+			p.hatch()
+			break
+		}
+	}
+	p.top = 4
+	if theme != Inline && f.Title != "" {
+		p.text("c-title", "start", 8, 22, f.Title)
+		p.top = 34
+	}
+	var items []Item
+	for _, s := range t.Series {
+		items = append(items, Item{s.Kind, s.Name})
+	}
+	p.legend(items)
+	tops, n := t.stack()
+	most := 0.0
+	for _, v := range tops[len(tops)-1] {
+		most = max(most, v)
+	}
+	if t.Line != nil {
+		most = max(most, finite(t.Line.At)*1.08)
+	}
+	p.bottom, p.right = p.h-38, p.w-10
+	p.vertical(most, t.Unit)
+	until := t.From.Add(time.Duration(n) * t.bucket())
+	p.timeAxis(t.From, until)
+
+	x := make([]float64, n+1)
+	for i := range x {
+		x[i] = p.left + (p.right-p.left)*float64(i)/float64(n)
+	}
+	for i, s := range t.Series {
+		p.path(p.fill(s.Kind), between(x, p.heights(tops[i+1]), p.heights(tops[i])))
+	}
+	p.line("c-axis", p.left, p.bottom, p.right, p.bottom)
+	if t.Line != nil {
+		p.limit(finite(t.Line.At), t.Line.Label)
+	}
+	if t.Tips {
+		t.tips(&p, x)
+	}
+	return p.end()
+}
+
+func (t *Timeline) bucket() time.Duration {
+	if t.Bucket < 1 {
+		return time.Second
+	}
+	return t.Bucket
+}
+
+// stack returns the border below each series and above the last, and the
+// number of buckets: at least one.
+func (t *Timeline) stack() (tops [][]float64, n int) {
+	n = 1
+	for _, s := range t.Series {
+		n = max(n, len(s.Values))
+	}
+	tops = [][]float64{make([]float64, n)}
+	for _, s := range t.Series {
+		top := append([]float64(nil), tops[len(tops)-1]...)
+		for i, v := range s.Values {
+			top[i] += finite(v)
+		}
+		tops = append(tops, top)
+	}
+	return tops, n
+}
+
+func (t *Timeline) tips(p *plot, x []float64) {
+	for i := range len(x) - 1 {
+		var said []string
+		for _, s := range t.Series {
+			if i < len(s.Values) && s.Values[i] > 0 {
+				said = append(said, s.Name+" "+short(finite(s.Values[i])))
+			}
+		}
+		if len(said) == 0 {
+			continue
+		}
+		from := t.From.Add(time.Duration(i) * t.bucket()).UTC().Format("2 Jan 15:04:05")
+		fmt.Fprintf(p, "<rect class=\"c-tip\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", num(x[i]), num(p.top),
+			num(x[i+1]-x[i]), num(p.bottom-p.top), escape(from+": "+strings.Join(said, ", ")))
+	}
+}
