@@ -154,7 +154,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"terraform": 7, "openapi": 5}, checked); diff != "" {
+	if diff := cmp.Diff(map[string]int{"terraform": 9, "openapi": 5}, checked); diff != "" {
 		t.Errorf("parts of pages (-want +got):\n%s", diff)
 	}
 }

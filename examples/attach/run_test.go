@@ -219,7 +219,7 @@ func parse(t *testing.T, name string) (parsed object) {
 // what the construct does.
 func TestTerraform(t *testing.T) {
 	files, err := filepath.Glob("terraform/*.tf")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	found, text := map[string]object{}, ""
@@ -245,6 +245,13 @@ func TestTerraform(t *testing.T) {
 		"aws_apigatewayv2_authorizer.slidegate": {
 			"authorizer_type": `"REQUEST"`, "authorizer_result_ttl_in_seconds": 0.0, "authorizer_payload_format_version": `"2.0"`,
 			"enable_simple_responses": true, "identity_sources": nil,
+		},
+		"aws_apigatewayv2_authorizer.slidegate_connect": {
+			"authorizer_type": `"REQUEST"`, "authorizer_result_ttl_in_seconds": nil, "authorizer_payload_format_version": nil, // for HTTP APIs alone
+			"enable_simple_responses": nil, "identity_sources": nil,
+		},
+		"aws_apigatewayv2_route.connect": {
+			"route_key": `"$connect"`, "authorization_type": `"CUSTOM"`, "authorizer_id": "${aws_apigatewayv2_authorizer.slidegate_connect.id}",
 		},
 		"aws_apigatewayv2_route.get_items": {"authorization_type": `"CUSTOM"`, "authorizer_id": "${aws_apigatewayv2_authorizer.slidegate.id}"},
 	} {
