@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,32 +15,49 @@ const stdinName = "-"
 
 // logFlags say how to read logs.
 type logFlags struct {
-	format logs.Format
-	order  logs.Order
+	format   logs.Format
+	template *logs.Template
+	order    logs.Order
 }
 
-// add adds --format and --order.
+// add adds --format, --log-format and --order.
 func (f *logFlags) add(cmd *cobra.Command) {
 	flags.Choice(cmd, (*string)(&f.order), "order",
 		"decide requests by `ORDER`: time, or file for the order of the lines (default: time)", string(logs.ByTime), string(logs.AsLogged))
-	flags.Choice(cmd, (*string)(&f.format), "format", "the logs' `FORMAT`: clf, jsonl or csv (default: by suffix)", "clf", "jsonl", "csv")
+	formats := make([]string, len(logs.Formats))
+	for i, format := range logs.Formats {
+		formats[i] = string(format)
+	}
+	flags.Choice(cmd, (*string)(&f.format), "format", "the logs' `FORMAT`: "+strings.Join(formats, ", ")+" (default: by their first lines)", formats...)
+	flags.Var(cmd, &f.template, "log-format", "NGINX's log_format of the logs, a `TEXT` as in nginx.conf", parseTemplate)
+	flags.Refuse(cmd, func() bool { return f.format != "" && f.template != nil }, "--log-format is a format of NGINX: leave out --format")
+}
+
+func parseTemplate(text string) (*logs.Template, error) {
+	t, err := logs.ParseTemplate(text)
+	if err != nil {
+		return nil, fmt.Errorf("--log-format: %w", err)
+	}
+	return t, nil
 }
 
 // traffic returns the requests of logs. It fails for a file that does not exist,
-// but opens nothing yet.
+// but opens nothing yet. A directory stands for the files in it.
 func (c *cli) traffic(f *logFlags, paths []string) (logs.Traffic, error) {
 	t := logs.Traffic{Order: f.order}
 	for _, path := range paths {
-		format := cmp.Or(f.format, logs.FormatOf(path))
 		if path == stdinName {
-			t.Logs = append(t.Logs, logs.Stream("standard input", c.stdin, format))
+			t.Logs = append(t.Logs, logs.Stream("standard input", c.stdin, f.format))
 			continue
 		}
-		log, err := logs.File(path, format)
+		all, err := logs.Files(path, f.format)
 		if err != nil {
 			return t, err
 		}
-		t.Logs = append(t.Logs, log)
+		t.Logs = append(t.Logs, all...)
+	}
+	for i := range t.Logs {
+		t.Logs[i].Template = f.template
 	}
 	return t, nil
 }

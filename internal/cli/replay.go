@@ -35,8 +35,24 @@ func (c *cli) replayCommand() *cobra.Command {
 		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
 		Short: "Send recorded traffic through the rules",
 		Long: `Replay decides recorded requests in the order of their times, each at its own time: the log is the clock. Logs
-may be gzipped; - is standard input. A line that cannot be read, or has no time, is counted and skipped, and
-the first is shown.
+may be gzipped; - is standard input, and a directory stands for the files in it. A line that cannot be read, or
+has no time, is counted and skipped, and the first is shown.
+
+The format of each log is found out by its first lines, or named by --format:
+  clf         Apache's and NGINX's common and combined log formats, and API Gateway's CLF
+  alb         Application Load Balancer
+  apigateway  API Gateway: the console's JSON and CSV
+  caddy, envoy, traefik  their JSON
+  cloudfront  standard logs, as W3C or JSON, and real-time logs as JSON
+  csv         a header line naming time method path ip route status header.NAME apikey jwt.NAME
+  jsonl       objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, status,
+              stage, path_params, apikey (a key's id), jwt (a token's claims); of the log of serve --log requests
+              --json the lines that are no decisions are skipped
+--log-format reads other logs of NGINX. The page docs/logs.md says how to switch each log on, which of its
+fields rules see, and which address is the client's.
+
+In csv and jsonl only time is required. Credentials count as verified. A path that begins with the stage of its
+line loses it: rules see paths without the stage, and API Gateway logs them with it.
 
 Apache logs a request when it ends, with the time at which it began, so lines are often out of order. The
 requests of all logs are sorted by time; those of the same time stay in the order of the logs and their
@@ -46,16 +62,6 @@ rotated logs. Lines that are further from it come late: they are counted, and de
 after later ones, as with --order file. That order decides each line as it comes: for a log that does not
 end, or to see what a clock that goes back does. The report has the number of lines that are out of order:
 earlier than the line before.
-
-Formats, guessed by the suffix (also before .gz), else clf:
-  clf    Apache's and NGINX's common and combined log formats (headers: user-agent, referer)
-  jsonl  objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, stage,
-         path_params, apikey (a key's id), jwt (the claims of a token, an object); other fields are ignored,
-         and a hyphen is no value, as in logs of API Gateway; of the log of serve --log requests --json
-         the lines that are no decisions are skipped
-  csv    a header line naming time method path ip route header.NAME apikey jwt.NAME
-Only time is required. Credentials count as verified. A path that begins with the stage of its line loses it:
-rules see paths without the stage, and API Gateway logs them with it.
 
 The report says how many requests lacked what a rule reads, and which fields the log has. Without a part of
 the key, requests share a counter; without the cost, they pay the most. If over 1% of the requests of an
@@ -80,6 +86,8 @@ The file appears when the replay has succeeded. With --decisions - the lines go 
 totals to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay access.log access.log.1 access.log.2.gz --rules rules.yaml --json
+  slidegate replay alb-logs/ --rules rules.yaml
+  slidegate replay access.log --log-format '$remote_addr [$time_local] "$request" $status' --rules rules.yaml
   slidegate replay access.jsonl --rules rules.yaml --missing group
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,

@@ -76,6 +76,8 @@ func (f *trafficFlags) add(cmd *cobra.Command) {
 	f.logFlags.add(cmd)
 	flags.Refuse(cmd, func() bool { return f.format != "" && len(f.against) == 0 },
 		"--format says what the logs of --against hold: name one, or leave it out")
+	flags.Refuse(cmd, func() bool { return f.template != nil && len(f.against) == 0 },
+		"--log-format is for the logs of --against: name one, or leave it out")
 	flags.Refuse(cmd, func() bool { return f.order != "" && len(f.against) == 0 },
 		"--order is for the logs of --against: name one, or leave it out")
 }

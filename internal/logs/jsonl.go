@@ -51,6 +51,9 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 		return false, errMessage
 	}
 	if j.time, err = jsonTime(j.Time); err != nil {
+		if o, _ := parseObject(line, ""); errors.Is(err, errNoTime) {
+			err = noTime([]string{"time"}, o)
+		}
 		return false, err
 	}
 	j.headers = r.headers[:0]

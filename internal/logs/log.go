@@ -6,22 +6,34 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// Format is the format of a log, by its name on the command line.
+// Format is the format of a log, by its name on the command line. The empty one
+// is found out by the first lines.
 type Format string
 
 // The formats of a log.
 const (
-	CLF   Format = "clf"   // Apache's and NGINX's common and combined log formats
-	JSONL Format = "jsonl" // a JSON object on each line
-	CSV   Format = "csv"   // a header line and comma-separated values
+	CLF        Format = "clf"        // Apache's and NGINX's common and combined log formats
+	JSONL      Format = "jsonl"      // a JSON object on each line
+	CSV        Format = "csv"        // a header line and comma-separated values
+	ALB        Format = "alb"        // access logs of an Application Load Balancer
+	APIGateway Format = "apigateway" // access logs of API Gateway in JSON or CSV
+	Caddy      Format = "caddy"      // Caddy's JSON
+	CloudFront Format = "cloudfront" // standard and real-time logs, as W3C or JSON
+	Envoy      Format = "envoy"      // JSON by the names of Istio and Envoy Gateway
+	Traefik    Format = "traefik"    // Traefik's JSON
 )
 
+// Formats are all formats.
+var Formats = []Format{CLF, JSONL, CSV, ALB, APIGateway, Caddy, CloudFront, Envoy, Traefik}
+
 // FormatOf returns the format that a file's suffix names, before .gz if it has
-// that. For other suffixes it returns CLF.
+// that. For other suffixes it returns CLF. Only lines that no format recognizes
+// are read by it.
 func FormatOf(path string) Format {
 	path = strings.TrimSuffix(strings.ToLower(path), ".gz")
 	for _, f := range []Format{JSONL, CSV} {
@@ -44,6 +56,18 @@ func (f Format) parser(warn func(string)) parser {
 		return parseJSONL
 	case CSV:
 		return newCSV(warn).parse
+	case ALB:
+		return parseALB
+	case APIGateway:
+		return new(apiGatewayLog).parse
+	case Caddy:
+		return caddy.parse
+	case CloudFront:
+		return new(cloudFrontLog).parse
+	case Envoy:
+		return envoy.parse
+	case Traefik:
+		return traefik.parse
 	}
 	return new(clfLog).parse
 }
@@ -52,8 +76,21 @@ func (f Format) parser(warn func(string)) parser {
 type Log struct {
 	Name   string // for messages
 	Format Format
-	Size   int64 // bytes as stored, for the progress; 0 if unknown
-	Open   func() (io.ReadCloser, error)
+	// Template is NGINX's log_format, in place of a Format; nil for none.
+	Template *Template
+	Size     int64 // bytes as stored, for the progress; 0 if unknown
+	Open     func() (io.ReadCloser, error)
+}
+
+// parser returns a parser for the log.
+func (l *Log) parser(warn func(string)) parser {
+	switch {
+	case l.Template != nil:
+		return l.Template.parser()
+	case l.Format == "":
+		return (&detector{suffix: FormatOf(l.Name), warn: warn}).parse
+	}
+	return forced(l.Format, l.Format.parser(warn))
 }
 
 // File returns the log in a file. It fails if there is no such file, but does
@@ -67,6 +104,35 @@ func File(path string, format Format) (Log, error) {
 		return Log{}, fmt.Errorf("%s is a directory: name the logs in it", path)
 	}
 	return Log{Name: path, Format: format, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(path) }}, nil
+}
+
+// Files returns the log in a file, or those in a directory, by name. Of a
+// directory it leaves out others in it, and hidden files.
+func Files(path string, format Format) ([]Log, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		log, err := File(path, format)
+		return []Log{log}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []Log
+	for _, entry := range entries {
+		name := filepath.Join(path, entry.Name())
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		log, err := File(name, format)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, log)
+	}
+	if all == nil {
+		return nil, fmt.Errorf("%s has no files: name a directory that has logs, without those in it", path)
+	}
+	return all, nil
 }
 
 // Stream returns the log that a reader delivers, such as standard input.

@@ -135,7 +135,7 @@ func (r *reading) read(ctx context.Context) iter.Seq2[*batch, error] {
 		r.yield = yield
 		r.newBatch()
 		for i := range r.Logs {
-			r.logs = append(r.logs, newLogReader(i, &r.Logs[i], func(text string) { r.batch.warnings = append(r.batch.warnings, text) }))
+			r.logs = append(r.logs, newLogReader(i, len(r.Logs), &r.Logs[i], func(text string) { r.batch.warnings = append(r.batch.warnings, text) }))
 		}
 		defer func() {
 			for _, l := range r.logs {

@@ -82,22 +82,27 @@ func runParser(t *testing.T, f Format, cases []parserCase) {
 			if tc.header != "" {
 				_, _ = reused.parse(tc.header) // a refused one is reported again for every line
 			}
-			e, err := reused.parse(tc.line)
-			if err != nil {
-				if err.Error() != tc.err {
-					t.Fatalf("error %q, want %q", err, tc.err)
-				}
-				return
-			}
-			if tc.err != "" {
-				t.Fatalf("read as %+v, want error %q", found(e), tc.err)
-			}
-			if diff := cmp.Diff(tc.want, found(e), cmp.AllowUnexported(wanted{})); diff != "" {
-				t.Error(diff)
-			}
-			reused.wantSameDecoded(t)
+			checkCase(t, &reused, &tc)
 		})
 	}
+}
+
+// checkCase checks what a line becomes.
+func checkCase(t *testing.T, p *lineParser, tc *parserCase) {
+	t.Helper()
+	e, err := p.parse(tc.line)
+	switch {
+	case err != nil && err.Error() != tc.err:
+		t.Fatalf("error %q, want %q", err, tc.err)
+	case err != nil:
+		return
+	case tc.err != "" || e == nil:
+		t.Fatalf("read as %+v, want error %q", e, tc.err)
+	}
+	if diff := cmp.Diff(tc.want, found(e), cmp.AllowUnexported(wanted{})); diff != "" {
+		t.Error(diff)
+	}
+	p.wantSameDecoded(t)
 }
 
 func TestFormats(t *testing.T) {

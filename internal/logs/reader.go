@@ -18,8 +18,9 @@ const (
 	// without being held in memory.
 	maxLine = 1 << 20
 	// blockBytes is how much of a log is read at once, and more only where a
-	// line is longer.
-	blockBytes = 64 << 10
+	// line is longer. It is less if there are many logs: all may be open at once,
+	// and their buffers hold at most allBlocks, or minBlock for each log.
+	blockBytes, minBlock, allBlocks = 64 << 10, 4 << 10, 16 << 20
 )
 
 var errLong = errors.New("line is longer than 1 MiB")
@@ -29,6 +30,7 @@ type logReader struct {
 	*Log
 	index  int
 	parse  parser
+	block  int          // bytes to read at once
 	blocks *blockReader // nil before the first line
 	close  func()
 	ended  bool
@@ -38,9 +40,11 @@ type logReader struct {
 	held    int // and of all lines of their chunks
 }
 
-func newLogReader(index int, log *Log, warn func(string)) *logReader {
-	parse := log.Format.parser(func(text string) { warn(log.Name + ": " + text) })
-	return &logReader{Log: log, index: index, parse: parse, close: func() {}, last: math.MinInt64}
+// newLogReader returns a reader of one of several logs.
+func newLogReader(index, logs int, log *Log, warn func(string)) *logReader {
+	parse := log.parser(func(text string) { warn(log.Name + ": " + text) })
+	block := min(max(allBlocks/logs, minBlock), blockBytes)
+	return &logReader{Log: log, index: index, parse: parse, block: block, close: func() {}, last: math.MinInt64}
 }
 
 // next returns the next lines and the number of the first, as soon as a line is
@@ -52,16 +56,18 @@ func (l *logReader) next(ctx context.Context, read *byteCount) (text string, fir
 			return "", 0, err
 		}
 	}
-	first = l.blocks.number
-	text, err = l.blocks.next()
+	blocks := l.blocks
+	first = blocks.number
+	text, err = blocks.next()
 	switch {
 	case errors.Is(err, errLong):
 		err = &LineError{l.Name, first, err}
 	case errors.Is(err, io.EOF):
-		l.ended = true
+		l.ended, l.blocks = true, nil
 		l.close()
+		l.close = func() {}
 	case err != nil:
-		err = fmt.Errorf("%s:%d: %w", l.Name, l.blocks.number, err)
+		err = fmt.Errorf("%s:%d: %w", l.Name, blocks.number, err)
 	}
 	return text, first, err
 }
@@ -76,11 +82,11 @@ func (l *logReader) open(ctx context.Context, read *byteCount) error {
 		_ = source.Close()
 		_ = file.Close()
 	}
-	text, err := plainText(io.TeeReader(source, read))
+	text, err := plainText(io.TeeReader(source, read), l.block)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Name, err)
 	}
-	l.blocks = &blockReader{source: text, number: 1, buffer: make([]byte, blockBytes)}
+	l.blocks = &blockReader{source: text, number: 1, buffer: make([]byte, l.block)}
 	return nil
 }
 
@@ -99,14 +105,14 @@ func (l *logReader) parseLine(line string, r *record) (bool, error) {
 
 // plainText recognizes gzip by its first bytes, whatever the log's name, and
 // skips a byte order mark.
-func plainText(r io.Reader) (io.Reader, error) {
-	text := bufio.NewReaderSize(r, blockBytes)
+func plainText(r io.Reader, block int) (io.Reader, error) {
+	text := bufio.NewReaderSize(r, block)
 	if magic, _ := text.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
 			return nil, err
 		}
-		text = bufio.NewReaderSize(unzipped, blockBytes)
+		text = bufio.NewReaderSize(unzipped, minBlock) // larger reads go past it
 	}
 	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
 		_, _ = text.Discard(len(mark))

@@ -1,0 +1,45 @@
+package logs
+
+import "encoding/json"
+
+// caddy has the fields of access logs in Caddy's JSON, as "How Logging Works" of
+// Caddy's documentation shows them. The client is the address that Caddy has
+// found by its trusted_proxies; then X-Forwarded-For is left out, because a
+// rule's client_ip would count back from it once more.
+var caddy = jsonTable{nested: "request", table: &table{
+	shared: []string{"request.uri", "request.remote_ip", "request.remote_addr"},
+	times:  []timeField{{"ts", anyTime}},
+	fields: []field{
+		{[]string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, setIP},
+		{[]string{"request.method"}, setMethod},
+		{[]string{"request.uri"}, setTarget},
+		{[]string{"status"}, setStatus},
+		{[]string{"request.host"}, setHeader("host")},
+		{[]string{"request.headers"}, setCaddyHeaders},
+	},
+	finish: func(l namedFields, r *record) error {
+		if message := l.value("msg"); message != "" && message != "handled request" { // errors repeat the request
+			return errMessage
+		}
+		if peer := first(l, "request.remote_ip"); peer != "" && !sameAddress(peer, r.IP) {
+			r.withoutHeader("x-forwarded-for")
+		}
+		return nil
+	},
+}}
+
+// setCaddyHeaders leaves out values that Caddy has redacted.
+func setCaddyHeaders(r *record, value string) {
+	var headers map[string]jsonValues
+	_ = json.Unmarshal([]byte(value), &headers) // none if they are in another form
+	for name, values := range headers {
+		for _, value := range values {
+			if value != redacted {
+				r.addHeader(name, value)
+			}
+		}
+	}
+}
+
+// redacted is what Caddy and Traefik log in place of a secret header.
+const redacted = "REDACTED"

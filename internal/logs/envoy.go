@@ -1,0 +1,26 @@
+package logs
+
+// envoy has the names of the access log in JSON that Istio ("Envoy Access Logs")
+// and Envoy Gateway ("Proxy Access Logs") configure. The client is Envoy's
+// downstream_remote_address, which may come from X-Forwarded-For. That header is
+// left out unless Envoy has added this address to it: a rule's client_ip would
+// count back from another one.
+var envoy = jsonTable{table: &table{
+	marks:  []string{"downstream_remote_address", "response_flags"},
+	shared: []string{"start_time"},
+	times:  []timeField{{"start_time", anyTime}, {"time", anyTime}},
+	fields: []field{
+		{[]string{"downstream_remote_address"}, setIP},
+		{[]string{"method", ":method"}, setMethod},
+		{[]string{"path", "x-envoy-origin-path", ":path"}, setTarget},
+		{[]string{"response_code"}, setStatus},
+		{[]string{"authority", ":authority"}, setHeader("host")},
+		{[]string{"user_agent", "user-agent"}, setHeader("user-agent")},
+		{[]string{"referer"}, setHeader("referer")},
+		{[]string{"x_forwarded_for", "x-forwarded-for"}, func(r *record, value string) {
+			if sameAddress(lastOf(value), r.IP) {
+				r.addHeader("x-forwarded-for", value)
+			}
+		}},
+	},
+}}

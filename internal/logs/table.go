@@ -1,0 +1,168 @@
+package logs
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// table says what rules see of a format whose lines have fields with names.
+type table struct {
+	marks  []string    // a line of the format has one of these; lines of other formats have none
+	shared []string    // like marks, but a line that also has time is JSONL
+	times  []timeField // the first that a line has counts
+	fields []field
+	finish func(l namedFields, r *record) error // is called after all fields; nil for none
+}
+
+// namedFields are the fields of a line.
+type namedFields interface {
+	// value returns "" for a missing field.
+	value(name string) string
+	// names returns the fields that have a value, in any order.
+	names() []string
+}
+
+// timeField reads the time of a request.
+type timeField struct {
+	name string
+	read func(l namedFields, value string) (time.Time, error)
+}
+
+// field sets what a record holds. The first name with a value counts.
+type field struct {
+	names []string
+	set   func(r *record, value string)
+}
+
+// matches reports whether a line is of the format.
+func (t *table) matches(l namedFields) bool {
+	return first(l, t.marks...) != "" || first(l, "time") == "" && first(l, t.shared...) != ""
+}
+
+// read reads a line. A line without method and path has no request: Envoy and
+// Traefik log plain TCP connections so.
+func (t *table) read(l namedFields, r *record) error {
+	*r = record{headers: r.headers[:0]}
+	if err := t.readTime(l, r); err != nil {
+		return err
+	}
+	for i := range t.fields {
+		if value := first(l, t.fields[i].names...); value != "" {
+			t.fields[i].set(r, value)
+		}
+	}
+	if t.finish != nil {
+		if err := t.finish(l, r); err != nil {
+			return err
+		}
+	}
+	if r.Method == "" && r.Target == "" {
+		return errNoRequest
+	}
+	return r.check()
+}
+
+func (t *table) readTime(l namedFields, r *record) (err error) {
+	for _, f := range t.times {
+		if value := first(l, f.name); value != "" {
+			if r.time, err = f.read(l, value); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+			return nil
+		}
+	}
+	return noTime(t.timeNames(), l)
+}
+
+func (t *table) timeNames() (names []string) {
+	for _, f := range t.times {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// first returns the first value that is not absent.
+func first(l namedFields, names ...string) string {
+	for _, name := range names {
+		if value := l.value(name); value != "" && value != absent {
+			return value
+		}
+	}
+	return ""
+}
+
+// noTime says where the time was looked for, and what the line has instead.
+func noTime(looked []string, l namedFields) error {
+	const most = 12
+	has := l.names()
+	slices.Sort(has)
+	for i, name := range has {
+		if quoted := quote(name); len(quoted) != len(name)+2 || strings.ContainsAny(name, ", ") {
+			has[i] = quoted
+		}
+	}
+	list := strings.Join(has[:min(len(has), most)], ", ")
+	switch {
+	case len(has) == 0:
+		list = "no field with a value"
+	case len(has) > most:
+		list += fmt.Sprintf(" and %d more", len(has)-most)
+	}
+	return fmt.Errorf("%w: looked for %s; the line has %s", errNoTime, strings.Join(looked, ", "), list)
+}
+
+func setMethod(r *record, value string) { r.Method = value }
+func setTarget(r *record, value string) { r.Target = value }
+func setStatus(r *record, value string) { r.setStatus(value) }
+func setIP(r *record, value string)     { r.IP = addressOf(value) }
+
+// setHeader adds a value of a header.
+func setHeader(name string) func(*record, string) {
+	return func(r *record, value string) { r.addHeader(name, value) }
+}
+
+// withoutHeader removes a header.
+func (r *record) withoutHeader(name string) {
+	r.headers = slices.DeleteFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
+}
+
+// addressOf cuts the port from "192.0.2.1:443" and "[2001:db8::1]:443".
+func addressOf(text string) string {
+	if inside, ok := strings.CutPrefix(text, "["); ok {
+		inside, _, _ = strings.Cut(inside, "]")
+		return inside
+	}
+	if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
+		return host
+	}
+	return text
+}
+
+// sameAddress compares addresses, however they are written.
+func sameAddress(a, b string) bool {
+	x, errX := netip.ParseAddr(strings.TrimSpace(a))
+	y, errY := netip.ParseAddr(strings.TrimSpace(b))
+	return errX == nil && errY == nil && x.Unmap() == y.Unmap()
+}
+
+// lastOf returns the last entry of a list such as X-Forwarded-For.
+func lastOf(list string) string {
+	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
+}
+
+// anyTime reads what parseTime reads.
+func anyTime(_ namedFields, value string) (time.Time, error) { return parseTime(value) }
+
+// milliseconds reads Unix milliseconds.
+func milliseconds(_ namedFields, value string) (time.Time, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time %s is not Unix milliseconds, such as 1431857103250", quote(value))
+	}
+	t := time.UnixMilli(n)
+	return t, checkTime(t)
+}

@@ -1,0 +1,28 @@
+package logs
+
+import "strings"
+
+// traefik has the fields of Traefik's access logs in JSON, as "Logs & Access
+// Logs" of its documentation lists them. The client is the last entry of
+// ClientHost: Traefik puts the X-Forwarded-For of a trusted proxy there.
+var traefik = jsonTable{table: &table{
+	marks: []string{"StartUTC", "StartLocal", "ClientHost", "ClientAddr", "RequestPath"},
+	times: []timeField{{"StartUTC", anyTime}, {"StartLocal", anyTime}, {"time", anyTime}},
+	fields: []field{
+		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) { setIP(r, lastOf(value)) }},
+		{[]string{"RequestMethod"}, setMethod},
+		{[]string{"RequestPath"}, setTarget},
+		{[]string{"DownstreamStatus", "OriginStatus"}, setStatus},
+		{[]string{"RequestHost"}, setHeader("host")},
+	},
+	finish: func(l namedFields, r *record) error {
+		o, _ := l.(jsonObject)
+		for field := range o {
+			name, ok := strings.CutPrefix(field, "request_")
+			if value := first(o, field); ok && value != redacted && !strings.EqualFold(name, "x-forwarded-for") {
+				r.addHeader(name, value)
+			}
+		}
+		return nil
+	},
+}}
