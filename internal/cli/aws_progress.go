@@ -156,7 +156,7 @@ func (l *awsListener) Confirm(question string) error {
 
 // askYes takes y and yes for a yes.
 func askYes(l *awsListener, question string) error {
-	answer, err := l.answer(question + " [y/N] ")
+	answer, err := l.answer(l.ctx, bufio.NewReader(l.stdin), question+" [y/N] ")
 	if err == nil && !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
 		err = errNotConfirmed
 	}
@@ -166,7 +166,7 @@ func askYes(l *awsListener, question string) error {
 // askFor takes one word for a yes.
 func askFor(word string) func(*awsListener, string) error {
 	return func(l *awsListener, question string) error {
-		answer, err := l.answer(question + "\nType " + word + " to go on: ")
+		answer, err := l.answer(l.ctx, bufio.NewReader(l.stdin), question+"\nType "+word+" to go on: ")
 		if err == nil && answer != word {
 			err = errNotConfirmed
 		}
@@ -175,18 +175,26 @@ func askFor(word string) func(*awsListener, string) error {
 }
 
 // answer prints a prompt, and returns the line that is typed.
-func (l *awsListener) answer(prompt string) (string, error) {
-	fmt.Fprint(l.stderr, prompt)
-	line := make(chan string, 1)
+func (c *cli) answer(ctx context.Context, in *bufio.Reader, prompt string) (string, error) {
+	fmt.Fprint(c.stderr, prompt)
+	type typed struct {
+		text string
+		err  error
+	}
+	line := make(chan typed, 1)
 	go func() { // a read from a terminal cannot be interrupted
-		text, _ := bufio.NewReader(l.stdin).ReadString('\n')
-		line <- strings.TrimSpace(text)
+		text, err := in.ReadString('\n')
+		line <- typed{strings.TrimSpace(text), err}
 	}()
 	select {
-	case <-l.ctx.Done():
-		fmt.Fprintln(l.stderr)
+	case <-ctx.Done():
+		fmt.Fprintln(c.stderr)
 		return "", errNotConfirmed
-	case text := <-line:
-		return text, nil
+	case t := <-line:
+		if t.err != nil && t.text == "" { // the input has ended
+			fmt.Fprintln(c.stderr)
+			return "", errNotConfirmed
+		}
+		return t.text, nil
 	}
 }

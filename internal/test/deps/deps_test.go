@@ -130,7 +130,8 @@ var allowed = map[string]string{
 	"internal/operator/aws/attach":   "internal/apigw internal/dynamo/awsconfig internal/operator/aws github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws/gateway":  "internal/apigw github.com/aws/aws-sdk-go-v2",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/cli": "internal/cli internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
+	"internal/starter":               "internal/rulefile",
+	"internal/cli": "internal/cli internal/starter internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/logs internal/text golang.org/x/term",
