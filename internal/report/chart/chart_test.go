@@ -38,7 +38,7 @@ func timeline(n int, bucket time.Duration, most float64) *Timeline {
 
 func burst(panels int) *Steps {
 	s := &Steps{
-		Frame: Frame{ID: "s", Title: "One burst", Desc: "What algorithms admit."}, XMax: 120, XStep: 20, XLabel: "seconds", YLabel: "requests",
+		Frame: Frame{ID: "s", Title: "One burst", Desc: "What algorithms admit."}, XMin: 40, XMax: 120, XStep: 20, XLabel: "seconds", YLabel: "requests",
 		Limit: Line{100, "limit 100"}, Columns: 2, Legend: []Item{{Window, "allowed in the last minute"}, {Offered, "sent"}, {Allowed, "allowed"}, {Denied, "above the limit"}},
 	}
 	for i := range panels {
@@ -110,7 +110,7 @@ func TestEveryDrawingIsWithinItsBox(t *testing.T) {
 				rows.Rows = append(rows.Rows, Row{"v", v, v}, Row{"", 1, v})
 				drawings = append(drawings, Bar("b", "t", v, 3), Bar("b", "t", 3, v))
 			}
-			drawings = append(drawings, odd.SVG(theme), steps.SVG(theme), rows.SVG(theme), (&Steps{XMax: math.NaN(), XStep: -1}).SVG(theme),
+			drawings = append(drawings, odd.SVG(theme), steps.SVG(theme), rows.SVG(theme), (&Steps{XMin: 7, XMax: math.NaN(), XStep: -1}).SVG(theme),
 				(&Bars{}).SVG(theme), Spark("", "", nil), Spark("s", "t", []Series{{Shadow, "", strange}}))
 		}
 	}

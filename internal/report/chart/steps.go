@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"math"
+	"strings"
 )
 
 // Steps are panels on the same two axes, each with a line of steps: for example
@@ -12,8 +13,9 @@ type Steps struct {
 	Frame
 	Panels  []Panel
 	Columns int     // panels in a row; 0 for all in one
-	XMax    float64 // the end of the axis from 0, for example in seconds
-	XStep   float64 // between the axis's marks; 0 for a quarter of XMax
+	XMin    float64 // where the axis begins, for example in seconds
+	XMax    float64 // where it ends
+	XStep   float64 // between the axis's marks; 0 for a quarter of it
 	XLabel  string
 	YLabel  string
 	Limit   Line
@@ -94,14 +96,11 @@ func (s *Steps) panel(c *canvas, panel *Panel, x, y, w float64) {
 		p.top += 16
 	}
 	p.axes(s)
+	from, span := s.extent()
 	across := func(v float64) float64 {
-		return p.left + (p.right-p.left)*min(finite(v)/max(finite(s.XMax), 1), 1)
+		return p.left + (p.right-p.left)*min(max(finite(v)-from, 0)/span, 1)
 	}
-	for _, b := range panel.Bars {
-		from, to := across(b.From), across(b.To)
-		at := p.y(finite(b.Value))
-		p.shape(b.Kind, from, at, max(to-from-0.5, 0.5), p.bottom-at)
-	}
+	p.bars(panel.Bars, across)
 	p.steps(s, panel, across)
 	p.line("c-axis", p.left, p.bottom, p.right, p.bottom)
 	p.limit(finite(s.Limit.At), s.Limit.Label)
@@ -120,21 +119,42 @@ func (p *plot) axes(s *Steps) {
 		p.line("c-grid", p.left, p.y(v), p.right, p.y(v))
 		p.text("c-muted", "end", p.left-6, p.y(v)+4, short(v))
 	}
-	end := max(finite(s.XMax), 1)
+	from, span := s.extent()
 	step := finite(s.XStep)
-	if step == 0 || end/step > 20 {
-		step = end / 4
+	if step == 0 || span/step > 20 {
+		step = span / 4
 	}
-	for v := 0.0; v <= end+step/1000; v += step {
-		x := p.left + (p.right-p.left)*v/end
+	for v := 0.0; v <= span+step/1000; v += step {
+		x := p.left + (p.right-p.left)*v/span
 		p.line("c-axis", x, p.bottom, x, p.bottom+4)
-		p.text("c-muted", "middle", x, p.bottom+17, short(v))
+		p.text("c-muted", "middle", x, p.bottom+17, short(from+v))
 	}
 	if s.XLabel != "" {
 		p.text("c-muted", "end", p.right, p.bottom+33, s.XLabel)
 	}
 	if s.YLabel != "" {
 		p.text("c-muted", "start", left+8, p.bottom+33, s.YLabel)
+	}
+}
+
+// extent returns where the axis begins, and its length, at least 1.
+func (s *Steps) extent() (from, span float64) {
+	from = finite(s.XMin)
+	return from, max(finite(s.XMax)-from, 1)
+}
+
+// bars draws the bars, adjacent ones of a kind as one path.
+func (p *plot) bars(bars []Span, across func(float64) float64) {
+	var d strings.Builder
+	for i, b := range bars {
+		left, top := across(b.From), p.y(finite(b.Value))
+		if right := max(across(b.To)-1, left+0.5); num(top) != num(p.bottom) {
+			d.WriteString("M" + num(left) + "," + num(p.bottom) + "V" + num(top) + "H" + num(right) + "V" + num(p.bottom) + "Z")
+		}
+		if i == len(bars)-1 || bars[i+1].Kind != b.Kind {
+			p.path(p.fill(b.Kind), d.String())
+			d.Reset()
+		}
 	}
 }
 
