@@ -156,6 +156,9 @@ func checkParser(t *testing.T, p *lineParser, line string) {
 		}
 		return
 	}
+	if e == nil { // a line without a request, such as a header line
+		return
+	}
 	if !time.Unix(0, e.Time.UnixNano()).Equal(e.Time) {
 		t.Errorf("%q: time %v does not fit Unix nanoseconds", line, e.Time)
 	}

@@ -47,7 +47,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-func recordedLog(b *testing.B) string {
+func recordedLog(b testing.TB) string {
 	file, err := os.Open("../../examples/traffic/apache-access-2015.log.gz")
 	if err != nil {
 		b.Fatal(err)

@@ -1,0 +1,138 @@
+package logs
+
+import (
+	"strings"
+	"testing"
+)
+
+// The first lines tell the format, whatever the log is called.
+func TestDetection(t *testing.T) {
+	const clf = `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 2326`
+	for _, tc := range []struct {
+		name, log, lines string
+		want             Format
+		skipped          string // the first; requests is one in each log without
+	}{
+		{name: "common", lines: clf, want: CLF},
+		{name: "common, though a suffix says otherwise", log: "day.jsonl", lines: clf, want: CLF},
+		{name: "common, after a line of nothing", lines: "hello\n" + clf, want: CLF,
+			skipped: `log:1: "hello" is in no known format: name it by --format, or NGINX's log_format by --log-format`},
+		{name: "common, whose first request is none", lines: strings.Replace(clf, "GET /a HTTP/1.1", "-", 1) + "\n" + clf, want: CLF, skipped: `log:1: no request was sent`},
+		{name: "load balancer", lines: `http 2018-07-02T22:22:48.364Z app/a/b 192.0.2.1:1 - 0 0 0 200 200 5 257 "GET http://h:80/a HTTP/1.1" "-"`, want: ALB},
+		{name: "W3C", lines: "#Version: 1.0\n#Fields: date time cs-uri-stem\n2019-12-04\t21:02:31\t/a", want: CloudFront},
+		{name: "W3C, its fields named anew", lines: "#Fields: x\n#Fields: date time cs-uri-stem\n2019-12-04\t21:02:31\t/a", want: CloudFront},
+		{name: "CloudFront, JSON", lines: `{"date":"2019-12-04","time":"21:02:31","c-ip":"192.0.2.1","cs-uri-stem":"/a"}`, want: CloudFront},
+		{name: "API Gateway, JSON", lines: `{"requestTime":"17/May/2015:10:05:03 +0000","path":"/a"}`, want: APIGateway},
+		{name: "API Gateway, CSV", lines: `203.0.113.9,17/May/2015:10:05:03 +0000,GET,GET /a,HTTP/1.1,200,12,x`, want: APIGateway},
+		{name: "Caddy, after its messages", lines: `{"level":"info","ts":1,"msg":"serving"}` + "\n" + `{"ts":1,"msg":"handled request","request":{"uri":"/a"}}`, want: Caddy,
+			skipped: `log:1: a message of a log, and no request: it has no method and no path`},
+		{name: "Traefik, after its messages", lines: `{"level":"info","msg":"Configuration loaded","time":"2021-06-05T03:57:51Z"}` + "\n" + `{"StartUTC":"2021-06-05T04:03:22Z","RequestPath":"/a"}`, want: Traefik,
+			skipped: `log:1: a message of a log, and no request: it has no method and no path`},
+		{name: "Envoy", lines: `{"start_time":"2023-03-23T04:09:46.421Z","path":"/a"}`, want: Envoy},
+		{name: "JSON of one's own", lines: `{"time":1,"path":"/a","request":{"uri":"/b"},"requestTime":0.3,"start_time":"x"}`, want: JSONL},
+		{name: "JSON, after a line that is cut", lines: `{"ti` + "\n" + `{"time":1,"path":"/a"}`, want: JSONL, skipped: `log:1: line is no JSON: unexpected end of JSON input`},
+		{name: "CSV", lines: "path, time\n/a,1", want: CSV},
+		{name: "CSV, its names quoted", lines: `"time","path"` + "\n" + `1,"/a"`, want: CSV},
+
+		{name: "no time", lines: `{"foo":1,"bar":"x"}`,
+			skipped: `log:1: no time: looked for StartLocal, StartUTC, date, requestTime, requestTimeEpoch, start_time, time, timestamp, timestamp(ms), ts; the line has bar, foo`},
+		{name: "CSV by its suffix", log: "day.csv.gz", lines: "path\n/a", skipped: `day.csv.gz:1: header line names no column time`},
+		{name: "JSON by its suffix", log: "day.jsonl", lines: "x", skipped: `day.jsonl:1: line is no JSON: invalid character 'x' looking for beginning of value`},
+		{name: "real-time logs", lines: "1575493351.500\t203.0.113.45\t0.001\t200", skipped: "log:1: " + errTabs.Error()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			name := tc.log
+			if name == "" {
+				name = "log"
+			}
+			detect := func(format Format) (paths []string, skipped string) {
+				x, _ := read(t.Context(), &Traffic{Logs: []Log{Stream(name, strings.NewReader(tc.lines), format)}}, func(e *Entry) error {
+					paths = append(paths, e.Request.Path)
+					return nil
+				})
+				if x.FirstSkipped != nil {
+					skipped = x.FirstSkipped.Error()
+				}
+				return paths, skipped
+			}
+			paths, skipped := detect("")
+			if skipped != tc.skipped {
+				t.Errorf("skipped %q, want %q", skipped, tc.skipped)
+			}
+			if got := strings.Join(paths, " "); tc.want != "" && got != "/a" || tc.want == "" && got != "" {
+				t.Errorf("requests of %q", got)
+			}
+			if forced, _ := detect(tc.want); tc.want != "" && strings.Join(forced, " ") != "/a" {
+				t.Errorf("as %s, requests of %q", tc.want, forced)
+			}
+			if last := tc.lines[strings.LastIndexByte(tc.lines, '\n')+1:]; tc.want != "" && tc.want != CSV && recognize(last) != tc.want && !strings.HasPrefix(tc.lines, "#") {
+				t.Errorf("the last line is recognized as %s, want %s", recognize(last), tc.want)
+			}
+		})
+	}
+}
+
+// A log of another format than was named says so, until a line fits.
+func TestForcedFormat(t *testing.T) {
+	const caddy, clf = `{"ts":1,"msg":"handled request","request":{"uri":"/a"}}`, `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 2326`
+	for _, tc := range []struct {
+		format Format
+		lines  string
+		want   string
+	}{
+		{JSONL, caddy, `log:1: no time: looked for time; the line has msg, request, ts; the line looks like caddy`},
+		{Traefik, caddy, `log:1: no time: looked for StartUTC, StartLocal, time; the line has msg, request, ts; the line looks like caddy`},
+		{ALB, clf, "log:1: " + errNoALB.Error() + "; the line looks like clf"},
+		{Envoy, clf, `log:1: line is no JSON: invalid character '.' after top-level value; the line looks like clf`},
+		{CLF, "hello", "log:1: " + errNoClient.Error()},
+		{CLF, clf + "\n" + caddy, "log:2: " + errNoStamp.Error()},
+	} {
+		x, _ := read(t.Context(), &Traffic{Logs: []Log{Stream("log", strings.NewReader(tc.lines), tc.format)}}, keep(new([]string)))
+		if x.FirstSkipped == nil || x.FirstSkipped.Error() != tc.want {
+			t.Errorf("%s: %v, want %s", tc.format, x.FirstSkipped, tc.want)
+		}
+	}
+}
+
+// Any line becomes an error or a valid request, in whatever format.
+func FuzzFormats(f *testing.F) {
+	template, err := ParseTemplate(combined)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(cloudFrontFields, "2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET")
+	f.Add("#Fields: timestamp(ms) c-ip cs-uri-stem cs-uri-query", "1575493351250\t::1\t/a%2\t?")
+	f.Add("", `http 2018-07-02T22:22:48.364Z app/a/b [::1]:1 - 0 0 0 200 200 5 257 "GET http://h?a HTTP/1.1" "-"`)
+	f.Add("", `203.0.113.9,17/May/2015:10:05:03 +0000,GET,GET /a,HTTP/1.1,200,12,x`)
+	f.Add("", `{"requestTimeEpoch":1,"routeKey":"GET /a","stage":"a","ip":"-"}`)
+	f.Add("", `{"ts":1,"request":{"uri":"","headers":{"a":["b"],"X-Forwarded-For":[]},"remote_ip":"::1","client_ip":"1.2.3.4"}}`)
+	f.Add("", `{"StartUTC":"2021-06-05T04:03:22Z","RequestPath":"*","ClientHost":"a,b","request_":"c"}`)
+	f.Add("", `{"start_time":"2023-03-23T04:09:46.421Z",":path":"?","x_forwarded_for":",","downstream_remote_address":"["}`)
+	f.Add("", `203.0.113.9 - jo [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 12 "-" "say \x22hi\x22"`)
+	f.Fuzz(func(t *testing.T, header, line string) {
+		if line == "" { // never reaches a parser
+			return
+		}
+		for _, format := range []Format{ALB, APIGateway, Caddy, CloudFront, Envoy, Traefik, ""} {
+			p := &lineParser{parser: (&Log{Name: "log", Format: format}).parser(func(string) {})}
+			if header != "" {
+				_, _ = p.parse(header)
+			}
+			checkParser(t, p, line)
+		}
+		checkParser(t, &lineParser{parser: template.parser()}, line)
+	})
+}
+
+func FuzzTemplate(f *testing.F) {
+	f.Add(`log_format a escape=json '"$request" ' "$msec";`, `"GET / HTTP/1.1" 1`)
+	f.Add(`$msec $uri$is_args$args`, `1 /a?b`)
+	f.Add(`${time_local}$`, `17/May/2015:10:05:03 +0000$`)
+	f.Fuzz(func(t *testing.T, text, line string) {
+		template, err := ParseTemplate(text)
+		if err != nil {
+			return
+		}
+		checkParser(t, &lineParser{parser: template.parser()}, line)
+	})
+}
