@@ -42,7 +42,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func (c *cli) rootCommand() *cobra.Command {
-	root := group("slidegate", "An exact rate limiter for serverless APIs", c.initCommand(), c.serveCommand(), c.topCommand(), c.replayCommand(), c.costCommand(), c.rulesCommand(),
+	root := group("slidegate", "An exact rate limiter for serverless APIs", c.initCommand(), c.serveCommand(), c.topCommand(), c.replayCommand(),
+		c.suggestCommand(), c.costCommand(), c.rulesCommand(),
 		c.awsCommand(), c.overridesCommand(), c.grantCommand(), c.apiKeysCommand(), c.explainCommand(), c.inspectCommand(), c.resetCommand(),
 		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
 	root.Long = `Slidegate limits requests by rules, exactly: no sliding window ever holds more than its rule says.

@@ -157,6 +157,7 @@ type Progress struct {
 	Read     int64     // bytes of the logs, as stored
 	Size     int64     // of all logs, in bytes; 0 if unknown
 	At       time.Time // of the last request
+	Pass     string    // which reading of the logs this is; empty if there is one
 }
 
 // totalSize returns the size of all logs, or 0 if one is unknown.

@@ -37,11 +37,14 @@ func (p *Progress) Line(line string) { p.paint(func() string { return line }) }
 // and what share of them, or of the log's bytes if their number is not known.
 func (p *Progress) Log(at logs.Progress) {
 	p.paint(func() string {
-		share := ""
+		share, pass := "", ""
+		if at.Pass != "" {
+			pass = "  " + at.Pass
+		}
 		if at.Size > 0 {
 			share = fmt.Sprintf("%3d%%  ", 100*at.Read/at.Size)
 		}
-		return fmt.Sprintf("%s%s  %s", share, text.Plural(at.Requests, "request"), at.At.UTC().Format("2006-01-02 15:04:05"))
+		return fmt.Sprintf("%s%s  %s", share, text.Plural(at.Requests, "request"), at.At.UTC().Format("2006-01-02 15:04:05")) + pass
 	})
 }
 

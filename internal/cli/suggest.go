@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/suggest"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+func (c *cli) suggestCommand() *cobra.Command {
+	var o suggest.Options
+	var reading logFlags
+	var windows, only, file string
+	var paths []string
+	cmd := &cobra.Command{
+		Use:   "suggest LOG... --key TEMPLATE",
+		Short: "Propose limits by recorded traffic",
+		Long: `Suggest reads logs and shows, for each window, what round limits would do: how many keys they touch, how many
+requests they deny, and how many of these were answered 2xx. It proposes a rule in shadow, which denies
+nothing, with the knee of each window: the smallest limit of the table that touches at most 1% of the keys.
+
+A key's peak is the most requests in any window of that length, wherever it begins, to the nanosecond. The
+engine decides the numbers of the table: with sliding_window in memory, at the times of the log, as replay
+does. A sliding window counts its oldest slot in full, so a limit may also deny a key whose peak it equals.
+"Hit first" is the key with the highest peak of those that the next higher limit leaves alone.
+
+Spikes are keys whose peak is over ten times their typical window. That is the median of the windows that
+follow one another from the key's first request, without those in which it made none. Look at them: the
+table counts them, unless --exclude leaves them out. --only-status 2xx learns from requests that succeeded.
+What is left out is decided by the proposed rule as well: replay shows how.
+
+Requests without a part of the key share a counter. Fewer than 30 keys are refused. The logs are read twice,
+so they cannot be standard input. Replay describes the formats of logs.`,
+		Example: `  slidegate suggest access.log.gz --key ip:{ip}
+  slidegate suggest access.log access.log.1.gz --key ip:{ip} --window 10s,1m --only-status 2xx,3xx
+  slidegate suggest access.jsonl --key 'user:{jwt.sub}' --exclude user:load-test --write rules.yaml
+  slidegate suggest access.log --key ip:{ip} --exclude 192.0.2.0/24 --json`,
+		Args: flags.Positional(1, -1, "at least one log"),
+	}
+	cmd.Flags().StringVar(&o.Key, "key", "", "whom to limit: the `TEMPLATE` of a rule's key, such as ip:{ip} (required)")
+	cmd.Flags().StringVar(&windows, "window", "1m,1h,1d", "the `WINDOWS` to propose limits for, such as 10s,1m")
+	cmd.Flags().StringArrayVar(&o.Exclude, "exclude", nil, "leave out a `KEY`, or requests of an address or a network; may be repeated")
+	cmd.Flags().StringVar(&only, "only-status", "", "learn only from requests answered with these `STATUSES`, such as 2xx,304")
+	cmd.Flags().StringVar(&file, "write", "", "write the proposed rule to a new `FILE`")
+	reading.add(cmd)
+	for _, name := range []string{"key", "window", "exclude"} {
+		flags.Complete(cmd, name, flags.NoWords)
+	}
+	flags.Complete(cmd, "only-status", flags.OneOf("2xx", "3xx", "4xx", "5xx"))
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveDefault // files
+	}
+	flags.Check(cmd, func() (err error) {
+		o.Windows = strings.Split(windows, ",")
+		if o.Only, err = parseStatuses(only); err != nil {
+			return err
+		}
+		if o.Key == "" {
+			return errors.New("--key is missing: whom to limit, such as ip:{ip}")
+		}
+		if _, err := os.Lstat(file); file != "" && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("--write %s: there is such a file: name a new one", file)
+		}
+		return nil
+	})
+	show := func(p *term.Printer, r *suggest.Report) { printSuggestion(p, r, paths, file) }
+	return reporting(c, cmd, func(ctx context.Context, args []string) (*suggest.Report, error) {
+		paths = args
+		if err := readableTwice(paths); err != nil {
+			return nil, err
+		}
+		traffic, err := c.traffic(&reading, paths)
+		if err != nil {
+			return nil, err
+		}
+		r, err := operator.Suggest(ctx, traffic, o, c)
+		if err == nil && file != "" {
+			err = outfile.WriteString(file, nil, r.Rules)
+		}
+		return r, err
+	}, show)
+}
+
+// readableTwice refuses what can be read only once.
+func readableTwice(paths []string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if path == stdinName || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return flags.Usagef("%s: suggest reads its logs twice: save them to a file, such as with cat > saved.log", path)
+		}
+	}
+	return nil
+}
+
+// parseStatuses reads statuses such as "2xx,304"; none for an empty text.
+func parseStatuses(list string) (all []rules.Statuses, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(list, ",") {
+		first, firstErr := strconv.Atoi(strings.Replace(text, "xx", "00", 1))
+		if firstErr != nil || first < 100 || first > 599 || len(text) != 3 {
+			return nil, fmt.Errorf("--only-status %s: want statuses such as 2xx,304", list)
+		}
+		last := first
+		if strings.HasSuffix(text, "xx") {
+			last += 99
+		}
+		all = append(all, rules.Statuses{First: first, Last: last})
+	}
+	return all, nil
+}
+
+func printSuggestion(p *term.Printer, r *suggest.Report, paths []string, file string) {
+	p.Line("%s of %s by %s, in %s", text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.Key, text.Brief(r.Span()))
+	for _, left := range []struct {
+		n   int64
+		why string
+	}{
+		{r.Excluded, "--exclude"}, {r.OtherStatus, "--only-status"}, {r.Uncounted, "as preflights or ambiguous paths, which no limit counts"},
+	} {
+		if left.n > 0 {
+			p.Line("%s left out: %s", text.Plural(left.n, "request"), left.why)
+		}
+	}
+	for i := range r.Windows {
+		printWindow(p, r, &r.Windows[i])
+	}
+	p.Line("\nconfidence: %s", r.Confidence.Level)
+	for _, reason := range r.Confidence.Reasons {
+		p.Line("  %s", reason)
+	}
+	o := &r.Proposed
+	p.Line("\nThe knees as one rule would deny %s of %s (%s)%s:\n", text.Plural(o.Denied, "request"), text.Plural(o.Keys, "key"),
+		text.Percent(o.Denied, r.Counted), answered(r, o, ", ", " of them answered 2xx"))
+	p.Line("%s", strings.TrimSuffix(r.Rules, "\n"))
+	if file == "" {
+		file = "rules.yaml"
+		p.Line("\n--write %s writes this rule to a file. Then see what it does:", file)
+	} else {
+		p.Line("\nThe rule is in %s. See what it does:", file)
+	}
+	p.Line("  slidegate replay %s --rules %s", strings.Join(quoteAll(paths), " "), quoteAll([]string{file})[0])
+}
+
+func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
+	var rows [][]string
+	for _, row := range w.Limits {
+		mark, limit, first := "", text.Thousands(row.Limit), ""
+		if row.Knee {
+			mark, limit = "knee", p.Green(limit)
+		}
+		if row.First != nil {
+			first = fmt.Sprintf("%s (%s)", row.First.Key, text.Thousands(row.First.Peak))
+		}
+		rows = append(rows, []string{
+			mark, limit, text.Thousands(row.Keys), text.Percent(int64(row.Keys), int64(r.Keys)),
+			text.Thousands(row.Denied), text.Percent(row.Denied, r.Counted), answered(r, &row.Outcome, "", ""), first,
+		})
+	}
+	p.Section("lrrrrrrl", []string{"", "limit in " + w.Window, "keys touched", "", "denied", "", "of these 2xx", "hit first (peak)"}, rows)
+	if r.WithStatus == 0 {
+		p.Line("the log has no statuses: what was answered 2xx is not known")
+	}
+	if w.Spikes == 0 {
+		return
+	}
+	rows = nil
+	for _, k := range w.Spiking {
+		rows = append(rows, []string{text.Thousands(k.Peak), text.Thousands(k.Typical), text.Stamp(k.At), k.Key})
+	}
+	if more := w.Spikes - len(w.Spiking); more > 0 {
+		rows = append(rows, []string{"", "", "", "and " + text.Thousands(more) + " more"})
+	}
+	p.Section("rrll", []string{"peak", "typical " + w.Window, "until", text.Plural(w.Spikes, "spike")}, rows)
+}
+
+// answered writes the share of denied requests that were answered 2xx, between
+// two texts; nothing if no denied request has a status.
+func answered(r *suggest.Report, o *suggest.Outcome, before, after string) string {
+	if r.WithStatus == 0 || o.WithStatus == 0 {
+		return ""
+	}
+	return before + text.Percent(o.Answered, o.WithStatus) + after
+}
+
+// quoteAll writes words as a shell reads them.
+func quoteAll(words []string) []string {
+	words = slices.Clone(words)
+	for i, w := range words {
+		if strings.ContainsAny(w, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return words
+}

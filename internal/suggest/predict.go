@@ -1,0 +1,162 @@
+package suggest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/logs"
+	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/replay"
+)
+
+// maxShown is how many keys of a window are named.
+const maxShown = 5
+
+// spike is how many times its typical window a key's peak exceeds if it is one.
+const spike = 10
+
+// prediction is the second pass.
+type prediction struct {
+	*learner
+	again    logs.Extent
+	trials   []trial
+	failures replay.Failures
+}
+
+// trial is a rule that is tried.
+type trial struct {
+	capacity []int64 // of each window; 0 for no limit
+	engine   *engine.Engine
+	outcome  *Outcome
+	touched  map[*history]bool
+}
+
+// choose completes the windows of the report but for the outcomes of their
+// limits, which the second pass finds, and proposes the rule of their knees.
+func (l *learner) choose() (*prediction, error) {
+	p := &prediction{learner: l}
+	r := &l.report
+	proposed := make([]int64, len(r.Windows))
+	for i := range r.Windows {
+		w := &r.Windows[i]
+		keys := l.byPeak(i)
+		counted := make([]int64, len(keys))
+		for j := range keys {
+			counted[j] = keys[j].counted
+		}
+		slices.SortFunc(counted, func(a, b int64) int { return int(b - a) })
+		limits := candidates(counted)
+		at := knee(limits, counted)
+		proposed[i] = limits[at]
+		w.Limits = make([]Row, len(limits))
+		for j, n := range limits {
+			w.Limits[j] = Row{Limit: n, Knee: j == at, First: hitFirst(keys, n, limits[min(j+1, len(limits)-1)])}
+			capacity := make([]int64, len(r.Windows))
+			capacity[i] = n
+			if err := p.try(capacity, &w.Limits[j].Outcome); err != nil {
+				return nil, err
+			}
+		}
+		w.Highest = slices.Clone(keys[:min(maxShown, len(keys))])
+		spikes := slices.DeleteFunc(keys, func(k Key) bool { return k.Peak <= spike*k.Typical })
+		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
+	}
+	text, err := l.write(proposed, true)
+	if err != nil {
+		return nil, err
+	}
+	r.Rules = string(text)
+	set, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	r.Warnings = set.Warnings
+	return p, p.try(proposed, &r.Proposed)
+}
+
+// hitFirst returns the key with the highest peak of those that a limit touches
+// and the next higher one does not; nil for none.
+func hitFirst(keys []Key, limit, next int64) *Key {
+	for i := range keys {
+		if k := &keys[i]; k.counted > limit && k.counted <= next {
+			return &Key{k.Key, k.Peak, k.At, k.Typical, k.counted}
+		}
+	}
+	return nil
+}
+
+// try adds a rule to the second pass. It is the rule as a file would state it.
+func (p *prediction) try(capacity []int64, outcome *Outcome) error {
+	text, err := p.write(capacity, false)
+	if err != nil {
+		return err
+	}
+	set, err := parse(text)
+	if err != nil {
+		return err
+	}
+	p.trials = append(p.trials, trial{
+		capacity: capacity, outcome: outcome, touched: map[*history]bool{},
+		engine: engine.New(engine.Options{
+			Rules: engine.Fixed{Set: set}, Store: memory.NewSequential(maxKeys), Local: memory.New(0), Observer: &p.failures,
+		}),
+	})
+	return nil
+}
+
+// predict decides a request of the second pass in each trial that may deny one
+// of its key.
+func (p *prediction) predict(ctx context.Context, e *logs.Entry) error {
+	p.again.Count(e)
+	p.set.Locate(e.Request)
+	p.key = p.rule.AppendKey(p.key[:0], e.Request)
+	if p.leftOut(e) != nil {
+		return nil
+	}
+	h := p.keys[string(p.key)]
+	if h == nil {
+		return errChanged
+	}
+	for i := range p.trials {
+		t := &p.trials[i]
+		if !t.mayDeny(h) {
+			continue
+		}
+		same := *e.Request // an engine changes its request
+		d, err := t.engine.Decide(context.WithoutCancel(ctx), e.Time, &same)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed }) {
+			t.deny(h, e.Status)
+		}
+	}
+	return nil
+}
+
+// mayDeny reports whether a limit is below the key's peak as the limit counts.
+// At others it denies the key nothing (see peaks.Of).
+func (t *trial) mayDeny(h *history) bool {
+	for i, n := range t.capacity {
+		if peak, _ := h.peaks.Peak(2*i + 1); n > 0 && peak > n {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *trial) deny(h *history, status int) {
+	o := t.outcome
+	if !t.touched[h] {
+		t.touched[h] = true
+		o.Keys++
+	}
+	o.Denied++
+	if status > 0 {
+		o.WithStatus++
+	}
+	if status >= 200 && status < 300 {
+		o.Answered++
+	}
+}

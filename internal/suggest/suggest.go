@@ -1,0 +1,189 @@
+// Package suggest proposes limits by recorded traffic.
+//
+// It reads the traffic twice. The first pass finds each key's peak: the most
+// requests in any window. The peaks tell for every capacity which keys it would
+// touch, so they tell which capacities are worth a look. In the second pass the
+// engine decides at each of these, for the keys that it would touch.
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/logs"
+	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+// MinKeys is the fewest keys to choose a limit by: of fewer, 1% says nothing.
+const MinKeys = 30
+
+// maxKeys bounds the keys in memory, about 500 bytes each.
+const maxKeys = 4_000_000
+
+// Options say what to propose limits for.
+type Options struct {
+	Key     string   // a template, as rules state it
+	Windows []string // as rules state them
+	// Exclude leaves out requests: by exact keys, and by addresses and networks
+	// of clients.
+	Exclude []string
+	Only    []rules.Statuses // of the requests to learn from; all if empty
+}
+
+// Report is limits to choose from. A denied request is one that the proposed
+// limit would deny.
+type Report struct {
+	logs.Extent          // of the first pass, with the requests that were left out
+	SpanSeconds float64  `json:"span_s"`
+	Fields      []string `json:"fields"` // that the logs have
+
+	Key         string        `json:"key"`
+	Keys        int           `json:"keys"`
+	Counted     int64         `json:"counted"`      // requests that the rule counts and no option leaves out
+	Excluded    int64         `json:"excluded"`     // left out by Options.Exclude
+	OtherStatus int64         `json:"other_status"` // left out by Options.Only
+	Uncounted   int64         `json:"uncounted"`    // preflights, and paths that are denied before any rule
+	WithStatus  int64         `json:"with_status"`  // of Counted
+	Lacking     []replay.Lack `json:"lacking,omitempty"`
+
+	Windows    []Window   `json:"windows"`
+	Confidence Confidence `json:"confidence"`
+	Proposed   Outcome    `json:"proposed"` // of all knees in one rule
+	Rules      string     `json:"rules"`    // a file with that rule
+	Warnings   []string   `json:"-"`        // of that file
+}
+
+// Window is the limits to choose from for one window.
+type Window struct {
+	Window  string        `json:"window"`
+	Length  time.Duration `json:"-"`
+	Limits  []Row         `json:"limits"`  // ascending
+	Highest []Key         `json:"highest"` // keys by their peak, the first to be hit; at most 5
+	Spikes  int           `json:"spikes"`  // keys whose peak is over ten times their typical window
+	Spiking []Key         `json:"spiking"` // of these, by their peak; at most 5
+}
+
+// Row is what one limit would do.
+type Row struct {
+	Limit int64 `json:"limit"`
+	Knee  bool  `json:"knee"` // the smallest limit that touches at most 1% of the keys
+	Outcome
+	First *Key `json:"hit_first"` // the highest peak that the next higher limit allows; nil for none
+}
+
+// Outcome is whom a limit touches.
+type Outcome struct {
+	Keys       int   `json:"keys_touched"` // with a denied request
+	Denied     int64 `json:"denied"`
+	WithStatus int64 `json:"denied_with_status"` // of Denied
+	Answered   int64 `json:"denied_answered_2xx"`
+}
+
+// Key is a key and its traffic in one window.
+type Key struct {
+	Key     string    `json:"key"`
+	Peak    int64     `json:"peak"` // requests in any window of this length, to the nanosecond
+	At      time.Time `json:"at"`   // of the last of them
+	Typical int64     `json:"typical"`
+
+	counted int64 // the peak as the limit counts, by slots
+}
+
+// Confidence says how much traffic there was to learn from.
+type Confidence struct {
+	Level     string   `json:"level"` // low, fair or good
+	Reasons   []string `json:"reasons"`
+	WholeWeek bool     `json:"whole_week"`
+}
+
+// Run proposes limits. pass is called before each of the two passes over the
+// traffic. It fails for options that make no rule, for fewer than MinKeys keys,
+// for logs that lack the key, and for logs that change between the passes.
+func Run(ctx context.Context, t *logs.Traffic, o Options, pass func(number int)) (*Report, error) {
+	l, err := newLearner(&o)
+	if err != nil {
+		return nil, err
+	}
+	pass(1)
+	if err := t.Each(ctx, &l.report.Extent, l.learn); err != nil {
+		return &l.report, err
+	}
+	if err := l.enough(); err != nil {
+		return &l.report, err
+	}
+	p, err := l.choose()
+	if err != nil {
+		return &l.report, err
+	}
+	pass(2)
+	if err := t.Each(ctx, &p.again, p.predict); err != nil {
+		return &l.report, err
+	}
+	if p.again.Requests != l.report.Requests {
+		return &l.report, errChanged
+	}
+	return &l.report, p.failures.First()
+}
+
+var errChanged = errors.New("the logs changed between the two passes: copy them first")
+
+// enough fails if there is too little to learn from, and else completes what the
+// report says of the traffic.
+func (l *learner) enough() error {
+	r := &l.report
+	r.Fields, r.SpanSeconds, r.Keys = r.Extent.Fields, r.Span().Seconds(), len(l.keys)
+	for i, read := range l.reads {
+		switch lack := l.lacking[i]; {
+		case lack == 0:
+		case lack == r.Counted:
+			return fmt.Errorf("no request has %s, which the key %s reads: the log has %s", read.String(), r.Key, strings.Join(r.Fields, ", "))
+		default:
+			r.Lacking = append(r.Lacking, replay.Lack{Field: read.String(), Use: read.Use, Requests: lack})
+		}
+	}
+	if len(l.only) > 0 && r.Statuses == 0 && r.Requests > 0 {
+		return errors.New("the log has no statuses to choose requests by")
+	}
+	if r.Keys < MinKeys {
+		left := ""
+		if out := r.Requests - r.Counted; out > 0 {
+			left = fmt.Sprintf(", with %s left out", text.Plural(out, "request"))
+		}
+		return fmt.Errorf("%s of %s%s: a limit for everyone needs %d keys or more. Give more logs, or a key that tells more clients apart",
+			text.Plural(r.Keys, "key"), text.Plural(r.Counted, "request"), left, MinKeys)
+	}
+	r.Confidence = confidence(r)
+	return nil
+}
+
+// confidence is low, fair or good, by the number of keys and the time covered.
+func confidence(r *Report) Confidence {
+	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
+	span, length := r.Span(), text.Brief(r.Span())
+	c := Confidence{Level: "good", WholeWeek: span >= week}
+	keys := text.Plural(r.Keys, "key")
+	if r.Keys < 100 {
+		keys += ": 1% is less than one key, so a knee touches none"
+	}
+	switch {
+	case span < day:
+		length += ": no whole day, daily and weekly peaks are not in it"
+	case span < week:
+		length += ": no whole week, weekly peaks are not in it"
+	default:
+		length += ": a whole week is covered"
+	}
+	switch {
+	case r.Keys < 100 || span < day:
+		c.Level = "low"
+	case r.Keys < 1000 || span < week:
+		c.Level = "fair"
+	}
+	c.Reasons = []string{keys, length}
+	return c
+}
