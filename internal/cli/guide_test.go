@@ -18,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/start and README.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/choose.md, docs/start and README.md print into them")
 
 func TestGuide(t *testing.T) { follow(t, startShell(t), "../../docs/guide.md") }
 
@@ -36,6 +36,9 @@ func TestStarts(t *testing.T) {
 		t.Run(page, func(t *testing.T) { follow(t, startShell(t), "../../docs/start/"+page+".md") })
 	}
 }
+
+// The page about how to choose a limit.
+func TestChoose(t *testing.T) { follow(t, startLocalShell(t), "../../docs/choose.md") }
 
 // follow follows a page: it saves the files that the page shows, runs its
 // commands in a shell, and compares what they print. An ellipsis in the page
@@ -99,6 +102,7 @@ type shell struct {
 	there *strings.Replacer // the reverse
 }
 
+// startShell starts a shell for pages with tables and tokens.
 func startShell(t *testing.T) *shell {
 	t.Helper()
 	dynamotest.Connect(t) // fails with instructions if no engine runs
@@ -109,6 +113,16 @@ func startShell(t *testing.T) *shell {
 	issuer := exec.Command("go", "build", "-o", filepath.Dir(path), "../../localstack/issuer")
 	if out, err := issuer.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	return startLocalShell(t)
+}
+
+// startLocalShell starts a shell that has slidegate and the examples.
+func startLocalShell(t *testing.T) *shell {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command("bash", "--norc", "-s")
 	cmd.Dir = t.TempDir()

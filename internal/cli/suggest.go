@@ -65,7 +65,9 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		return nil, cobra.ShellCompDirectiveDefault // files
 	}
 	flags.Check(cmd, func() (err error) {
-		o.Windows = strings.Split(windows, ",")
+		if o.Windows = strings.Split(windows, ","); slices.Contains(o.Windows, "") {
+			return fmt.Errorf("--window %s: want lengths of time such as 1m,1h", windows)
+		}
 		if o.Only, err = parseStatuses(only); err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 }
 
 func printSuggestion(p *term.Printer, r *suggest.Report, paths []string, file string) {
-	p.Line("%s of %s by %s, in %s", text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.Key, text.Brief(r.Span()))
+	p.Line("%s of %s by %s, in %s of traffic", text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.Key, text.Brief(r.Span()))
 	for _, left := range []struct {
 		n   int64
 		why string
@@ -148,6 +150,9 @@ func printSuggestion(p *term.Printer, r *suggest.Report, paths []string, file st
 	p.Line("\nThe knees as one rule would deny %s of %s (%s)%s:\n", text.Plural(o.Denied, "request"), text.Plural(o.Keys, "key"),
 		text.Percent(o.Denied, r.Counted), answered(r, o, ", ", " of them answered 2xx"))
 	p.Line("%s", strings.TrimSuffix(r.Rules, "\n"))
+	if len(r.Needless) > 0 {
+		p.Line("\nYou can leave out the limit of %s: a longer window denies all that it would.", strings.Join(r.Needless, " and of "))
+	}
 	if file == "" {
 		file = "rules.yaml"
 		p.Line("\n--write %s writes this rule to a file. Then see what it does:", file)

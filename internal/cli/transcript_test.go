@@ -8,7 +8,7 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	const stdin = "203.0.113.9 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 200 1\n"
-	for _, name := range []string{"help", "usage", "replay", "replay-decisions", "replay-stdin", "rules-validate", "missing-files", "cost"} {
+	for _, name := range []string{"help", "usage", "replay", "replay-decisions", "replay-stdin", "rules-validate", "missing-files", "cost", "suggest"} {
 		t.Run(name, func(t *testing.T) { transcript(t, name, stdin, scrubElapsed) })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -96,6 +97,24 @@ func TestRuleName(t *testing.T) {
 	} {
 		if got := ruleName(key); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}
+
+// A limit is of no use beside one of a longer window that is as low.
+func TestNeedless(t *testing.T) {
+	windows := []Window{{Window: "1h", Length: time.Hour}, {Window: "1m", Length: time.Minute}, {Window: "1d", Length: 24 * time.Hour}}
+	for _, tc := range []struct {
+		capacity []int64
+		want     string
+	}{
+		{[]int64{50, 50, 50}, "[1h 1m]"},
+		{[]int64{50, 20, 200}, "[]"},
+		{[]int64{50, 70, 200}, "[1m]"},
+		{[]int64{200, 20, 100}, "[1h]"},
+	} {
+		if got := fmt.Sprint(needless(windows, tc.capacity)); got != tc.want {
+			t.Errorf("%v: %s, want %s", tc.capacity, got, tc.want)
 		}
 	}
 }

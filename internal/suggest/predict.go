@@ -71,8 +71,22 @@ func (l *learner) choose() (*prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Warnings = set.Warnings
+	r.Warnings, r.Needless = set.Warnings, needless(r.Windows, proposed)
 	return p, p.try(proposed, &r.Proposed)
+}
+
+// needless returns the windows whose limit denies nothing that the limit of a
+// longer window allows: what fills the shorter one fills the longer one.
+func needless(windows []Window, capacity []int64) []string {
+	all := []string{}
+	for i, short := range windows {
+		for j, long := range windows {
+			if short.Length < long.Length && capacity[i] >= capacity[j] && !slices.Contains(all, short.Window) {
+				all = append(all, short.Window)
+			}
+		}
+	}
+	return all
 }
 
 // hitFirst returns the key with the highest peak of those that a limit touches

@@ -55,6 +55,7 @@ type Report struct {
 	Confidence Confidence `json:"confidence"`
 	Proposed   Outcome    `json:"proposed"` // of all knees in one rule
 	Rules      string     `json:"rules"`    // a file with that rule
+	Needless   []string   `json:"needless"` // windows whose limit in it denies nothing alone
 	Warnings   []string   `json:"-"`        // of that file
 }
 

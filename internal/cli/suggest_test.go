@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// suggestion is what the tests read of a suggestion as JSON.
+type suggestion struct {
+	Windows []struct {
+		Window string
+		Limits []struct {
+			Limit int64
+			foretold
+		}
+	}
+	Proposed foretold
+	Rules    string
+}
+
+type foretold struct {
+	Keys   int `json:"keys_touched"`
+	Denied int
+}
+
+// Each number that suggest predicts for four days of a real web site is, to the
+// unit, what a replay of the whole log through the limit counts.
+func TestSuggestionsComeTrue(t *testing.T) {
+	for _, tc := range []struct{ key, windows string }{
+		{"ip:{ip}", "1m,1h,1d"},
+		{"{ip}|{method}", "10s,5m"},
+		{"agent:{header.user-agent}", "1m,12h"},
+		{"{header.referer}", "7d"},
+	} {
+		t.Run(tc.key, func(t *testing.T) {
+			s := mustReport[suggestion](t, "suggest "+apacheLog+" --window "+tc.windows+" --key '"+tc.key+"'")
+			same := func(what string, want foretold, rules string) {
+				if got := replayed(t, rules); got != want {
+					t.Errorf("%s: predicted %+v, a replay has %+v", what, want, got)
+				}
+			}
+			same("the proposed rule", s.Proposed, s.Rules)
+			for _, w := range s.Windows {
+				for _, row := range w.Limits {
+					rules := fmt.Sprintf("rules: [{name: alone, key: '%s', limit: %d/%s}]\n", tc.key, row.Limit, w.Window)
+					same(fmt.Sprintf("%d in %s", row.Limit, w.Window), row.foretold, rules)
+				}
+			}
+		})
+	}
+}
+
+// replayed counts what rules deny of the log, and of how many keys.
+func replayed(t *testing.T, rules string) (f foretold) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "decisions.tsv")
+	mustRun(t, "replay "+apacheLog+" --missing group --rules "+file(t, "rules.yaml", rules)+" --decisions "+out)
+	decisions, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	for line := range strings.Lines(string(decisions)) {
+		if fields := strings.Split(line, "\t"); fields[3] == "0" {
+			f.Denied++
+			keys[fields[2]] = true
+		}
+	}
+	f.Keys = len(keys)
+	return f
+}
+
+// --write writes the rule that was shown, and never over a file.
+func TestSuggestWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	command := "suggest " + apacheLog + " --key ip:{ip} --window 1m --write " + path
+	shown := mustRun(t, command)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(shown, string(text)) || !strings.Contains(shown, "--rules "+path) {
+		t.Errorf("shown %s\nwritten %s", shown, text)
+	}
+	if r := slidegate(t.Context(), "", command); r.code != 2 || !strings.Contains(r.stderr, "name a new one") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	wantFile(t, path, string(text))
+}
