@@ -2,9 +2,13 @@ package logs
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +108,63 @@ func TestFile(t *testing.T) {
 		if _, err := File(missing, CLF); err == nil {
 			t.Errorf("%s is taken for a log", missing)
 		}
+	}
+}
+
+// counted is a file that is open while a log is read.
+type counted struct {
+	io.Reader
+	close func()
+}
+
+func (c *counted) Close() error {
+	c.close()
+	return nil
+}
+
+// A load balancer writes a file for each node every five minutes. All are merged
+// by time, and few are open at once.
+func TestManyLogs(t *testing.T) {
+	const files, nodes, lines = 1000, 4, 60
+	for _, tc := range []struct {
+		name   string
+		buffer int // of each, bytes; 0 for the usual
+		atMost int // files open
+	}{
+		{"files that fit into their buffers", 0, 1},
+		{"larger files", 500, nodes * (60/5 + 2)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			traffic := Traffic{buffer: tc.buffer}
+			open, most := 0, 0
+			for i := range files {
+				traffic.Logs = append(traffic.Logs, Log{Name: fmt.Sprint(i), Size: 1, Open: func() (io.ReadCloser, error) {
+					if open++; open > most {
+						most = open
+					}
+					var seconds []string
+					for j := range lines { // each pair is out of order
+						seconds = append(seconds, fmt.Sprintf("%d /%d", 300*(i/nodes)+5*(j^1)+1, i))
+					}
+					return &counted{strings.NewReader(requests(seconds...)), sync.OnceFunc(func() { open-- })}, nil
+				}})
+			}
+			slices.Reverse(traffic.Logs) // their order does not matter
+			last := time.Time{}
+			x, err := read(t.Context(), &traffic, func(e *Entry) error {
+				if e.Time.Before(last) {
+					t.Fatalf("%v after %v", e.Time, last)
+				}
+				last = e.Time
+				return nil
+			})
+			if err != nil || x.Requests != files*lines || x.Late > 0 {
+				t.Fatalf("%d requests, %d late: %v", x.Requests, x.Late, err)
+			}
+			if open != 0 || most > tc.atMost {
+				t.Errorf("%d files were open at once, want %d at most; %d are still", most, tc.atMost, open)
+			}
+		})
 	}
 }
 

@@ -34,6 +34,13 @@ const (
 	// logs, in bytes of their text. They take about as much memory, and the
 	// garbage collector doubles it.
 	maxBuffer, maxBuffers = 64 << 20, 128 << 20
+	// minBuffer is what each of very many logs has. Few of them are open at once.
+	minBuffer = 64 << 10
+	// Of more than fewLogs, a log is opened openAhead before its first request is
+	// due, so that a month of files of five minutes needs few open files. A
+	// request that is more than openAhead earlier than the first of its log may
+	// come late then.
+	fewLogs, openAhead = 32, int64(time.Hour)
 	// maxBatch is how many sorted requests are handed over at once.
 	// batchesAhead bounds the batches that are read before they are needed.
 	maxBatch, batchesAhead = 256, 4
@@ -201,14 +208,22 @@ func (r *reading) asLogged(ctx context.Context) error {
 // byTime reads each log until its buffer is full. Then it takes the earliest
 // line of all, and reads on in that line's log.
 func (r *reading) byTime(ctx context.Context) error {
-	buffer := min(cmp.Or(r.buffer, maxBuffer), maxBuffers/max(1, len(r.logs)))
-	for _, l := range r.logs {
-		if err := r.fill(ctx, l, buffer); err != nil {
-			return err
-		}
+	buffer := min(cmp.Or(r.buffer, maxBuffer), max(minBuffer, maxBuffers/max(1, len(r.logs))))
+	unopened, err := r.unopened(ctx)
+	if err != nil {
+		return err
 	}
 	now := int64(math.MinInt64)
-	for len(r.queue) > 0 {
+	for {
+		for len(unopened) > 0 && (len(r.queue) == 0 || unopened[0].start-openAhead <= r.queue[0].lines[0].at) {
+			if err := r.fill(ctx, unopened[0], buffer); err != nil {
+				return err
+			}
+			unopened = unopened[1:]
+		}
+		if len(r.queue) == 0 {
+			return nil
+		}
 		c, line := r.queue.next()
 		if line.at < now {
 			r.batch.counts.Late++
@@ -224,7 +239,21 @@ func (r *reading) byTime(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+}
+
+// unopened returns the logs by their first requests.
+func (r *reading) unopened(ctx context.Context) ([]*logReader, error) {
+	all := slices.Clone(r.logs)
+	if len(all) <= fewLogs {
+		return all, nil
+	}
+	for _, l := range all {
+		if err := l.probe(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *logReader) int { return cmp.Compare(a.start, b.start) })
+	return all, nil
 }
 
 // fill reads a log until its buffer is full.

@@ -34,17 +34,43 @@ type logReader struct {
 	blocks *blockReader // nil before the first line
 	close  func()
 	ended  bool
+	start  int64 // time of its first request, in Unix nanoseconds; earliest if that is unknown
 	last   int64 // time of the request that was read last, in Unix nanoseconds
 
 	waiting int // bytes of the lines that wait for their time
 	held    int // and of all lines of their chunks
 }
 
+// earliest is before all requests, so that openAhead can be subtracted.
+const earliest = math.MinInt64 / 2
+
+// probe reads the beginning of a file for its first request. It looks at no
+// stream, which cannot be read twice.
+func (l *logReader) probe(ctx context.Context) error {
+	if l.Size == 0 {
+		return ctx.Err()
+	}
+	first := newLogReader(l.index, math.MaxInt, l.Log, func(string) {})
+	defer func() { first.close() }()
+	text, _, err := first.next(ctx, new(byteCount))
+	if err != nil {
+		return ctx.Err() // reading it reports the error
+	}
+	var r record
+	for line := range strings.Lines(text) {
+		if found, err := first.parseLine(line, &r); found && err == nil {
+			l.start = r.time.UnixNano()
+			break
+		}
+	}
+	return nil
+}
+
 // newLogReader returns a reader of one of several logs.
 func newLogReader(index, logs int, log *Log, warn func(string)) *logReader {
 	parse := log.parser(func(text string) { warn(log.Name + ": " + text) })
 	block := min(max(allBlocks/logs, minBlock), blockBytes)
-	return &logReader{Log: log, index: index, parse: parse, block: block, close: func() {}, last: math.MinInt64}
+	return &logReader{Log: log, index: index, parse: parse, block: block, close: func() {}, start: earliest, last: math.MinInt64}
 }
 
 // next returns the next lines and the number of the first, as soon as a line is
