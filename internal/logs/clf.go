@@ -69,6 +69,11 @@ func (r *record) setRequestLine(text string) error {
 	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
 		r.Target = r.Target[:i]
 	}
+	if r.Target != "" && r.Target[0] != '/' { // API Gateway logs the route of an HTTP API: GET GET /items
+		if method, path, ok := strings.Cut(r.Target, " "); ok && strings.HasPrefix(path, "/") && isMethod(method) {
+			r.Target = path
+		}
+	}
 	if r.Target == "" || !isMethod(r.Method) {
 		return fmt.Errorf("%s is no HTTP request", quote(text))
 	}

@@ -31,6 +31,11 @@ func TestCLF(t *testing.T) {
 			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/items/{id}", ip: "203.0.113.9"},
 		},
 		{
+			name: "API Gateway, a route of an HTTP API",
+			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET ANY /items/{id} HTTP/1.1" 200 12 JKJaXmPLvHcESHA=`,
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/items/{id}", ip: "203.0.113.9"},
+		},
+		{
 			name: "headers that were not sent",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0 "-" "-"`,
 			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},

@@ -53,6 +53,9 @@ func referenceCLF(line string, r *record) (_ bool, err error) {
 	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
 		r.Target = r.Target[:i]
 	}
+	if method, path, ok := strings.Cut(r.Target, " /"); ok && request.IsToken(method) {
+		r.Target = "/" + path
+	}
 	if r.Target == "" || !request.IsToken(r.Method) {
 		return false, fmt.Errorf("%s is no HTTP request", quote(requestLine))
 	}
