@@ -1,6 +1,9 @@
 package logs
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // caddy has the fields of access logs in Caddy's JSON, as "How Logging Works" of
 // Caddy's documentation shows them. The client is the address that Caddy has
@@ -30,12 +33,15 @@ var caddy = jsonTable{nested: "request", table: &table{
 
 // setCaddyHeaders leaves out values that Caddy has redacted.
 func setCaddyHeaders(r *record, value string) {
-	var headers map[string]jsonValues
-	_ = json.Unmarshal([]byte(value), &headers) // none if they are in another form
-	for name, values := range headers {
+	if !strings.HasPrefix(value, "{") {
+		return
+	}
+	for _, header := range appendMembers(nil, value, "") {
+		var values []string
+		_ = json.Unmarshal([]byte(header.value), &values) // none in another form
 		for _, value := range values {
 			if value != redacted {
-				r.addHeader(name, value)
+				r.addHeader(header.name, value)
 			}
 		}
 	}

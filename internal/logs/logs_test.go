@@ -184,3 +184,30 @@ func TestFileThatGoesMissing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// The page about logs has formats that can be read.
+func TestDocumentedFormats(t *testing.T) {
+	page, err := os.ReadFile("../../docs/logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, format, _ := strings.Cut(string(page), "```json\n")
+	format, _, ok := strings.Cut(format, "\n")
+	line := strings.NewReplacer("$context.requestTime", "17/May/2015:10:05:03 +0000", "$context.httpMethod", "PUT", "$context.path", "/prod/items/7", "$context.stage", "prod",
+		"$context.resourcePath", "/items/{id}", "$context.identity.sourceIp", "203.0.113.9", "$context.status", "200", "$context.identity.apiKeyId", "-",
+		"$context.identity.userAgent", "curl/8", "$context.domainName", "api.example.com", "$context.requestId", "x").Replace(format)
+	if !ok || strings.Contains(line, "$") {
+		t.Fatalf("unknown variables: %s", line)
+	}
+	checkCase(t, &lineParser{parser: (&Log{}).parser(nil)}, &parserCase{line: line, want: wanted{at: on(10, 5, 3), method: "PUT", path: "/items/7", route: "/items/{id}",
+		stage: "prod", ip: "203.0.113.9", status: 200, headers: map[string][]string{"user-agent": {"curl/8"}, "host": {"api.example.com"}}}})
+
+	_, template, _ := strings.Cut(string(page), "--log-format '")
+	template, _, _ = strings.Cut(template, "'\n")
+	parsed, err := ParseTemplate(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCase(t, &lineParser{parser: parsed.parser()}, &parserCase{line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "c1"`,
+		want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", status: 200, headers: map[string][]string{"x-api-client": {"c1"}}}})
+}
