@@ -26,6 +26,7 @@ import (
 // the key.
 type Gate struct {
 	config setup.Config
+	rules  setup.Rules
 	engine *engine.Engine
 	costs  *oplog.CostWarnings
 }
@@ -69,6 +70,7 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.rules = rules
 	g.engine = c.NewEngine(engine.Options{Rules: rules.RuleSource, Overrides: rules.Overrides})
 	return g, nil
 }
@@ -205,6 +207,6 @@ func init() {
 	setup.DecisionOf = func(d *engine.Decision) any { return newDecision(d) }
 	setup.GateOf = func(of any) *setup.GateParts {
 		g := of.(*Gate)
-		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish, Request: internalOf}
+		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish, Request: internalOf, Rules: g.rules, Config: &g.config}
 	}
 }

@@ -159,6 +159,14 @@ func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*
 	return a.decide(ctx, a.now(), req)
 }
 
+// Authenticate adds to a request what its credentials prove, and decides nothing.
+func (a *Authorizer) Authenticate(ctx context.Context, req *request.Request) error {
+	if a.callers == nil {
+		return nil
+	}
+	return a.callers.Authenticate(ctx, a.now(), req)
+}
+
 func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
 	if a.callers != nil {
 		if err := a.callers.Authenticate(ctx, now, req); err != nil {

@@ -45,6 +45,9 @@ SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authoriz
 proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
 other than localhost in Host.
 
+With --usage-path, a GET of that path answers a caller with what it has used of each limit, and is charged
+nothing. The path does not reach the backend then. With --decide, programs POST a request there, as for a decision.
+
 With --admin, operators get metrics for Prometheus at /metrics, the status as JSON at /v1/status, and health at
 /healthz and /readyz, on an address of their own. The status has keys. /readyz answers 503 from SIGTERM on. It
 stays 200 while the store does not answer, because on_error decides meanwhile.
@@ -58,6 +61,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
   slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate serve --rules rules.yaml --admin 127.0.0.1:9090
+  slidegate serve --rules rules.yaml --usage-path /usage
   slidegate serve --rules rules.yaml --decide
   curl -s http://127.0.0.1:8080/v1/decisions --json '{"method": "GET", "path": "/", "ip": "203.0.113.9"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -93,6 +97,8 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	})
 	flags.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
 		"--decide passes no requests on: leave out --backend and --backend-timeout")
+	cmd.Flags().StringVar(&o.UsagePath, "usage-path", "", "answer callers at `PATH` with what they have used of their limits (default: do not)")
+	flags.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
 		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))

@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/internal/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/usage"
 )
 
 // Paths of the endpoints. Envoy puts the path of the client's request behind
@@ -44,27 +45,37 @@ var document []byte
 // an allowed request are not valid.
 type Decider interface {
 	DecideRequest(ctx context.Context, r *request.Request) (*engine.Decision, error)
+	// Authenticate adds to a request what its credentials prove.
+	Authenticate(ctx context.Context, r *request.Request) error
 }
 
-type server struct {
+// Server is the handler.
+type Server struct {
 	decider  Decider
 	token    string
 	maxDelay time.Duration
 	log      *slog.Logger
 	warned   sync.Map // names of rules that settle or refund
+
+	usagePath string // empty for none
+	usage     func(context.Context, *request.Request) (*usage.Report, error)
 }
 
 // New returns the handler. Callers must send the token, unless it is empty. The
 // handler throttles repeated lines of the log.
-func New(d Decider, token string, log *slog.Logger) http.Handler {
-	return &server{decider: d, token: token, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
+func New(d Decider, token string, log *slog.Logger) *Server {
+	return &Server{decider: d, token: token, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
 }
 
 // ServeHTTP finds the endpoint by the path as it was sent. http.ServeMux would
 // redirect a path that it cleans, and the one behind extAuthz is the client's.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if target, ok := strings.CutPrefix(r.RequestURI, extAuthz); ok && strings.HasPrefix(target, "/") {
 		s.forward(w, r, ofEnvoy(r, target), writeDenial)
+		return
+	}
+	if s.usagePath != "" && r.URL.Path == s.usagePath {
+		s.reportUsage(w, r)
 		return
 	}
 	switch r.URL.Path {
@@ -84,7 +95,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // read answers with a JSON document.
-func (s *server) read(w http.ResponseWriter, r *http.Request, json []byte) {
+func (s *Server) read(w http.ResponseWriter, r *http.Request, json []byte) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		wrongMethod(w, "GET, HEAD", r.Method).write(w)
 		return
@@ -94,7 +105,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, json []byte) {
 }
 
 // warnUnsettled logs, once for each rule, that no outcome corrects its charges.
-func (s *server) warnUnsettled(ctx context.Context, d *engine.Decision) {
+func (s *Server) warnUnsettled(ctx context.Context, d *engine.Decision) {
 	for _, p := range d.Pending() {
 		if _, again := s.warned.LoadOrStore(p.Rule, true); !again {
 			s.log.WarnContext(ctx, "this server does not see the answers to requests: refund_on and settle have no effect", "rule", p.Rule)
@@ -104,7 +115,7 @@ func (s *server) warnUnsettled(ctx context.Context, d *engine.Decision) {
 
 // decide returns what the client of a request learns. unauthorized says that its
 // credentials are not valid, and that no rule denies it for that.
-func (s *server) decide(ctx context.Context, r *request.Request) (a headers.Answer, reason string, p *problem) {
+func (s *Server) decide(ctx context.Context, r *request.Request) (a headers.Answer, reason string, p *problem) {
 	d, err := s.decider.DecideRequest(ctx, r)
 	switch {
 	case errors.Is(err, apigw.ErrUnauthorized):

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/slidegate/slidegate/internal/headers"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // maxBody bounds the body of a request. API Gateway takes 10 KB of fields.
@@ -33,18 +34,9 @@ type decision struct {
 }
 
 // decideJSON answers POST /v1/decisions.
-func (s *server) decideJSON(w http.ResponseWriter, r *http.Request) {
-	if !s.admits(w, r, false) {
-		return
-	}
-	body, p := readBody(w, r)
-	if p != nil {
-		p.write(w)
-		return
-	}
-	req, p := readRequest(body)
-	if p != nil {
-		p.write(w)
+func (s *Server) decideJSON(w http.ResponseWriter, r *http.Request) {
+	req := s.stated(w, r)
+	if req == nil {
 		return
 	}
 	a, reason, p := s.decide(r.Context(), req)
@@ -56,6 +48,23 @@ func (s *server) decideJSON(w http.ResponseWriter, r *http.Request) {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(describe(&a, reason)) // the client may have hung up
+}
+
+// stated returns the request that a program states as JSON. It returns nil if
+// that cannot be read, or the program may not ask, and has answered then.
+func (s *Server) stated(w http.ResponseWriter, r *http.Request) *request.Request {
+	if !s.admits(w, r, false) {
+		return nil
+	}
+	body, p := readBody(w, r)
+	if p == nil {
+		var req *request.Request
+		if req, p = readRequest(body); p == nil {
+			return req
+		}
+	}
+	p.write(w)
+	return nil
 }
 
 // readBody reads the body of a request with JSON.

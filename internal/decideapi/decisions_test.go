@@ -211,6 +211,8 @@ func TestUnsettled(t *testing.T) {
 // failing decides nothing.
 type failing struct{ err error }
 
+func (failing) Authenticate(context.Context, *request.Request) error { return nil }
+
 func (f failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
 	return nil, f.err
 }

@@ -16,14 +16,14 @@ import (
 
 // forwardFields answers a proxy that sends the method and the target of its
 // client's request in fields.
-func (s *server) forwardFields(w http.ResponseWriter, r *http.Request, deny func(http.ResponseWriter, headers.Denial)) {
+func (s *Server) forwardFields(w http.ResponseWriter, r *http.Request, deny func(http.ResponseWriter, headers.Denial)) {
 	s.forward(w, r, ofFields(r), deny)
 }
 
 // forward answers a proxy that asks whether to let its client's request through:
 // 200 or the denial. A request that a leaky bucket admits is answered when its
 // turn has come.
-func (s *server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, deny func(http.ResponseWriter, headers.Denial)) {
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, deny func(http.ResponseWriter, headers.Denial)) {
 	if !s.admits(w, r, true) {
 		return
 	}

@@ -13,7 +13,7 @@ const tokenField = "Slidegate-Token"
 
 // admits reports whether a request may ask for a decision, and answers those that
 // may not. byProxy says that its fields are those of the proxy's client.
-func (s *server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bool {
+func (s *Server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bool {
 	p := s.refusal(r, byProxy)
 	if p == nil {
 		return true
@@ -28,7 +28,7 @@ func (s *server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bo
 
 // refusal returns why a request may not ask for a decision, nil if it may. A web
 // page does not know the token, so one that is right is enough.
-func (s *server) refusal(r *http.Request, byProxy bool) *problem {
+func (s *Server) refusal(r *http.Request, byProxy bool) *problem {
 	if s.token != "" {
 		sent, want := only(r, tokenField), "the field "+tokenField
 		if !byProxy {

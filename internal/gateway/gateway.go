@@ -18,8 +18,11 @@ import (
 	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/clock"
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/httprequest"
 	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/usage"
 )
 
 // DefaultMaxDelay is the default of Options.MaxDelay. Warnings about rules
@@ -52,6 +55,9 @@ type Options struct {
 	// and passes answers on as they are.
 	Transport http.RoundTripper
 	Log       *slog.Logger // its repeated lines are throttled
+	// UsagePath answers callers with what Usage reports of them; empty for none.
+	UsagePath string
+	Usage     func(context.Context, *request.Request) (*usage.Report, error)
 }
 
 type gateway struct {
@@ -61,6 +67,7 @@ type gateway struct {
 	responses  map[string]apigw.GatewayResponse
 	log        *slog.Logger
 	costs      *oplog.CostWarnings
+	usage      *usage.Endpoint // nil for none
 }
 
 // New returns the gateway as a handler.
@@ -71,6 +78,15 @@ func New(o Options) http.Handler {
 	}
 	if o.Backend != nil {
 		g.backend = proxy(o.Backend, patient{cmp.Or(o.Transport, directly()), o.Timeouts.withDefaults().Backend}, g.log)
+	}
+	if o.UsagePath != "" {
+		g.usage = &usage.Endpoint{Path: o.UsagePath, Log: g.log, Report: func(r *http.Request) (*usage.Report, error) {
+			req := httprequest.From(r)
+			if err := g.authorizer.Authenticate(r.Context(), req); err != nil {
+				return nil, err
+			}
+			return o.Usage(r.Context(), req)
+		}}
 	}
 	g.responses = map[string]apigw.GatewayResponse{}
 	for _, r := range apigw.GatewayResponses() {
@@ -89,6 +105,9 @@ func directly() http.RoundTripper {
 
 // ServeHTTP calls the authorizer, also for preflights: bans apply to them.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.usage.Serve(w, r) {
+		return
+	}
 	answer, d, err := g.authorizer.Decide(r.Context(), event(r))
 	if err != nil && r.Context().Err() != nil {
 		abort()
@@ -103,6 +122,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !d.Allowed {
+		if d.Reason == engine.Limited {
+			g.usage.Link(w.Header())
+		}
 		g.respond(w, r, "ACCESS_DENIED", answer.Context)
 		return
 	}

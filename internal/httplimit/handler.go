@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/headers"
 	"github.com/slidegate/slidegate/internal/outcome"
+	"github.com/slidegate/slidegate/internal/usage"
 )
 
 // Handler limits the requests to another handler.
@@ -36,10 +37,15 @@ type Handler struct {
 	MaxDelay time.Duration
 	Log      *slog.Logger // of requests without a decision; it is throttled
 	Next     http.Handler
+	// Usage answers callers at a path of its own, before Skip; nil for none.
+	Usage *usage.Endpoint
 }
 
 // ServeHTTP limits a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.Usage.Serve(w, r) {
+		return
+	}
 	if h.Skip != nil && h.Skip(r) {
 		h.Next.ServeHTTP(w, r)
 		return
@@ -54,6 +60,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.Allowed, answer = false, answer.TooLong()
 	}
 	SetFields(w.Header(), &answer)
+	if !d.Allowed && d.Reason == engine.Limited {
+		h.Usage.Link(w.Header())
+	}
 	switch {
 	case !d.Allowed && h.Denied != nil:
 		allowOrigins(w.Header())

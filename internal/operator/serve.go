@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -22,6 +23,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
 	"github.com/slidegate/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/usage"
 )
 
 // OpenGateway opens a session for Serve. Rules in a file follow the file until
@@ -102,9 +104,25 @@ type ServeOptions struct {
 	Decide      bool     // answer with decisions in place of the gateway
 	Token       string   // that those who ask for decisions must send; empty for none
 	Backend     *url.URL // nil echoes the requests
+	UsagePath   string   // that answers callers with their usage; empty for none
 	Timeouts    gateway.Timeouts
 	Admin       net.Listener // for metrics and status; nil for none
 	Version     string       // of slidegate, for the status
+}
+
+// CheckUsagePath returns what is wrong with --usage-path; an empty one is none.
+func CheckUsagePath(path string, decide bool) error {
+	check := usage.CheckPath
+	if decide {
+		check = decideapi.CheckUsagePath
+	}
+	if path == "" {
+		return nil
+	}
+	if err := check(path); err != nil {
+		return fmt.Errorf("--usage-path %s: %w", path, err)
+	}
+	return nil
 }
 
 // Serve runs the local gateway, with the Lambda's own handler, or the API of
@@ -133,10 +151,17 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	if o.Admin != nil {
 		defer serveAdmin(ctx, s, o, recorder, log)()
 	}
+	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
-		return gateway.Serve(ctx, listener, decideapi.New(authorizer, o.Token, log), o.Timeouts, decideapi.HeaderSize)
+		handler := decideapi.New(authorizer, o.Token, log)
+		if o.UsagePath != "" {
+			handler.ReportUsage(o.UsagePath, reporter.Of)
+		}
+		return gateway.Serve(ctx, listener, handler, o.Timeouts, decideapi.HeaderSize)
 	}
-	handler := gateway.New(gateway.Options{Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log})
+	handler := gateway.New(gateway.Options{
+		Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log, UsagePath: o.UsagePath, Usage: reporter.Of,
+	})
 	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/usage"
 	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
@@ -38,10 +39,8 @@ type LimitForm struct {
 // UsageReport is a limit and how much of it is used.
 type UsageReport struct {
 	LimitForm
-	Cost       int64   `json:"cost"` // of the request
-	Used       int64   `json:"used"`
-	Remaining  int64   `json:"remaining"`
-	Reset      float64 `json:"reset_s"`       // until the counter is empty again
+	Cost int64 `json:"cost"` // of the request
+	usage.Numbers
 	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
 	// CandidateCapacity is the candidate in units; only Explain sets it.
 	CandidateCapacity int64 `json:"candidate_capacity,omitempty"`
@@ -52,8 +51,7 @@ func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageRepo
 	for i, r := range v.Limits {
 		l := &res.Charge.Limits[i]
 		reports = append(reports, UsageReport{
-			LimitForm: FormOf(l), Cost: res.Charge.Costs[i], Used: l.MaxCost() - r.Remaining, Remaining: r.Remaining,
-			Reset: r.Reset.Seconds(), RetryAfter: retrySeconds(r.RetryAfter),
+			LimitForm: FormOf(l), Cost: res.Charge.Costs[i], Numbers: usage.NumbersOf(l, &r), RetryAfter: retrySeconds(r.RetryAfter),
 		})
 	}
 	return reports

@@ -222,6 +222,38 @@ func (r *Rule) Matches(req *request.Request) bool {
 	return r.Mode != Off && r.when.Covers(req) && (r.unless == nil || !r.unless.CoversExactly(req))
 }
 
+// CoversCaller reports whether the rule may match a request of this caller,
+// whatever its method, path and route.
+func (r *Rule) CoversCaller(req *request.Request) bool {
+	caller := r.when
+	caller.Methods, caller.Routes, caller.Paths = nil, nil, nil
+	if r.Mode == Off || !caller.Covers(req) {
+		return false
+	}
+	u := r.unless
+	return u == nil || len(u.Methods)+len(u.Routes)+len(u.Paths) > 0 || !u.CoversExactly(req)
+}
+
+// CountsCaller reports whether the rule's key holds something of this caller, and
+// nothing else than its address, its API key and its verified claims. Callers
+// without one of these share a counter, which is no caller's own.
+func (r *Rule) CountsCaller(req *request.Request) bool {
+	own := false
+	for i := range r.template.Parts {
+		p := &r.template.Parts[i]
+		switch {
+		case p.Kind == key.Literal:
+		case p.Kind == key.FromIP || p.OfCredentials():
+			if own = p.In(req); !own {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return own
+}
+
 // Counts reports whether a request that the rule matches is charged. CORS
 // preflights are free, unless the rule names their method.
 func (r *Rule) Counts(req *request.Request) bool {

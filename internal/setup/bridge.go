@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -29,6 +30,10 @@ type LimiterParts struct {
 	Log    *slog.Logger
 	Decide func(ctx context.Context, key string, n int64) (*engine.Decision, error)
 	Finish func(context.Context, *engine.Decision, *engine.Outcome)
+	// Charge returns what one request of a key would take, for reports of usage.
+	Charge func(key string) *limit.Charge
+	Name   string
+	Config *Config
 	// Decision returns the decision that a slidegate.Result of the limiter was.
 	Decision func(result any) *engine.Decision
 }
@@ -37,6 +42,9 @@ type LimiterParts struct {
 type GateParts struct {
 	Log    *slog.Logger
 	Decide func(context.Context, *request.Request) (*engine.Decision, error)
+	// Rules and Config are for reports of usage.
+	Rules  Rules
+	Config *Config
 	// Request returns what rules see of a *gate.Request.
 	Request func(stated any) *request.Request
 	// Finish also warns of costs that have no effect, and of malformed ones.

@@ -18,7 +18,7 @@ const module = "github.com/slidegate/slidegate/"
 var allowed = map[string]string{
 	".":             "internal/clock internal/engine internal/limit internal/memory internal/request internal/ruledoc internal/rules internal/setup",
 	"gate":          ". internal/engine internal/memory internal/oplog internal/request internal/ruledoc internal/rules internal/setup",
-	"limithttp":     ". gate internal/clock internal/engine internal/headers internal/httplimit internal/httprequest internal/oplog internal/receipt internal/request internal/rules internal/setup",
+	"limithttp":     "internal/usage . gate internal/clock internal/engine internal/headers internal/httplimit internal/httprequest internal/oplog internal/receipt internal/request internal/rules internal/setup",
 	"slidegatetest": ". internal/limit internal/test/fakestore",
 
 	"dynamostore": "internal/breaker internal/dynamo internal/limit internal/oplog github.com/aws/aws-sdk-go-v2",
@@ -47,7 +47,7 @@ var allowed = map[string]string{
 	"internal/meter":        "internal/engine internal/limit internal/request internal/setup internal/telemetry",
 	"internal/admin":        "internal/rules internal/telemetry internal/webguard github.com/prometheus/client_golang",
 	"internal/telemetry":    "internal/engine internal/limit internal/request internal/telemetry/metric",
-	"internal/httplimit":    "internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
+	"internal/httplimit":    "internal/usage internal/clock internal/engine internal/headers internal/oplog internal/outcome internal/receipt internal/setup",
 	"internal/setup":        "internal/clock internal/engine internal/limit internal/memory internal/oplog internal/problem internal/request internal/ruledoc internal/rules",
 	"internal/httprequest":  "internal/request",
 	"internal/engine":       "internal/limit internal/request internal/rules",
@@ -59,9 +59,9 @@ var allowed = map[string]string{
 	"internal/apigw":        "internal/engine internal/headers internal/limit internal/receipt internal/request internal/rules github.com/aws/aws-lambda-go",
 	"internal/app":          "internal/apikeys internal/engine internal/limit internal/memory internal/dynamo internal/request internal/rules internal/ruletable internal/oplog",
 	"internal/oplog":        "internal/clock internal/engine internal/limit internal/request internal/ruledoc",
-	"internal/decideapi":    "internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson internal/webguard",
+	"internal/decideapi":    "internal/usage internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson internal/webguard",
 	"internal/webguard":     "",
-	"internal/gateway":      "internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
+	"internal/gateway":      "internal/usage internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/logs":         "internal/limit internal/request",
 	"internal/peaks":        "internal/limit",
@@ -122,7 +122,7 @@ var allowed = map[string]string{
 	"internal/text":              "internal/ruledoc",
 	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric internal/telemetry/watch",
 
-	"internal/operator": "internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/logs internal/memory " +
+	"internal/operator": "internal/usage internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/logs internal/memory " +
 		"internal/operator internal/oplog internal/suggest internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",
@@ -131,6 +131,7 @@ var allowed = map[string]string{
 	"internal/operator/aws/attach":   "internal/apigw internal/dynamo/awsconfig internal/operator/aws github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws/gateway":  "internal/apigw github.com/aws/aws-sdk-go-v2",
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/usage":                 "internal/engine internal/headers internal/limit internal/request internal/ruledoc",
 	"internal/starter":               "internal/rulefile",
 	"internal/cli": "internal/cli internal/starter internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/suggest internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
