@@ -36,7 +36,7 @@ nothing, with the knee of each window: the smallest limit of the table that touc
 A key's peak is the most requests in any window of that length, wherever it begins, to the nanosecond. The
 engine decides the numbers of the table: with sliding_window in memory, at the times of the log, as replay
 does. A sliding window counts its oldest slot in full, so a limit may also deny a key whose peak it equals.
-"Hit first" is the key with the highest peak of those that the next higher limit leaves alone.
+"Hit first" names a key that the limit touches and the next higher limit does not: the one with the highest peak.
 
 Spikes are keys whose peak is over ten times their typical window. That is the median of the windows that
 follow one another from the key's first request, without those in which it made none. Look at them: the

@@ -132,13 +132,14 @@ func (p *prediction) predict(ctx context.Context, e *logs.Entry) error {
 	if h == nil {
 		return errChanged
 	}
+	ctx = context.WithoutCancel(ctx) // a decision is finished
 	for i := range p.trials {
 		t := &p.trials[i]
 		if !t.mayDeny(h) {
 			continue
 		}
 		same := *e.Request // an engine changes its request
-		d, err := t.engine.Decide(context.WithoutCancel(ctx), e.Time, &same)
+		d, err := t.engine.Decide(ctx, e.Time, &same)
 		if err != nil {
 			return err
 		}

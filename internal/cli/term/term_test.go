@@ -65,13 +65,13 @@ func TestProgress(t *testing.T) {
 	}
 	p.Log(logs.Progress{Requests: 9000, At: at}) // the size of a stream is not known
 	now = now.Add(progressEvery)
-	p.Log(logs.Progress{Requests: 9001, At: at})
+	p.Log(logs.Progress{Requests: 9001, At: at, Pass: "first of two passes"})
 	now = now.Add(progressEvery)
 	p.Clear()
 	p.Clear()
 	const line, when = "\r\x1b[K", "2015-05-17 09:05:03"
 	want := line + "  0%  0 requests  " + when + line + " 50%  2,000 requests  " + when + line + "100%  4,000 requests  " + when +
-		line + "9,001 requests  " + when + line
+		line + "9,001 requests  " + when + "  first of two passes" + line
 	if b.String() != want {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
