@@ -1,11 +1,13 @@
 // Package admin serves what an operator asks of a running `slidegate serve`:
-// metrics for Prometheus, whether it is alive and ready, and its status as JSON.
+// metrics for Prometheus, whether it is alive and ready, its status as JSON, and
+// a page for browsers.
 // Clients that reach the address see keys, which may be personal data.
 package admin
 
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -23,6 +25,8 @@ type Options struct {
 	// Store and RulesFrom say where counters and rules are, without a password.
 	Store, RulesFrom string
 	Stopping         <-chan struct{} // is closed when serve takes no more requests
+	// Page is for browsers: / and all below /live/.
+	Page http.Handler
 }
 
 type server struct {
@@ -42,15 +46,18 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		write(w, http.StatusOK, s.status(o.read()))
 	})
-	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "ask for /metrics, /healthz, /readyz or /v1/status", http.StatusNotFound)
-	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, reason := webguard.Refusal(r, false); status != 0 {
+		var next http.Handler = mux
+		status, reason := webguard.Refusal(r, false)
+		if r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/live/") {
+			next = o.Page
+			status, reason = webguard.PageRefusal(r)
+		}
+		if status != 0 {
 			http.Error(w, reason, status)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -90,7 +97,7 @@ func (s *server) readiness(of *telemetry.Snapshot) (r readiness) {
 	default:
 		r.Ready = true
 	}
-	r.Degraded = degraded(of)
+	r.Degraded = Degraded(of)
 	return r
 }
 

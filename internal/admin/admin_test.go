@@ -62,6 +62,7 @@ func newServer(t *testing.T, s *telemetry.Snapshot, stopping <-chan struct{}) ht
 		Snapshot: func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
 		Now:     func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },
 		Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: stopping,
+		Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("page")) }),
 	})
 }
 
@@ -143,21 +144,24 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestRefusals: web pages get nothing, and there is nothing to change.
+// TestRefusals: pages of other sites get nothing, and there is nothing to change.
 func TestRefusals(t *testing.T) {
 	h := newServer(t, counted(), nil)
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/status", "/"} {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/status", "/", "/live/events", "/live/try"} {
 		if got := ask(h, "GET", path, "evil.example:9090"); got.Code != 421 {
 			t.Errorf("%s by a name of a web page: %d", path, got.Code)
 		}
 		if got := ask(h, "GET", path, "127.0.0.1:9090", "Sec-Fetch-Site: cross-site"); got.Code != 403 {
 			t.Errorf("%s by a browser: %d", path, got.Code)
 		}
-		if got := ask(h, "POST", path, "127.0.0.1:9090"); path != "/" && got.Code != 405 {
+		isPage := path == "/" || strings.HasPrefix(path, "/live/")
+		if got := ask(h, "POST", path, "127.0.0.1:9090"); !isPage && got.Code != 405 {
 			t.Errorf("POST %s: %d", path, got.Code)
 		}
-	}
-	if got := ask(h, "GET", "/", "127.0.0.1:9090"); got.Code != 404 || !strings.Contains(got.Body.String(), "/v1/status") {
-		t.Errorf("/: %d %s", got.Code, got.Body)
+		for _, site := range []string{"none", "same-origin"} { // a typed address, or the page's own request
+			if got := ask(h, "GET", path, "127.0.0.1:9090", "Sec-Fetch-Site: "+site); got.Code != map[bool]int{true: 200, false: 403}[isPage] {
+				t.Errorf("%s by a browser, %s: %d", path, site, got.Code)
+			}
+		}
 	}
 }

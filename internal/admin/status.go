@@ -101,8 +101,8 @@ func latencyOf(h *telemetry.Histogram) Latency {
 // look for newer rules every ten seconds.
 const oldRules = time.Minute
 
-// degraded says why decisions are not exact; nil if they are.
-func degraded(s *telemetry.Snapshot) (why []string) {
+// Degraded says why decisions are not exact; nil if they are.
+func Degraded(s *telemetry.Snapshot) (why []string) {
 	if s.Gauges[metric.BreakerOpen] > 0 {
 		why = append(why, "the store does not answer: on_error decides")
 	}

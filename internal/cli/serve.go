@@ -48,9 +48,11 @@ other than localhost in Host.
 With --usage-path, a GET of that path answers a caller with what it has used of each limit, and is charged
 nothing. The path does not reach the backend then. With --decide, programs POST a request there, as for a decision.
 
-With --admin, operators get metrics for Prometheus at /metrics, the status as JSON at /v1/status, and health at
-/healthz and /readyz, on an address of their own. The status has keys. /readyz answers 503 from SIGTERM on. It
-stays 200 while the store does not answer, because on_error decides meanwhile.
+With --admin, operators get a page for browsers at /, metrics for Prometheus at /metrics, the status as JSON at
+/v1/status, and health at /healthz and /readyz, on an address of their own. The page shows rates, keys near
+their limits, denials with their reasons, and the rules in force, and tries a request without charging it. It
+changes nothing. Page and status have keys. /readyz answers 503 from SIGTERM on. It stays 200 while the store
+does not answer, because on_error decides meanwhile.
 
 Every ten seconds in which requests are denied, the log has a line for each rule: how many, the ten keys denied
 most, and the number of all others. --log requests adds a line for each decision. Keys may be personal data.
@@ -82,7 +84,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	where.AddRules(cmd)
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
-	cmd.Flags().StringVar(&admin, "admin", "", "serve metrics, health and status at `HOST:PORT` (default: do not)")
+	cmd.Flags().StringVar(&admin, "admin", "", "serve a live page, metrics, health and status at `HOST:PORT` (default: do not)")
 	flags.Check(cmd, func() error {
 		return errors.Join(checkAddress("listen", listen, "8080"), checkAddress("admin", admin, "9090"))
 	})
@@ -179,7 +181,7 @@ func (a *announcement) print(c *cli) {
 		if exposed(a.admin) {
 			c.Warn("%s: %s", a.admin, adminExposure)
 		}
-		c.Note("metrics and status on http://%s", a.admin)
+		c.Note("live page on http://%s, metrics and status at /metrics and /v1/status", a.admin)
 	}
 	c.Note("listening on http://%s, %s, counters in %s", a.address, text.Plural(len(a.Rules.Rules), "rule"), a.StoreName())
 	if shares := operator.ListShares(a.Session); len(shares) > 0 {

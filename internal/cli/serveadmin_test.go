@@ -270,8 +270,8 @@ func wantStatus(t *testing.T, base string, metrics map[string]float64) {
 // machines may reach it.
 func TestAdminAnnounced(t *testing.T) {
 	for address, want := range map[string]string{
-		"127.0.0.1": "slidegate: metrics and status on http://127.0.0.1:9090\n",
-		"192.0.2.1": "slidegate: warning: 192.0.2.1:9090: " + adminExposure + "\nslidegate: metrics and status on http://192.0.2.1:9090\n",
+		"127.0.0.1": "slidegate: live page on http://127.0.0.1:9090, metrics and status at /metrics and /v1/status\n",
+		"192.0.2.1": "slidegate: warning: 192.0.2.1:9090: " + adminExposure + "\nslidegate: live page on http://192.0.2.1:9090, metrics and status at /metrics and /v1/status\n",
 	} {
 		var text strings.Builder
 		a := announcement{

@@ -17,8 +17,11 @@ import (
 	"github.com/slidegate/slidegate/internal/decideapi"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/gateway"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/live"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
@@ -132,10 +135,14 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	decisions := newDecisionLog(log, o.LogRequests)
 	go decisions.Run(ctx)
 	defer decisions.Flush(context.WithoutCancel(ctx))
-	local := app.NewLocal(s.LocalNow)
-	recorder := s.NewRecorder(decisions, local.Len)
+	local, store := app.NewLocal(s.LocalNow), s.Counters()
+	observer, denials := engine.Observer(decisions), live.NewDenials(decisions)
+	if o.Admin != nil {
+		observer = denials
+	}
+	recorder := s.NewRecorder(observer, local.Len)
 	config := engine.Options{
-		Rules: s.Source, Overrides: s.Overrides, Store: s.Counters(), Local: local, Admitted: local.Note, Observer: recorder,
+		Rules: s.Source, Overrides: s.Overrides, Store: store, Local: local, Admitted: local.Note, Observer: recorder,
 	}
 	if s.Remote() { // else a decision never waits
 		config.Deadline = engine.DefaultDeadline
@@ -149,7 +156,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
 	authorizer.Log, authorizer.Rejected = oplog.Throttle(log, "claim"), recorder.Rejected
 	if o.Admin != nil {
-		defer serveAdmin(ctx, s, o, recorder, log)()
+		defer serveAdmin(ctx, s, o, &watched{s, recorder, denials, store}, log)()
 	}
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
@@ -165,15 +172,21 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }
 
-// serveAdmin serves metrics and status, also while the last requests end, until
-// stop is called.
-func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, recorder *telemetry.Recorder, log *slog.Logger) (stop func()) {
+// serveAdmin serves metrics, status and the page, also while the last requests
+// end, until stop is called.
+func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watched, log *slog.Logger) (stop func()) {
+	snapshot := func() *telemetry.Snapshot { return w.recorder.Snapshot(s.Now()) }
+	inForce := func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }
+	page := live.New(live.Options{
+		Snapshot: snapshot, Counted: w.recorder.Counted, Rules: inForce, Explain: w.explain, Denials: w.denials,
+		Now: time.Now, Version: o.Version, Store: s.StoreName(), From: s.RulesName(), Stopping: ctx.Done(),
+	})
 	handler := admin.New(admin.Options{
-		Snapshot: func() *telemetry.Snapshot { return recorder.Snapshot(s.Now()) },
-		Rules:    func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) },
-		Now:      time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
+		Snapshot: snapshot, Rules: inForce, Page: page,
+		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
 	})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	go page.Run(life, time.NewTicker(time.Second).C)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -185,4 +198,24 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, recorde
 		end()
 		<-ended
 	}
+}
+
+// watched is what the admin address shows of a limiter that runs.
+type watched struct {
+	*session.Session
+	recorder *telemetry.Recorder
+	denials  *live.Denials
+	store    limit.Store // of the limiter: counters in memory are in no other
+}
+
+// explain is Explain by the rules in force and the limiter's own counters.
+func (w *watched) explain(ctx context.Context, req *request.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
+	defer cancel()
+	set, err := w.Source.Rules(ctx, w.Now())
+	if err != nil {
+		return nil, err
+	}
+	own := *req // which resolving changes
+	return newExplainer(newLookup(set, w.Table(), w.Now()), w.store).explain(ctx, &own)
 }

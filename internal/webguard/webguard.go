@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -22,10 +23,38 @@ func Refusal(r *http.Request, byProxy bool) (status int, reason string) {
 	case !ok || !local.IP.IsLoopback():
 		return 0, ""
 	case isRebound(r.Host, local.Port, byProxy):
-		return http.StatusMisdirectedRequest, fmt.Sprintf(
-			"the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", r.Host)
+		return http.StatusMisdirectedRequest, rebound(r.Host)
 	case !byProxy && len(r.Header["Sec-Fetch-Site"]) > 0:
 		return http.StatusForbidden, "a browser sends this, as Sec-Fetch-Site says: only programs may ask"
+	}
+	return 0, ""
+}
+
+func rebound(host string) string {
+	return fmt.Sprintf("the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", host)
+}
+
+// PageRefusal is Refusal for a page of this server and what that page requests: a
+// person may type or bookmark the address, and the page may ask its own server. A
+// browser says so by Sec-Fetch-Site, or else, over HTTP to another machine, by
+// Origin with each POST. Pages of other sites, also of other ports of this
+// machine, are refused wherever the server listens.
+func PageRefusal(r *http.Request) (status int, reason string) {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if ok && local.IP.IsLoopback() && isRebound(r.Host, local.Port, false) {
+		return http.StatusMisdirectedRequest, rebound(r.Host)
+	}
+	const advice = ": type the address into the browser"
+	sites := r.Header["Sec-Fetch-Site"]
+	for _, site := range sites {
+		if site != "none" && site != "same-origin" {
+			return http.StatusForbidden, "a page of another site sends this, as Sec-Fetch-Site says" + advice
+		}
+	}
+	for _, origin := range r.Header["Origin"] {
+		if u, err := url.Parse(origin); len(sites) == 0 && (err != nil || !strings.EqualFold(u.Host, r.Host)) {
+			return http.StatusForbidden, "a page of another site sends this, as Origin says" + advice
+		}
 	}
 	return 0, ""
 }

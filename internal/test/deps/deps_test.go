@@ -61,6 +61,7 @@ var allowed = map[string]string{
 	"internal/oplog":        "internal/clock internal/engine internal/limit internal/request internal/ruledoc",
 	"internal/decideapi":    "internal/usage internal/apigw internal/clock internal/engine internal/headers internal/oplog internal/request internal/rules internal/strictjson internal/webguard",
 	"internal/webguard":     "",
+	"internal/live":         "internal/admin internal/engine internal/report/chart internal/request internal/ruledoc internal/rulefile internal/rules internal/telemetry internal/text",
 	"internal/gateway":      "internal/usage internal/clock internal/headers internal/outcome internal/apigw internal/engine internal/httprequest internal/oplog internal/request internal/rules",
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/logs":         "internal/limit internal/request",
@@ -122,7 +123,7 @@ var allowed = map[string]string{
 	"internal/text":              "internal/ruledoc",
 	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric internal/telemetry/watch",
 
-	"internal/operator": "internal/usage internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/logs internal/memory " +
+	"internal/operator": "internal/usage internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/live internal/logs internal/memory " +
 		"internal/operator internal/oplog internal/suggest internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",

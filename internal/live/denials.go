@@ -1,0 +1,123 @@
+package live
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const (
+	keptDenials     = 50
+	shownDenials    = 20
+	deniedPerSecond = 5
+)
+
+// Denials is an engine.Observer that keeps the latest denied requests: 50, and at
+// most five a second, each of another rule and key. So a flood costs a mutex, and
+// one loud key does not hide the others. It is safe for concurrent use.
+type Denials struct {
+	engine.Observer
+	inForce atomic.Pointer[inForce]
+
+	mu     sync.Mutex
+	ring   []Denial // by ID, modulo keptDenials
+	latest int64    // ID; 0 before the first
+	second int64    // since 1970, in which taken were kept
+	taken  int
+}
+
+// Denial is a request that was denied.
+type Denial struct {
+	ID                        int64
+	At                        time.Time
+	Reason, By, Key           string // By is the limit, as clients know it
+	Method, Path, Client, Why string
+	request                   request.Request
+}
+
+// inForce is rules and since when this process decides by them.
+type inForce struct {
+	set   *rules.Set
+	since time.Time
+}
+
+// NewDenials returns an observer that passes everything on to another.
+func NewDenials(next engine.Observer) *Denials { return &Denials{Observer: next} }
+
+// Decided keeps a denied request.
+func (o *Denials) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+	o.Observer.Decided(ctx, now, req, d)
+	o.since(now, d.Rules())
+	if !d.Allowed {
+		o.keep(now, req, d)
+	}
+}
+
+// since returns since when rules are in force: since their first decision, or
+// since the page first showed them.
+func (o *Denials) since(now time.Time, set *rules.Set) time.Time {
+	f := o.inForce.Load()
+	if f == nil || f.set != set {
+		f = &inForce{set, now}
+		o.inForce.Store(f)
+	}
+	return f.since
+}
+
+func (o *Denials) keep(now time.Time, req *request.Request, d *engine.Decision) {
+	one := Denial{At: now, Reason: d.Reason.String(), Method: req.Method, Path: req.Path, request: *req}
+	if len(d.Verdicts) > 0 {
+		one.By, one.Key = d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
+	}
+	if v, i := d.Tightest(); v != nil {
+		one.By = v.PolicyName(i)
+	}
+	if req.IP.IsValid() {
+		one.Client = req.IP.String()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now.Unix() != o.second {
+		o.second, o.taken = now.Unix(), 0
+	}
+	for i := range int64(o.taken) {
+		if last := o.at(o.latest - i); o.taken == deniedPerSecond || last.By == one.By && last.Key == one.Key && last.Reason == one.Reason {
+			return
+		}
+	}
+	o.taken++
+	o.latest++
+	one.ID = o.latest
+	if len(o.ring) < keptDenials {
+		o.ring = append(o.ring, Denial{})
+	}
+	*o.at(one.ID) = one
+}
+
+// at returns the place of a denial. The caller holds the mutex.
+func (o *Denials) at(id int64) *Denial { return &o.ring[(id-1)%keptDenials] }
+
+func (o *Denials) find(id int64) (one Denial, kept bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if id < 1 || id > o.latest || id <= o.latest-keptDenials {
+		return one, false
+	}
+	return *o.at(id), true
+}
+
+// list returns the latest denials, the last one first.
+func (o *Denials) list() (list []Denial) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id := o.latest; id > max(0, o.latest-shownDenials); id-- {
+		list = append(list, *o.at(id))
+	}
+	return slices.Clip(list)
+}

@@ -1,0 +1,191 @@
+// Package live is the page of `slidegate serve --admin` in a browser: what the
+// limiter does now, why requests were denied, and what it would decide about a
+// request. The page changes nothing, and charges nothing.
+//
+// Server-sent events push parts of the page as HTML, each only if it changed.
+// One rendering a second serves all browsers that watch; without one, there is
+// none.
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/telemetry"
+)
+
+// maxWatchers bounds the browsers that get events.
+const maxWatchers = 16
+
+// Options say what the page shows. All of them are required.
+type Options struct {
+	Snapshot func() *telemetry.Snapshot
+	Counted  func() *telemetry.Snapshot // the counters alone, which costs less
+	Rules    func() (*rules.Set, error) // in force; looks for newer ones
+	// Explain returns what the rules decide about a request now, without charging
+	// it, as an *operator.ExplainReport: the template "explained" has its fields.
+	Explain  func(context.Context, *request.Request) (any, error)
+	Denials  *Denials
+	Now      func() time.Time // of the machine
+	Version  string           // of slidegate
+	Store    string           // where the counters are, without a password
+	From     string           // where the rules are
+	Stopping <-chan struct{}  // ends the events: a browser's would delay the end of serve
+}
+
+// Page is the handler of the page, and of all below /live/.
+type Page struct {
+	Options
+	http.ServeMux
+	started  time.Time
+	rates    rates
+	watchers atomic.Int32
+
+	mu       sync.Mutex
+	parts    map[string]string // the latest rendering
+	rendered chan struct{}     // is closed by the next one
+	document document
+}
+
+// New returns a page. Run keeps it up to date.
+func New(o Options) *Page {
+	p := &Page{Options: o, started: o.Now(), rendered: make(chan struct{})}
+	p.rates.sample(p.started, o.Counted())
+	p.HandleFunc("GET /{$}", p.page)
+	p.HandleFunc("GET /live/events", p.events)
+	p.HandleFunc("GET /live/denials/{id}", p.denial)
+	p.HandleFunc("POST /live/try", p.try)
+	return p
+}
+
+// ServeHTTP serves a browser that has been let in.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name, value := range map[string]string{
+		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+	} {
+		w.Header().Set(name, value)
+	}
+	p.ServeMux.ServeHTTP(w, r)
+}
+
+// Run counts rates, and renders the page for those who watch, at each tick until
+// the context ends. Ticks come every second.
+func (p *Page) Run(ctx context.Context, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticks:
+			if p.rates.due(now) {
+				p.rates.sample(now, p.Counted())
+			}
+			if p.watchers.Load() > 0 {
+				p.render()
+			}
+		}
+	}
+}
+
+// render makes the parts of the page, and has the watchers send them.
+func (p *Page) render() {
+	v, parts := p.view(), map[string]string{}
+	for _, name := range partNames {
+		parts[name] = execute(name, v)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.rendered)
+	p.parts, p.rendered = parts, make(chan struct{})
+}
+
+func (p *Page) latest() (parts map[string]string, next <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.parts, p.rendered
+}
+
+func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, "page", p.view())
+}
+
+// events sends the parts that changed since it sent them last, all of them at
+// first.
+func (p *Page) events(w http.ResponseWriter, r *http.Request) {
+	defer p.watchers.Add(-1)
+	if p.watchers.Add(1) > maxWatchers || isClosed(p.Stopping) {
+		http.Error(w, fmt.Sprintf("at most %d pages are kept up to date, and none while serve stops: close another one, or ask /v1/status", maxWatchers),
+			http.StatusServiceUnavailable)
+		return
+	}
+	stream := http.NewResponseController(w)
+	_ = stream.SetReadDeadline(time.Time{}) // else the end of --read-timeout ends the events
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, next := p.latest()
+	sent, err := map[string]string{}, error(nil)
+	for _, err = fmt.Fprint(w, "retry: 2000\n\n"); err == nil && stream.Flush() == nil; {
+		var parts map[string]string
+		select {
+		case <-r.Context().Done():
+			return
+		case <-p.Stopping:
+			return
+		case <-next:
+		}
+		parts, next = p.latest()
+		changed := map[string]string{}
+		for name, part := range parts {
+			if sent[name] != part {
+				changed[name] = part
+			}
+		}
+		sent = parts
+		line, _ := json.Marshal(changed)              // in JSON, no text ends the line
+		_, err = fmt.Fprintf(w, "data: %s\n\n", line) // an empty change shows that the connection lives
+	}
+}
+
+func (p *Page) denial(w http.ResponseWriter, r *http.Request) {
+	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // 0 is none
+	denied, kept := p.Denials.find(id)
+	if !kept {
+		write(w, http.StatusNotFound, "problem", fmt.Sprintf("only the latest %d denials can be explained, and this is none of them any more", keptDenials))
+		return
+	}
+	p.explain(w, r, &denied.request)
+}
+
+func (p *Page) try(w http.ResponseWriter, r *http.Request) {
+	req, err := parseTry(w, r)
+	if err != nil {
+		write(w, http.StatusBadRequest, "problem", err.Error())
+		return
+	}
+	p.explain(w, r, req)
+}
+
+func (p *Page) explain(w http.ResponseWriter, r *http.Request, req *request.Request) {
+	report, err := p.Explain(r.Context(), req)
+	if err != nil {
+		write(w, http.StatusBadGateway, "problem", "the rules or the counters cannot be read: "+err.Error())
+		return
+	}
+	write(w, http.StatusOK, "explained", report)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

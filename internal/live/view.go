@@ -1,0 +1,229 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/admin"
+	"github.com/slidegate/slidegate/internal/report/chart"
+	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/telemetry"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+const (
+	shownRules = 50
+	// longestDocument is how many bytes of the rules the page has.
+	longestDocument = 256 << 10
+)
+
+//go:embed page.html
+var source string
+
+//go:embed live.css
+var ownStyle string
+
+//go:embed live.js
+var script string
+
+var (
+	style     = chart.Style() + ownStyle
+	policy    = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(style), hash(script))
+	templates = template.Must(template.New("").Funcs(template.FuncMap{
+		"printable": text.Printable, "thousands": text.Thousands[int64], "rate": rate,
+		"percent": func(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(share*100)) },
+		"bar": func(id string, i int, share float64) template.HTML {
+			return template.HTML(chart.Bar(fmt.Sprint(id, i), fmt.Sprintf("%.0f%% of the limit in use", math.Floor(share*100)), share*100, 100))
+		},
+		"clock":  func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"stamp":  text.Stamp,
+		"wait":   func(seconds float64) string { return text.Wait(time.Duration(seconds * float64(time.Second))) },
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(script) },
+	}).Parse(source))
+)
+
+// partNames are the templates that events send, each for the element with this
+// id.
+var partNames = []string{"status", "rates", "keys", "denials", "rules", "document"}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func execute(name string, data any) string {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		return template.HTMLEscapeString("this part cannot be shown: " + err.Error())
+	}
+	return b.String()
+}
+
+func write(w http.ResponseWriter, status int, name string, data any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(execute(name, data))) // the browser may have gone
+}
+
+// view is what the templates show.
+type view struct {
+	*Page
+	*telemetry.Snapshot
+	Problem         string    // of the rules, which cannot be read
+	RulesVersion    int64     // in their table; 0 for a file
+	Since           time.Time // when this process began to decide by the rules
+	Requests        float64   // a second, as all rates
+	Denied, Shadow  float64
+	Charts          []template.HTML // wide, and narrow for phones
+	Table           []ruleRow
+	More            int // rules that are not shown
+	Latest          []Denial
+	YAML, Truncated string
+}
+
+// ruleRow is a rule in force.
+type ruleRow struct {
+	Name, Mode, Key string
+	Limits          []string
+	Denied, Shadow  float64 // a second
+	Spark           template.HTML
+}
+
+// document is the text of the rules in force, because a large one takes long to
+// write.
+type document struct {
+	of   *rules.Set
+	text string
+}
+
+// Degraded says why decisions are not exact.
+func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot) }
+
+func (p *Page) view() *view {
+	set, err := p.Rules()
+	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Denials.list()}
+	buckets, from := p.rates.all()
+	now := buckets[len(buckets)-1].counts
+	v.Requests, v.Denied, v.Shadow = perSecond(now.decisions), perSecond(now.denied), perSecond(now.shadow)
+	for _, width := range []int{1120, chart.Narrow} {
+		v.Charts = append(v.Charts, draw(buckets, from, width))
+	}
+	if err != nil {
+		v.Problem = err.Error()
+		return v
+	}
+	v.RulesVersion, v.Since = set.Version, p.Denials.since(p.Now(), set)
+	v.YAML = p.write(set)
+	if len(v.YAML) > longestDocument {
+		v.YAML, v.Truncated = v.YAML[:longestDocument], text.Thousands(len(v.YAML))
+	}
+	v.fillRules(set, buckets)
+	return v
+}
+
+// write returns the document of rules as YAML.
+func (p *Page) write(set *rules.Set) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.document.of != set {
+		yaml, err := rulefile.Write(set.Document(), nil)
+		if err != nil {
+			yaml = []byte("# these rules cannot be written: " + err.Error())
+		}
+		p.document = document{set, string(bytes.ToValidUTF8(yaml, []byte("?")))}
+	}
+	return p.document.text
+}
+
+// fillRules lists the rules in force, in their order. Of many it lists those that
+// denied most in the last minutes.
+func (v *view) fillRules(set *rules.Set, buckets []bucket) {
+	doc := set.Document()
+	denied := func(r *ruledoc.Rule) (n int64) {
+		for _, b := range buckets {
+			n += b.rules[r.Name].denied + b.rules[r.Name].shadow
+		}
+		return n
+	}
+	list := make([]*ruledoc.Rule, 0, len(doc.Rules))
+	for i := range doc.Rules {
+		list = append(list, &doc.Rules[i])
+	}
+	if v.More = len(list) - shownRules; v.More > 0 {
+		slices.SortStableFunc(list, func(a, b *ruledoc.Rule) int { return cmp.Compare(denied(b), denied(a)) })
+		list = list[:shownRules]
+	}
+	for i, r := range list {
+		row := ruleRow{Name: r.Name, Mode: cmp.Or(r.Mode, ruledoc.DefaultMode), Key: r.Key}
+		if r.Limit != nil {
+			row.Limits = append(row.Limits, describe(r.Limit))
+		}
+		for i := range r.Limits {
+			row.Limits = append(row.Limits, describe(&r.Limits[i]))
+		}
+		row.fill(i, buckets)
+		v.Table = append(v.Table, row)
+	}
+}
+
+func (r *ruleRow) fill(i int, buckets []bucket) {
+	denied, shadow := chart.Series{Kind: chart.Denied}, chart.Series{Kind: chart.Shadow}
+	for _, b := range buckets {
+		c := b.rules[r.Name]
+		r.Denied, r.Shadow = perSecond(c.denied), perSecond(c.shadow+b.rules[r.Name+" candidate"].shadow)
+		denied.Values, shadow.Values = append(denied.Values, r.Denied), append(shadow.Values, r.Shadow)
+	}
+	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "denials of "+r.Name+" in the last minutes", []chart.Series{denied, shadow}))
+}
+
+// describe writes a limit in one line: 100/minute, or 100 per 1mo, token_bucket.
+func describe(l *ruledoc.Limit) string {
+	line := l.Rate()
+	if line == "" {
+		line = text.Thousands(l.Capacity) + " per " + l.Window
+	}
+	if l.Algorithm != ruledoc.DefaultAlgorithm && l.Algorithm != "" {
+		line += ", " + strings.ReplaceAll(l.Algorithm, "_", " ")
+	}
+	return line
+}
+
+func draw(buckets []bucket, from time.Time, width int) template.HTML {
+	t := chart.Timeline{
+		Frame: chart.Frame{
+			ID: fmt.Sprint("chart", width), Width: width, Height: 260, Title: "Requests a second",
+			Desc: "For each five seconds, requests that were allowed, that shadow rules would deny, and that were denied.",
+		},
+		From: from, Bucket: bucketTime, Unit: "requests a second", Tips: true,
+		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed"}, {Kind: chart.Shadow, Name: "allowed, would be denied"}, {Kind: chart.Denied, Name: "denied"}},
+	}
+	for _, b := range buckets {
+		for i, n := range []int64{b.decisions - b.denied - b.shadow, b.shadow, b.denied} {
+			t.Series[i].Values = append(t.Series[i].Values, perSecond(max(n, 0)))
+		}
+	}
+	return template.HTML(t.SVG(chart.Inline))
+}
+
+func perSecond(n int64) float64 { return float64(n) / bucketTime.Seconds() }
+
+// rate writes a rate: 0, 0.4 or 1,234.
+func rate(n float64) string {
+	if n > 0 && n < 10 {
+		return fmt.Sprintf("%.1f", n)
+	}
+	return text.Thousands(int64(math.Round(n)))
+}
