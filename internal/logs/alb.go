@@ -3,7 +3,6 @@ package logs
 import (
 	"errors"
 	"strings"
-	"time"
 )
 
 var errNoALB = errors.New("no access log of an Application Load Balancer: want type, time, load balancer, client:port and eight fields before the request")
@@ -36,8 +35,10 @@ func parseALB(line string, r *record) (_ bool, err error) {
 	if fields[albRequest] == "" || !isALBType(fields[albType]) {
 		return false, errNoALB
 	}
-	if r.time, err = albWhen(fields[albTime], fields[albCreated]); err != nil {
-		return false, err
+	if r.time, err = parseTime(fields[albCreated]); err != nil {
+		if r.time, err = parseTime(fields[albTime]); err != nil {
+			return false, err
+		}
 	}
 	r.IP = absent
 	if end := strings.LastIndexByte(fields[albClient], ':'); end >= 0 { // IPv6 may have no brackets
@@ -63,13 +64,6 @@ func isALBType(text string) bool {
 		return true
 	}
 	return false
-}
-
-func albWhen(answered, created string) (time.Time, error) {
-	if t, err := parseTime(created); err == nil {
-		return t, nil
-	}
-	return parseTime(answered)
 }
 
 // splitURL makes a header Host of the target's host, and leaves the path.

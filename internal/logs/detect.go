@@ -24,11 +24,12 @@ func recognize(line string) Format {
 	switch line = strings.TrimLeft(line, " \t"); {
 	case strings.HasPrefix(line, "{"):
 		return recognizeJSON(line)
-	case strings.HasPrefix(line, "#"):
+	case strings.HasPrefix(line, "#Version:"), strings.HasPrefix(line, "#Fields:"):
 		return CloudFront
 	}
-	kind, _, _ := strings.Cut(line, " ")
-	if isALBType(kind) {
+	kind, when, _ := strings.Cut(line, " ")
+	when, _, _ = strings.Cut(when, " ")
+	if _, err := parseTime(when); err == nil && isALBType(kind) {
 		return ALB
 	}
 	var r record

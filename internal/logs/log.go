@@ -119,11 +119,10 @@ func Files(path string, format Format) ([]Log, error) {
 	}
 	var all []Log
 	for _, entry := range entries {
-		name := filepath.Join(path, entry.Name())
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
+		if entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		log, err := File(name, format)
+		log, err := File(filepath.Join(path, entry.Name()), format)
 		if err != nil {
 			return nil, err
 		}

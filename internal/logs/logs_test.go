@@ -104,6 +104,9 @@ func TestFile(t *testing.T) {
 	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
 		t.Errorf("the last progress was %+v, want %+v", last, want)
 	}
+	if all, err := Files(filepath.Dir(path), CLF); err != nil || len(all) != 1 || all[0].Name != path || all[0].Format != CLF {
+		t.Errorf("files of the directory: %+v, error %v", all, err)
+	}
 	for _, missing := range []string{filepath.Dir(path), path + "x"} {
 		if _, err := File(missing, CLF); err == nil {
 			t.Errorf("%s is taken for a log", missing)

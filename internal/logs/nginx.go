@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,12 +41,10 @@ func ParseTemplate(text string) (*Template, error) {
 	if err := t.compile(text); err != nil {
 		return nil, err
 	}
-	for _, name := range t.names {
-		if name == "time_local" || name == "time_iso8601" || name == "msec" {
-			return t, nil
-		}
+	if !slices.ContainsFunc(t.names, func(name string) bool { return name == "time_local" || name == "time_iso8601" || name == "msec" }) {
+		return nil, errTemplateTime
 	}
-	return nil, errTemplateTime
+	return t, nil
 }
 
 // compile makes an expression with a group for each variable. A value ends
@@ -194,11 +193,8 @@ func (l *nginxLine) finish(r *record) error {
 	if r.Method == "" && r.Target == "" {
 		return errNoRequest
 	}
-	for _, h := range r.headers {
-		if h.name == "host" {
-			return nil
-		}
+	if !slices.ContainsFunc(r.headers, func(h header) bool { return h.name == "host" }) {
+		r.addHeader("host", l.host)
 	}
-	r.addHeader("host", l.host)
 	return nil
 }

@@ -145,7 +145,7 @@ func noteSkipped(x *logs.Extent, listener Listener) {
 func replayError(requests, degraded int64, err, store error) error {
 	switch {
 	case errors.Is(err, logs.ErrUnreadable):
-		return fmt.Errorf("%w: does --format say what the logs hold?", err)
+		return fmt.Errorf("%w: name the logs' format by --format, or NGINX's by --log-format", err)
 	case err != nil && store != nil:
 		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
 	case err != nil:
