@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/peaks"
 	"github.com/slidegate/slidegate/internal/request"
@@ -20,7 +21,7 @@ type learner struct {
 	report  Report
 	name    string // of the rule
 	set     *rules.Set
-	rule    *rules.Rule // with a limit of any capacity for each window
+	rule    *rules.Rule // with a limit of any capacity
 	reads   []rules.Read
 	lacking []int64 // counted requests without each of reads
 	only    []rules.Statuses
@@ -41,24 +42,24 @@ type history struct {
 func newLearner(o *Options) (*learner, error) {
 	l := &learner{name: ruleName(o.Key), only: o.Only, without: map[string]bool{}, keys: map[string]*history{}}
 	l.report.Key = o.Key
+	if len(o.Windows) > limit.MaxLimits {
+		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
+	}
 	for _, window := range o.Windows {
-		limit, err := limitOf(o.Key, window)
+		set, err := compile(l.name, o.Key, window)
 		if err != nil {
 			return nil, err
 		}
+		l.set, l.rule = set, set.Rules[0] // of any window: it is for the key
+		own := &l.rule.Limits[0]
 		for _, earlier := range l.report.Windows {
-			if earlier.Length == limit.Window {
+			if earlier.Length == own.Window {
 				return nil, fmt.Errorf("--window %s: as long as %s: leave out one", window, earlier.Window)
 			}
 		}
-		l.windows = append(l.windows, peaks.Exact(limit.Window), peaks.Of(limit))
-		l.report.Windows = append(l.report.Windows, Window{Window: window, Length: limit.Window})
+		l.windows = append(l.windows, peaks.Exact(own.Window), peaks.Of(own))
+		l.report.Windows = append(l.report.Windows, Window{Window: window, Length: own.Window})
 	}
-	var err error
-	if l.set, err = compile(l.name, o.Key, o.Windows); err != nil {
-		return nil, err
-	}
-	l.rule = l.set.Rules[0]
 	l.reads = l.set.Reads(l.rule)
 	l.lacking = make([]int64, len(l.reads))
 	for _, text := range o.Exclude {

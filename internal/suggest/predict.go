@@ -8,6 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // maxShown is how many keys of a window are named.
@@ -54,25 +55,19 @@ func (l *learner) choose() (*prediction, error) {
 			w.Limits[j] = Row{Limit: n, Knee: j == at, First: hitFirst(keys, n, limits[min(j+1, len(limits)-1)])}
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = n
-			if err := p.try(capacity, &w.Limits[j].Outcome); err != nil {
+			if _, _, err := p.try(capacity, &w.Limits[j].Outcome); err != nil {
 				return nil, err
 			}
 		}
-		w.Highest = slices.Clone(keys[:min(maxShown, len(keys))])
 		spikes := slices.DeleteFunc(keys, func(k Key) bool { return k.Peak <= spike*k.Typical })
 		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
 	}
-	text, err := l.write(proposed, true)
+	text, set, err := p.try(proposed, &r.Proposed)
 	if err != nil {
 		return nil, err
 	}
-	r.Rules = string(text)
-	set, err := parse(text)
-	if err != nil {
-		return nil, err
-	}
-	r.Warnings, r.Needless = set.Warnings, needless(r.Windows, proposed)
-	return p, p.try(proposed, &r.Proposed)
+	r.Rules, r.Warnings, r.Needless = text, set.Warnings, needless(r.Windows, proposed)
+	return p, nil
 }
 
 // needless returns the windows whose limit denies nothing that the limit of a
@@ -100,15 +95,11 @@ func hitFirst(keys []Key, limit, next int64) *Key {
 	return nil
 }
 
-// try adds a rule to the second pass. It is the rule as a file would state it.
-func (p *prediction) try(capacity []int64, outcome *Outcome) error {
-	text, err := p.write(capacity, false)
+// try adds a rule to the second pass, and returns the file that states it.
+func (p *prediction) try(capacity []int64, outcome *Outcome) (string, *rules.Set, error) {
+	text, set, err := p.write(capacity)
 	if err != nil {
-		return err
-	}
-	set, err := parse(text)
-	if err != nil {
-		return err
+		return "", nil, err
 	}
 	p.trials = append(p.trials, trial{
 		capacity: capacity, outcome: outcome, touched: map[*history]bool{},
@@ -116,7 +107,7 @@ func (p *prediction) try(capacity []int64, outcome *Outcome) error {
 			Rules: engine.Fixed{Set: set}, Store: memory.NewSequential(maxKeys), Local: memory.New(0), Observer: &p.failures,
 		}),
 	})
-	return nil
+	return text, set, nil
 }
 
 // predict decides a request of the second pass in each trial that may deny one

@@ -64,7 +64,6 @@ type Window struct {
 	Window  string        `json:"window"`
 	Length  time.Duration `json:"-"`
 	Limits  []Row         `json:"limits"`  // ascending
-	Highest []Key         `json:"highest"` // keys by their peak, the first to be hit; at most 5
 	Spikes  int           `json:"spikes"`  // keys whose peak is over ten times their typical window
 	Spiking []Key         `json:"spiking"` // of these, by their peak; at most 5
 }

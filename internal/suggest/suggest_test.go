@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -33,7 +34,7 @@ func run(t *logs.Traffic, o Options) (*Report, error) {
 
 // outcome replays all of the traffic through a rules file.
 func outcome(t *rapid.T, log *logs.Traffic, file string) Outcome {
-	set, err := parse([]byte(file))
+	set, err := rulefile.Parse("rules", []byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +76,11 @@ func TestPredictions(t *testing.T) {
 			for _, row := range w.Limits {
 				capacity := make([]int64, len(r.Windows))
 				capacity[i] = row.Limit
-				text, err := (&learner{report: *r, name: "alone"}).write(capacity, false)
+				text, _, err := (&learner{report: *r, name: "alone"}).write(capacity)
 				if err != nil {
 					t.Fatal(err)
 				}
-				same(fmt.Sprintf("%d in %s", row.Limit, w.Window), row.Outcome, string(text))
+				same(fmt.Sprintf("%d in %s", row.Limit, w.Window), row.Outcome, text)
 			}
 			knee := slices.IndexFunc(w.Limits, func(row Row) bool { return row.Keys*100 <= r.Keys })
 			if knee < 0 || !w.Limits[knee].Knee {
@@ -181,6 +182,7 @@ func TestErrors(t *testing.T) {
 		{"ip:{ip}", "1m 10ms", ""},
 		{"ip:{ip}", "1m 60s", ""},
 		{"ip:{ip}", "1w", ""},
+		{"ip:{ip}", "1s 2s 3s 4s 5s 6s 7s 8s 9s", ""},
 		{"ip:{ip}", "", ""},
 		{"user:{jwt.sub}", "1m", some.String()},
 		{"ip:{ip}", "1m", ""},

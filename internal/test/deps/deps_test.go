@@ -66,7 +66,7 @@ var allowed = map[string]string{
 	"internal/imports":      "internal/ruledoc internal/rulefile internal/rules internal/text internal/yamlfile",
 	"internal/logs":         "internal/limit internal/request",
 	"internal/peaks":        "internal/limit",
-	"internal/suggest":      "internal/engine internal/limit internal/logs internal/memory internal/peaks internal/problem internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/text",
+	"internal/suggest":      "internal/engine internal/limit internal/logs internal/memory internal/peaks internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/text",
 	"internal/replay":       "internal/clock internal/engine internal/logs internal/request internal/rules internal/limit",
 
 	"internal/report/chart":     "internal/text",
