@@ -55,7 +55,7 @@ func outcome(t *rapid.T, log *logs.Traffic, file string) Outcome {
 	return Outcome{Keys: len(keys), Denied: r.WouldDeny}
 }
 
-// TestPredictions: each row of the tables, and the proposed rule, is to the unit
+// TestPredictions: any row of the tables, and the proposed rule, is to the unit
 // what a replay of all of the traffic counts. Keys at or below the lowest limit,
 // which no engine has decided, are among it.
 func TestPredictions(t *testing.T) {
@@ -73,15 +73,14 @@ func TestPredictions(t *testing.T) {
 		}
 		same("proposed", r.Proposed, r.Rules)
 		for i, w := range r.Windows {
-			for _, row := range w.Limits {
-				capacity := make([]int64, len(r.Windows))
-				capacity[i] = row.Limit
-				text, _, err := (&learner{report: *r, name: "alone"}).write(capacity)
-				if err != nil {
-					t.Fatal(err)
-				}
-				same(fmt.Sprintf("%d in %s", row.Limit, w.Window), row.Outcome, text)
+			row := rapid.SampledFrom(w.Limits).Draw(t, w.Window)
+			capacity := make([]int64, len(r.Windows))
+			capacity[i] = row.Limit
+			text, _, err := (&learner{report: *r, name: "alone"}).write(capacity)
+			if err != nil {
+				t.Fatal(err)
 			}
+			same(fmt.Sprintf("%d in %s", row.Limit, w.Window), row.Outcome, text)
 			knee := slices.IndexFunc(w.Limits, func(row Row) bool { return row.Keys*100 <= r.Keys })
 			if knee < 0 || !w.Limits[knee].Knee {
 				t.Fatalf("the knee in %s is not the first to touch at most 1%% of %d keys: %+v", w.Window, r.Keys, w.Limits)
