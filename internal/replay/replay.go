@@ -49,6 +49,9 @@ type Options struct {
 	// second. 0 is as fast as possible.
 	Speed     float64
 	Decisions io.Writer // gets a line for each request and rule; nil for none
+	// Seen gets each request with its decision, and as it was before the engine
+	// located its client; nil for none. Its error ends the replay.
+	Seen func(ctx context.Context, e *logs.Entry, sent *request.Request, d *engine.Decision) error
 }
 
 // Run replays recorded traffic. It counts lines that it cannot read, and goes
@@ -60,7 +63,7 @@ type Options struct {
 // first.
 func Run(ctx context.Context, t *logs.Traffic, o Options) (*Report, error) {
 	started := time.Now()
-	r := &run{tally: newTally(o.Rules), engine: o.Engine, pace: pacer{speed: o.Speed}, deciding: context.WithoutCancel(ctx)}
+	r := &run{tally: newTally(o.Rules), engine: o.Engine, seen: o.Seen, pace: pacer{speed: o.Speed}, deciding: context.WithoutCancel(ctx)}
 	if o.Decisions != nil {
 		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
 	}
@@ -77,7 +80,8 @@ func Run(ctx context.Context, t *logs.Traffic, o Options) (*Report, error) {
 type run struct {
 	tally
 	engine    Decider
-	deciding  context.Context // does not end: a decision is finished
+	seen      func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error // nil for none
+	deciding  context.Context                                                              // does not end: a decision is finished
 	pace      pacer
 	decisions *bufio.Writer // nil to write nothing
 	line      []byte        // of decisions
@@ -90,11 +94,17 @@ func (r *run) decide(ctx context.Context, e *logs.Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
+	sent := *e.Request // an engine changes its request
 	d, err := r.engine.Decide(r.deciding, e.Time, e.Request)
 	if err != nil {
 		return err
 	}
 	r.count(e, d)
+	if r.seen != nil {
+		if err := r.seen(r.deciding, e, &sent, d); err != nil {
+			return err
+		}
+	}
 	if err := r.write(e, d); err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type Report struct {
 	Elapsed     float64         `json:"elapsed_s"`
 	Reads       *int64          `json:"reads,omitempty"` // of DynamoDB; nil for other stores
 	Writes      *int64          `json:"writes,omitempty"`
+	OverTime    OverTime        `json:"-"`
 }
 
 // RuleTotal counts a rule's verdicts on the requests that it covers and limits.
@@ -171,7 +172,9 @@ func (t *tally) count(e *logs.Entry, d *engine.Decision) {
 	add(&r.Ambiguous, d.Reason == engine.Ambiguous)
 	add(&r.Degraded, d.Degraded)
 	add(&r.Delayed, d.Delay > 0)
-	add(&r.WouldDeny, slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed }))
+	would := WouldDeny(d)
+	add(&r.WouldDeny, would)
+	r.OverTime.At(e.Time).Add(d.Allowed, would)
 	for i := range d.Verdicts {
 		t.verdict(e.Request, &d.Verdicts[i])
 	}
@@ -181,6 +184,11 @@ func (t *tally) count(e *logs.Entry, d *engine.Decision) {
 	if t.uncovered > 0 {
 		t.explain(e.Request, d)
 	}
+}
+
+// WouldDeny reports whether a shadow rule would have denied an allowed request.
+func WouldDeny(d *engine.Decision) bool {
+	return slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed })
 }
 
 func (t *tally) verdict(req *request.Request, v *engine.Verdict) {

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,10 +53,7 @@ func (t *Timeline) SVG(theme Theme) string {
 	}
 	p.legend(items)
 	tops, n := t.stack()
-	most := 0.0
-	for _, v := range tops[len(tops)-1] {
-		most = max(most, v)
-	}
+	most := slices.Max(tops[len(tops)-1])
 	if t.Line != nil {
 		most = max(most, finite(t.Line.At)*1.08)
 	}
@@ -74,6 +72,9 @@ func (t *Timeline) SVG(theme Theme) string {
 	p.line("c-axis", p.left, p.bottom, p.right, p.bottom)
 	if t.Line != nil {
 		p.limit(finite(t.Line.At), t.Line.Label)
+	}
+	if !(slices.Max(tops[len(tops)-1]) > 0) {
+		p.text("c-muted", "middle", (p.left+p.right)/2, (p.top+p.bottom)/2, "no requests")
 	}
 	if t.Tips {
 		t.tips(&p, x)
