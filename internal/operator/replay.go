@@ -13,6 +13,8 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/report"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/text"
@@ -72,9 +74,10 @@ func WarnAll(listener Listener, warnings []string) {
 // ReplayOptions say what to replay.
 type ReplayOptions struct {
 	Traffic   logs.Traffic
-	Speed     float64   // seconds of the log in a second; 0 for as fast as it goes
-	Decisions io.Writer // a line for each decision; nil for none
-	Missing   string    // GroupMissing, or else requests that lack a key or a cost are an error
+	Speed     float64           // seconds of the log in a second; 0 for as fast as it goes
+	Decisions io.Writer         // a line for each decision; nil for none
+	Missing   string            // GroupMissing, or else requests that lack a key or a cost are an error
+	Recording *report.Recording // for a page; nil for none
 }
 
 // GroupMissing accepts that requests without a part of a key share a counter.
@@ -90,12 +93,16 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
 	}
 	progress := listener.Progress()
+	var seen func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error
+	if o.Recording != nil {
+		seen = o.Recording.Seen
+	}
 	result, err := replay.Run(ctx, recorded(o.Traffic, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Observer: &failures,
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, o.Recording), Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
 		}),
-		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions,
+		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions, Seen: seen,
 	})
 	progress.Clear()
 	noteSkipped(&result.Extent, listener)

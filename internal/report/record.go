@@ -146,7 +146,9 @@ func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict, shadow bool) {
 		r.keys[id{v.Rule.Name, v.Key}] = k
 	}
 	k.counts.Add(allowed, would)
-	k.peaks.Add(of.windows, e.Time)
+	if len(of.windows) > 0 {
+		k.peaks.Add(of.windows, e.Time)
+	}
 	for i, l := range of.limits {
 		k.capacity[i] = capacity(v.Terms, &of.Limits[l])
 	}

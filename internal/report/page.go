@@ -1,0 +1,135 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/cost"
+	"github.com/slidegate/slidegate/internal/replay"
+	"github.com/slidegate/slidegate/internal/report/chart"
+	"github.com/slidegate/slidegate/internal/text"
+)
+
+//go:embed page.html
+var layout string
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+var page = template.Must(template.New("page").Parse(layout))
+
+// Source says what a page is of. Names of files are shown as they are.
+type Source struct {
+	Logs    []string
+	Rules   string // where they are
+	Version string // of Slidegate
+}
+
+// view is what the template shows. Its texts come from logs and rules; only the
+// charts, which escape their own, the style and the script are HTML.
+type view struct {
+	Source
+	Policy    string
+	Style     template.CSS
+	Script    template.JS
+	Totals    *replay.Report
+	Extent    string
+	Notes     []string
+	Answered  string // the share of denials whose answer was 2xx; empty if unknown
+	Scenarios []scenarioView
+	Start     int // of Scenarios
+	Left      []Variant
+	Rules     []ruleView
+	Keys      []keyView
+	AllKeys   string // how many there are, if more than Keys
+	Peaks     bool   // of any key
+	Bill      *cost.Bill
+	BillOf    string
+	Single    int // rules that scenarios change
+}
+
+// Write writes the page of a replay. The recording is the one that its Options
+// filled in.
+func Write(w io.Writer, from Source, totals *replay.Report, r *Recording) error {
+	sheet := chart.Style() + style
+	v := view{
+		Source: from, Style: template.CSS(sheet), Script: template.JS(script), Totals: totals, Notes: notes(totals, r),
+		Policy:   fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", hash(sheet), hash(script)),
+		Extent:   between(totals),
+		Answered: answered(r.Own.Hits), Left: r.Left,
+	}
+	v.scenarios(totals, r)
+	v.rules(r)
+	v.keys(r)
+	v.bill(totals, r)
+	return page.Execute(w, &v)
+}
+
+// hash is a source of a content security policy: the one text that may run.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// SVG returns the main chart as a file.
+func SVG(totals *replay.Report) string {
+	t := timeline("main", "Requests over time", &totals.OverTime, false)
+	return t.SVG(chart.Both)
+}
+
+// timeline is the chart of what rules decide over time.
+func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline {
+	n := len(o.Buckets())
+	allowed, would, denied := make([]float64, n), make([]float64, n), make([]float64, n)
+	var sum replay.Counts
+	for i, c := range o.Buckets() {
+		allowed[i], would[i], denied[i] = float64(c.Allowed), float64(c.WouldDeny), float64(c.Denied)
+		sum.Allowed, sum.WouldDeny, sum.Denied = sum.Allowed+c.Allowed, sum.WouldDeny+c.WouldDeny, sum.Denied+c.Denied
+	}
+	t := &chart.Timeline{
+		Frame: chart.Frame{ID: id, Title: title, Desc: said(sum), Width: chart.Wide, Height: 280},
+		From:  o.From(), Bucket: o.Bucket(), Unit: "requests per " + per(o.Bucket()), Tips: !narrow,
+		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed", Values: allowed}},
+	}
+	if sum.WouldDeny > 0 {
+		t.Series = append(t.Series, chart.Series{Kind: chart.Shadow, Name: "would be denied", Values: would})
+	}
+	t.Series = append(t.Series, chart.Series{Kind: chart.Denied, Name: "denied", Values: denied})
+	if narrow {
+		t.Width, t.Height = chart.Narrow, 250
+	}
+	return t
+}
+
+// said writes counts as a sentence.
+func said(c replay.Counts) string {
+	s := text.Plural(c.Allowed+c.WouldDeny, "request") + " allowed"
+	if c.WouldDeny > 0 {
+		s += ", of which a shadow rule would have denied " + text.Thousands(c.WouldDeny)
+	}
+	return s + ", " + text.Thousands(c.Denied) + " denied."
+}
+
+// answered writes the share of denials that hit requests answered 2xx.
+func answered(h Hits) string {
+	if h.Known == 0 {
+		return ""
+	}
+	return text.Percent(h.Answered, h.Known)
+}
+
+func between(totals *replay.Report) string {
+	const layout = "2006-01-02 15:04:05"
+	return totals.First.UTC().Format(layout) + " – " + totals.Last.UTC().Format(layout) + " UTC (" + text.Brief(totals.Span()) + ")"
+}
+
+// names joins the names of logs.
+func (s Source) Names() string { return strings.Join(s.Logs, ", ") }
