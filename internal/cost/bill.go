@@ -91,7 +91,7 @@ func bill(o *Options, t *Traffic) *Bill {
 	environments, minutes := environments(t.Requests)
 	writes, reads := t.calls()
 	reads += environments * minutes * rulesReads
-	add("DynamoDB, writes", writes, "write units", writes/1e6*p.Writes)
+	add(WritesItem, writes, "write units", writes/1e6*p.Writes)
 	add("DynamoDB, reads", reads, "read units", reads/1e6*p.Reads)
 	logged := environments * minutes * float64(lineBytes+keysBytes+ruleBytes*min(mostRules, len(t.Rules))) / 1e9
 	add(logItem, logged, "GB", logged*p.LogGB)
@@ -103,6 +103,9 @@ func bill(o *Options, t *Traffic) *Bill {
 	add(dashboardItem, 1, "dashboard", p.Dashboard)
 	return b
 }
+
+// WritesItem is the item of a bill that limits change most.
+const WritesItem = "DynamoDB, writes"
 
 // The items that savings name.
 const logItem, metricsItem, alarmsItem, dashboardItem = "CloudWatch, log", "CloudWatch, metrics", "CloudWatch, alarms", "CloudWatch, dashboard"

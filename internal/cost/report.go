@@ -82,10 +82,14 @@ func (r *Report) save(o *Options, t *Traffic) {
 	slices.SortStableFunc(r.Savings, func(a, b Saving) int { return cmp.Compare(b.Dollars, a.Dollars) })
 }
 
-func (b *Bill) dollars(item string) float64 {
-	i := slices.IndexFunc(b.Lines, func(l Line) bool { return l.Item == item })
-	return b.Lines[i].Dollars
+func (b *Bill) line(item string) *Line {
+	return &b.Lines[slices.IndexFunc(b.Lines, func(l Line) bool { return l.Item == item })]
 }
+
+func (b *Bill) dollars(item string) float64 { return b.line(item).Dollars }
+
+// Quantity returns how much there is of an item of the bill.
+func (b *Bill) Quantity(item string) float64 { return b.line(item).Quantity }
 
 // ruleSavings returns the settings of rules that take fewer write units.
 func ruleSavings(p *Prices, rules []Charges) (all []Saving) {

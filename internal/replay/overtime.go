@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// maxBuckets is how many buckets a replay counts in at most. With more, it
-// joins them to longer ones: at least a sixth of them are left.
-const maxBuckets = 480
+// maxBuckets is how many buckets a replay counts in at most, about as many as a
+// chart can show. With more, it joins them to longer ones.
+const maxBuckets = 240
 
 // bucketLengths are the lengths of a bucket. Each is a multiple of the one
 // before. The last covers all years that limits can count in.
 var bucketLengths = []time.Duration{
 	time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
-	24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 364 * 24 * time.Hour,
+	24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 364 * 24 * time.Hour, 3640 * 24 * time.Hour,
 }
 
 // Counts are the requests of one bucket, each in one of the numbers.

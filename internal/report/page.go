@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/cost"
@@ -49,7 +51,8 @@ type view struct {
 	Left      []Variant
 	Rules     []ruleView
 	Keys      []keyView
-	AllKeys   string // how many there are, if more than Keys
+	ShownKeys string // of AllKeys
+	AllKeys   string // how many there are; empty if all are shown
 	Peaks     bool   // of any key
 	Bill      *cost.Bill
 	BillOf    string
@@ -131,5 +134,16 @@ func between(totals *replay.Report) string {
 	return totals.First.UTC().Format(layout) + " – " + totals.Last.UTC().Format(layout) + " UTC (" + text.Brief(totals.Span()) + ")"
 }
 
-// names joins the names of logs.
+// Amount writes a quantity of a bill.
+func (v *view) Amount(n float64) string {
+	if n < 10 && n != math.Trunc(n) {
+		return strconv.FormatFloat(n, 'g', 2, 64)
+	}
+	return text.Thousands(int64(math.Round(n)))
+}
+
+// Measured is how many writes the replay made in DynamoDB.
+func (v *view) Measured() string { return text.Thousands(*v.Totals.Writes) }
+
+// Names joins the names of logs.
 func (s Source) Names() string { return strings.Join(s.Logs, ", ") }

@@ -33,6 +33,7 @@ type scenarioView struct {
 	Answered     string // of these, with 2xx
 	Keys         string // denied at least once, or would be
 	Dollars      string // a month; empty if not known
+	Writes       string // a month, in DynamoDB's write units; empty if not known
 }
 
 // scenarios has the scenarios in order: half the limits, as they are, twice,
@@ -64,7 +65,7 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 			shown.WouldDeny = text.Thousands(s.Totals.WouldDeny)
 		}
 		if b := billOf(totals, s); b != nil {
-			shown.Dollars = dollars(b.Total)
+			shown.Dollars, shown.Writes = strconv.FormatFloat(b.Total, 'f', 2, 64), text.Thousands(int64(b.Quantity(cost.WritesItem)))
 		}
 		v.Scenarios = append(v.Scenarios, shown)
 	}
@@ -149,7 +150,7 @@ func (v *view) keys(r *Recording) {
 			text.Thousands(maxKeys), text.Plural(r.unkept, "request")))
 	}
 	if len(ids) > topKeys {
-		v.AllKeys = text.Thousands(len(ids))
+		v.ShownKeys, v.AllKeys = text.Thousands(topKeys), text.Thousands(len(ids))
 	}
 	for n, i := range ids[:min(topKeys, len(ids))] {
 		k, of := r.keys[i], r.rules[i.rule]
@@ -196,8 +197,6 @@ func billOf(totals *replay.Report, s *Scenario) *cost.Bill {
 	traffic := s.Writes.Traffic(float64(totals.Requests)*times, float64(s.Totals.Denied)*times, times)
 	return cost.NewReport(&cost.Options{Prices: cost.Standard()}, traffic).Month
 }
-
-func dollars(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }
 
 // per writes the length of a bucket: minute, 15 minutes.
 func per(d time.Duration) string {

@@ -92,6 +92,19 @@ func Bar(part, whole int64) string {
 	return b
 }
 
+// Spark draws values as a line of bars, to an eighth of the highest. A value above
+// 0 has a bar.
+func Spark(values []int64, highest int64) string {
+	line := make([]rune, len(values))
+	for i, n := range values {
+		line[i] = ' '
+		if n > 0 && highest > 0 {
+			line[i] = []rune("▁▂▃▄▅▆▇█")[min(7, int(float64(n)/float64(highest)*8))]
+		}
+	}
+	return string(line)
+}
+
 // Percent writes a share of the whole: 33.3%, or nothing if there is no whole.
 func Percent[N int64 | float64](part, whole N) string {
 	if whole == 0 {

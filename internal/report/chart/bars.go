@@ -73,10 +73,21 @@ func (c *canvas) bar(value, limit, most, x, y, w, h float64) {
 }
 
 // Spark draws counts over time without axes, 130 by 28 pixels: the series are
-// stacked.
+// stacked, and joined to at most 65 bars.
 func Spark(id, title string, series []Series) string {
-	const w, h = 130, 28
-	t := Timeline{Series: series}
+	const w, h, bars = 130, 28, 65
+	t := Timeline{}
+	for _, s := range series {
+		each := (len(s.Values) + bars - 1) / bars
+		joined := Series{Kind: s.Kind}
+		for i, v := range s.Values {
+			if i%each == 0 {
+				joined.Values = append(joined.Values, 0)
+			}
+			joined.Values[i/each] += finite(v)
+		}
+		t.Series = append(t.Series, joined)
+	}
 	c := begin(&Frame{ID: id, Title: title}, Inline, w, h)
 	c.hatch()
 	tops, n := t.stack()
@@ -88,7 +99,7 @@ func Spark(id, title string, series []Series) string {
 	for i := range x {
 		x[i] = p.left + (p.right-p.left)*float64(i)/float64(n)
 	}
-	for i, s := range series {
+	for i, s := range t.Series {
 		p.path(p.fill(s.Kind), between(x, p.heights(tops[i+1]), p.heights(tops[i])))
 	}
 	return c.end()

@@ -61,7 +61,7 @@ func begin(f *Frame, theme Theme, w, h float64) *canvas {
 // hatch defines the pattern of Shadow, for a drawing that has such a shape.
 func (c *canvas) hatch() {
 	fmt.Fprintf(c, `<defs><pattern id="%s-h" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`+
-		`<line class="c-hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>`+"\n", c.id)
+		`<rect class="c-tint" width="5" height="5"/><line class="c-hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>`+"\n", c.id)
 }
 
 func (c *canvas) end() string {

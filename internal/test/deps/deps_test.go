@@ -69,6 +69,7 @@ var allowed = map[string]string{
 	"internal/suggest":      "internal/engine internal/limit internal/logs internal/memory internal/peaks internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/text",
 	"internal/replay":       "internal/clock internal/engine internal/logs internal/request internal/rules internal/limit",
 
+	"internal/report":           "internal/cost internal/engine internal/limit internal/logs internal/peaks internal/replay internal/report/chart internal/request internal/ruledoc internal/rules internal/text",
 	"internal/report/chart":     "internal/text",
 	"internal/predeploy":        "internal/rulefile",
 	"internal/receipt":          "internal/engine internal/limit internal/rules",
@@ -124,7 +125,7 @@ var allowed = map[string]string{
 	"internal/cost":              "internal/limit internal/ruledoc internal/rules internal/telemetry/metric internal/telemetry/watch",
 
 	"internal/operator": "internal/usage internal/admin internal/apigw internal/apikeys internal/app internal/authn internal/cost internal/decideapi internal/engine internal/gateway internal/imports internal/limit internal/live internal/logs internal/memory " +
-		"internal/operator internal/oplog internal/suggest internal/replay internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
+		"internal/operator internal/oplog internal/suggest internal/replay internal/report internal/request internal/ruledoc internal/rulefile internal/rules internal/ruletable internal/telemetry internal/text internal/yamlfile",
 	"internal/operator/session":      "internal/breaker internal/app internal/clock internal/dynamo internal/engine internal/limit internal/memory internal/oplog internal/redis internal/rulefile internal/rules internal/ruletable internal/telemetry",
 	"internal/operator/aws/embedded": "",
 	"internal/operator/top":          "internal/admin internal/dynamo/awsconfig internal/operator/aws internal/telemetry github.com/aws/aws-sdk-go-v2",
@@ -134,7 +135,7 @@ var allowed = map[string]string{
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/usage":                 "internal/engine internal/headers internal/limit internal/request internal/ruledoc",
 	"internal/starter":               "internal/rulefile",
-	"internal/cli": "internal/cli internal/starter internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/suggest internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
+	"internal/cli": "internal/cli internal/starter internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/report internal/suggest internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
 	"internal/cli/term":    "internal/logs internal/text golang.org/x/term",
