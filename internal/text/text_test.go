@@ -116,7 +116,7 @@ func TestSpark(t *testing.T) {
 	}{
 		{nil, 0, ""}, {[]int64{0, 0}, 0, "  "}, {[]int64{0, 1, 2, 3, 4, 5, 6, 7, 8}, 8, " ▂▃▄▅▆▇██"}, {[]int64{1, 999, 1000}, 1000, "▁██"},
 	} {
-		if got := Spark(tc.values, tc.highest); got != tc.want {
+		if got := text.Spark(tc.values, tc.highest); got != tc.want {
 			t.Errorf("Spark(%d, %d) = %q, want %q", tc.values, tc.highest, got, tc.want)
 		}
 	}
