@@ -149,9 +149,9 @@ engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
 			go test -count=1 ./internal/dynamo -wide && go test -count=1 -run "^TestApacheLog$$" ./internal/cli -wide' || failed+=" $$engine"; done; \
 		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
-pictures: ## draw which requests each algorithm admits at a window's edge, for docs/accuracy.md
+pictures: ## draw docs/pictures: what each algorithm allows of a burst, and the first minute in a terminal
 	@localstack/require.sh go
-	cd bench && go run ./pictures ../docs/pictures
+	go run ./internal/report/pictures docs/pictures
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go

@@ -193,8 +193,8 @@ func (p *plot) peak(panel *Panel, across func(float64) float64) {
 	x, y := across(at), p.y(highest)
 	p.WriteString(`<circle class="c-dot" cx="` + num(x) + `" cy="` + num(y) + `" r="3"/>` + "\n")
 	anchor, beside := "end", x-7
-	if x-width(panel.Peak)-9 < p.left {
+	if x-width(panel.Peak)*1.3-9 < p.left {
 		anchor, beside = "start", x+7
 	}
-	p.text("c-strong c-halo", anchor, beside, max(y-5, p.top+4), panel.Peak)
+	p.text("c-title c-halo", anchor, beside, max(y-5, p.top+4), panel.Peak)
 }

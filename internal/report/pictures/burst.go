@@ -10,7 +10,7 @@ import (
 const (
 	capacity = 100
 	window   = time.Minute
-	end      = 3 * window
+	end      = 140 * time.Second
 )
 
 // limits are 100 requests a minute by each algorithm, with the defaults of a
