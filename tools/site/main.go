@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -90,14 +91,16 @@ func save(name string, data []byte) error {
 }
 
 var (
-	span     = regexp.MustCompile("(?m)^#.*$|^```(?s:.*?)^```$|`[^`\n]+`")
-	code     = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]+`")
-	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	fileLink = regexp.MustCompile(`\[([\w./-]+\.md)(\]\()`)
-	comment  = regexp.MustCompile(`(?m)^<!--.*-->\n`)
-	picture  = regexp.MustCompile(`(?s)<picture>.*?srcset="([^"]*)".*?alt="([^"]*)".*?src="([^"]*)".*?</picture>`)
-	bullet   = regexp.MustCompile(`^\s*[-*+] `)
-	number   = regexp.MustCompile(`^\s*\d+\. `)
+	span        = regexp.MustCompile("(?m)^#.*$|^```(?s:.*?)^```$|`[^`\n]+`")
+	code        = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]+`")
+	link        = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fileLink    = regexp.MustCompile(`\[([\w./-]+\.md)(\]\()`)
+	comment     = regexp.MustCompile(`(?m)^<!--.*-->\n`)
+	picture     = regexp.MustCompile(`(?s)<picture>.*?</picture>`)
+	altText     = regexp.MustCompile(`alt="([^"]*)"`)
+	pictureFile = regexp.MustCompile(`src(?:set)?="([^"]*)"`)
+	bullet      = regexp.MustCompile(`^\s*[-*+] `)
+	number      = regexp.MustCompile(`^\s*\d+\. `)
 )
 
 // addressed gives the links of a page that leave docs the address of the
@@ -161,9 +164,26 @@ func whole(text string) string {
 }
 
 // themed has the site's switch between light and dark choose a picture, in place
-// of the reader's system.
+// of the reader's system. The site's style shows one for phones or for pages.
 func themed(text string) string {
-	return picture.ReplaceAllString(text, "![$2]($3#only-light)\n![$2]($1#only-dark)\n")
+	return picture.ReplaceAllStringFunc(text, func(found string) string {
+		alt := altText.FindStringSubmatch(found)[1]
+		var all strings.Builder
+		files := pictureFile.FindAllStringSubmatch(found, -1)
+		for _, file := range slices.Backward(files) {
+			theme, class := "light", ""
+			if strings.HasSuffix(file[1], "-dark.svg") {
+				theme = "dark"
+			}
+			if strings.Contains(file[1], "-phone") {
+				class = "{.phone}"
+			} else if len(files) > 2 {
+				class = "{.wide}"
+			}
+			fmt.Fprintf(&all, "![%s](%s#only-%s)%s\n", alt, file[1], theme, class)
+		}
+		return all.String()
+	})
 }
 
 // spaced adds a blank line before a list or a table that follows other text, and

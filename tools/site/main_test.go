@@ -34,9 +34,19 @@ func TestWhole(t *testing.T) {
 }
 
 func TestThemed(t *testing.T) {
-	got := themed("<picture>\n  <source media=\"(prefers-color-scheme: dark)\" srcset=\"a-dark.svg\">\n  <img alt=\"A\" src=\"a.svg\">\n</picture>\n")
-	if want := "![A](a.svg#only-light)\n![A](a-dark.svg#only-dark)\n\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	const dark = "(prefers-color-scheme: dark)"
+	source := func(media, file string) string {
+		return "  <source media=\"" + media + "\" srcset=\"" + file + "\">\n"
+	}
+	const last = "  <img alt=\"A\" src=\"a.svg\">\n</picture>\n"
+	for text, want := range map[string]string{
+		"<picture>\n" + source(dark, "a-dark.svg") + last: "![A](a.svg#only-light)\n![A](a-dark.svg#only-dark)\n\n",
+		"<picture>\n" + source(dark+" and (min-width: 601px)", "a-dark.svg") + source(dark, "a-phone-dark.svg") + source("(max-width: 600px)", "a-phone.svg") + last: "![A](a.svg#only-light){.wide}\n" +
+			"![A](a-phone.svg#only-light){.phone}\n![A](a-phone-dark.svg#only-dark){.phone}\n![A](a-dark.svg#only-dark){.wide}\n\n",
+	} {
+		if got := themed(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
