@@ -53,10 +53,10 @@ func TestRollbackThatCannotBeCompared(t *testing.T) {
 	wantFailure(t, rollback+" --against "+file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"broken"}}`),
 		"--against: the requests cannot be compared: rule api, key user:broken: read override: ")
 	for want, more := range map[string]string{
-		"no line could be read":             " --against testdata/rules.yaml",
-		"none.log":                          " --against testdata/none.log",
-		"--format says what the logs of":    " --format clf",
-		"--format xml: want clf, jsonl or ": " --against testdata/day.log --format xml",
+		"no line could be read":           " --against testdata/rules.yaml",
+		"none.log":                        " --against testdata/none.log",
+		"--format says what the logs of":  " --format clf",
+		"--format xml: want clf, jsonl, ": " --against testdata/day.log --format xml",
 	} {
 		if r := slidegate(t.Context(), "", rollback+more); r.code == 0 || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d, stderr %q", more, r.code, r.stderr)
