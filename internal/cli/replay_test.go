@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,5 +65,69 @@ func TestReplayOfALogThatLacksKeys(t *testing.T) {
 		if failed := r.code == 1; failed != (tc.says != "") || !strings.Contains(r.stderr, tc.says) || !strings.Contains(r.stdout, "jwt.sub") {
 			t.Errorf("%+v: exit %d\n%s%s", tc, r.code, r.stdout, r.stderr)
 		}
+	}
+}
+
+// The page and the chart appear when the replay has succeeded; one file may be
+// standard output.
+func TestReportFiles(t *testing.T) {
+	dir := t.TempDir()
+	page, chart := filepath.Join(dir, "report.html"), filepath.Join(dir, "traffic.svg")
+	const replay = "replay testdata/day.jsonl --rules testdata/rules.yaml"
+	if r := slidegate(t.Context(), "", replay+" --report "+page+" --svg "+chart); r.code != 0 || !strings.Contains(r.stdout, "requests") {
+		t.Errorf("the totals are not on standard output: %q, %s", r.stdout, r.stderr)
+	}
+	for path, want := range map[string][]string{
+		page: {"<!doctype html>", "day.jsonl", "testdata/rules.yaml", "ip:203.0.113.9", "half the limits", "leaky_bucket", "</html>"}, chart: {"<svg", "Requests over time", "</svg>"},
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range want {
+			if !strings.Contains(string(content), part) {
+				t.Errorf("%s lacks %q", filepath.Base(path), part)
+			}
+		}
+	}
+	if r := slidegate(t.Context(), "", replay+" --report - --svg "+chart); !strings.HasPrefix(r.stdout, "<!doctype html>") || !strings.Contains(r.stderr, "allowed") {
+		t.Errorf("stdout %.40q, stderr %q", r.stdout, r.stderr)
+	}
+	if r := slidegate(t.Context(), "", replay+" --report - --svg -"); r.code != 2 || !strings.Contains(r.stderr, "only one of --decisions, --report and --svg can be -") {
+		t.Errorf("exit %d, %q", r.code, r.stderr)
+	}
+	before := "as it was"
+	if err := os.WriteFile(page, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := slidegate(t.Context(), "", "replay testdata/day.log --rules testdata/rules.yaml --format csv --report "+page); r.code != 1 {
+		t.Errorf("exit %d", r.code)
+	}
+	wantFile(t, page, before)
+}
+
+// A log of some length shows what was allowed and denied over time.
+func TestReplayOverTime(t *testing.T) {
+	var log strings.Builder
+	for second := range 120 {
+		for range second % 3 {
+			fmt.Fprintf(&log, `{"time":%d}`+"\n", second)
+		}
+	}
+	rules := file(t, "rules.yaml", "rules: [{name: r, key: all, limit: 50/minute}, {name: s, key: all, mode: shadow, limit: 30/minute}]\n")
+	stdout := mustRun(t, "replay "+file(t, "log.jsonl", log.String())+" --rules "+rules)
+	want := `
+over time   each bar is 2s, from 1970-01-01 00:00:01 UTC on
+allowed     █▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆▆     ▃▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃
+would deny                 █▃▆█▃▆█▃▆▆                    ▃▃▆█▃▆█▃▆█▃
+denied                              ▃▃▆█▃▆▆                         ▆█▃▆
+
+rule`
+	if !strings.Contains(stdout, want) {
+		t.Errorf("got %s\nwant %s", stdout, want)
+	}
+	few := mustRun(t, "replay "+file(t, "few.jsonl", log.String()[:187])+" --rules "+rules+" --missing group")
+	if strings.Contains(few, "over time") {
+		t.Errorf("a short log has lines over time:\n%s", few)
 	}
 }

@@ -3,10 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"html/template"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cost"
@@ -23,6 +25,7 @@ const topKeys = 1000
 type scenarioView struct {
 	Index        int
 	Name         string
+	Label        template.HTML // the name, which may break after an underscore
 	Own          bool
 	Wide, Narrow template.HTML
 	Requests     string
@@ -56,7 +59,7 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 		}
 		title, requests, hits := "Requests over time with "+s.Name, s.Totals.Allowed+s.Totals.WouldDeny+s.Totals.Denied, s.Totals.Denied+s.Totals.WouldDeny
 		shown := scenarioView{
-			Index: i, Name: s.Name, Own: s == &r.Own, Requests: text.Thousands(requests), Allowed: text.Thousands(s.Totals.Allowed + s.Totals.WouldDeny),
+			Index: i, Name: s.Name, Label: template.HTML(strings.ReplaceAll(html.EscapeString(s.Name), "_", "_<wbr>")), Own: s == &r.Own, Requests: text.Thousands(requests), Allowed: text.Thousands(s.Totals.Allowed + s.Totals.WouldDeny),
 			Denied: text.Thousands(s.Totals.Denied), Share: text.Percent(hits, requests), Answered: answered(s.Hits), Keys: text.Thousands(len(s.denied)),
 			Wide:   template.HTML(timeline(fmt.Sprintf("w%d", i), title, &s.OverTime, false).SVG(chart.Inline)),
 			Narrow: template.HTML(timeline(fmt.Sprintf("n%d", i), title, &s.OverTime, true).SVG(chart.Inline)),
