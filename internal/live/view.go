@@ -167,10 +167,7 @@ func (v *view) fillRules(set *rules.Set, buckets []bucket) {
 		list = list[:shownRules]
 	}
 	for i, r := range list {
-		row := ruleRow{Name: r.Name, Mode: cmp.Or(r.Mode, ruledoc.DefaultMode), Key: r.Key}
-		if r.Limit != nil {
-			row.Limits = append(row.Limits, describe(r.Limit))
-		}
+		row := ruleRow{Name: r.Name, Mode: r.Mode, Key: r.Key}
 		for i := range r.Limits {
 			row.Limits = append(row.Limits, describe(&r.Limits[i]))
 		}
@@ -189,13 +186,10 @@ func (r *ruleRow) fill(i int, buckets []bucket) {
 	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "denials of "+r.Name+" in the last minutes", []chart.Series{denied, shadow}))
 }
 
-// describe writes a limit in one line: 100/minute, or 100 per 1mo, token_bucket.
+// describe writes a limit in one line: 2,000 per 1h, token bucket.
 func describe(l *ruledoc.Limit) string {
-	line := l.Rate()
-	if line == "" {
-		line = text.Thousands(l.Capacity) + " per " + l.Window
-	}
-	if l.Algorithm != ruledoc.DefaultAlgorithm && l.Algorithm != "" {
+	line := text.Thousands(l.Capacity) + " per " + l.Window
+	if l.Algorithm != ruledoc.DefaultAlgorithm {
 		line += ", " + strings.ReplaceAll(l.Algorithm, "_", " ")
 	}
 	return line

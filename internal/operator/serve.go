@@ -109,7 +109,7 @@ type ServeOptions struct {
 	Backend     *url.URL // nil echoes the requests
 	UsagePath   string   // that answers callers with their usage; empty for none
 	Timeouts    gateway.Timeouts
-	Admin       net.Listener // for metrics and status; nil for none
+	Admin       net.Listener // for the live page, metrics and status; nil for none
 	Version     string       // of slidegate, for the status
 }
 
