@@ -72,6 +72,9 @@ func (w *replayWriters) draw(f *replayFlags, logs []string, totals *replay.Repor
 	if w.report != nil {
 		from := report.Source{Rules: f.Locations.RulesName(), Version: readBuild().Version}
 		for _, path := range logs {
+			if path == stdinName {
+				path = "standard input"
+			}
 			from.Logs = append(from.Logs, filepath.Base(path))
 		}
 		if err := report.Write(w.report, from, totals, f.Recording); err != nil {

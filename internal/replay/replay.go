@@ -81,6 +81,7 @@ type run struct {
 	tally
 	engine    Decider
 	seen      func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error // nil for none
+	sent      request.Request                                                              // before the engine, for seen
 	deciding  context.Context                                                              // does not end: a decision is finished
 	pace      pacer
 	decisions *bufio.Writer // nil to write nothing
@@ -94,14 +95,16 @@ func (r *run) decide(ctx context.Context, e *logs.Entry) error {
 	if err := r.pace.wait(ctx, e.Time); err != nil {
 		return err
 	}
-	sent := *e.Request // an engine changes its request
+	if r.seen != nil {
+		r.sent = *e.Request // an engine changes its request
+	}
 	d, err := r.engine.Decide(r.deciding, e.Time, e.Request)
 	if err != nil {
 		return err
 	}
 	r.count(e, d)
 	if r.seen != nil {
-		if err := r.seen(r.deciding, e, &sent, d); err != nil {
+		if err := r.seen(r.deciding, e, &r.sent, d); err != nil {
 			return err
 		}
 	}

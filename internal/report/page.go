@@ -142,8 +142,8 @@ func (v *view) Amount(n float64) string {
 	return text.Thousands(int64(math.Round(n)))
 }
 
-// Measured is how many writes the replay made in DynamoDB.
-func (v *view) Measured() string { return text.Thousands(*v.Totals.Writes) }
+// Count writes a number of requests or calls.
+func (v *view) Count(n int64) string { return text.Thousands(n) }
 
 // Names joins the names of logs.
 func (s Source) Names() string { return strings.Join(s.Logs, ", ") }

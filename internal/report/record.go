@@ -27,7 +27,8 @@ type Recording struct {
 	Left   []Variant   // those that the rules cannot be
 	keys   map[id]*key // of rules and their keys
 	rules  map[string]*rule
-	unkept int64 // requests of keys beyond maxKeys, by each rule
+	same   request.Request // of the scenario that decides
+	unkept int64           // requests of keys beyond maxKeys, by each rule
 }
 
 // Scenario is what rules decide.
@@ -92,8 +93,8 @@ func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Reque
 		r.verdict(e, &d.Shadows[i], true)
 	}
 	for _, s := range r.Others {
-		same := *sent // an engine changes its request
-		decided, err := s.Engine.Decide(ctx, e.Time, &same)
+		r.same = *sent // an engine changes its request
+		decided, err := s.Engine.Decide(ctx, e.Time, &r.same)
 		if err != nil {
 			return err
 		}

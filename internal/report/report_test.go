@@ -292,8 +292,11 @@ func TestPage(t *testing.T) {
 		"no key of a caller": {`rules: [{name: r, mode: shadow, key: "{jwt.sub}", limit: 1/minute}]`, burst, []string{"100.0% of its requests lack jwt.sub of its key", "shadow: would deny", "Would be denied"}, nil},
 		"a rule for nothing": {`rules: [{name: r, when: {path: /b}, key: all, limit: 1/minute}]`, burst, []string{"Rule r covered nothing: path / does not match /b", "No rule with a key decided"}, nil},
 		"several limits":     {`rules: [{name: r, key: all, limits: [{name: a, capacity: 9, window: 1m}, {name: b, capacity: 90, window: 1h}]}]`, burst, []string{"No rule has a single limit"}, []string{`id="step"`}},
-		"no request":         {two, "", []string{"no requests"}, nil},
-		"unreadable lines":   {two, burst + "{}\n", []string{"1 line could not be read", "log:6: no time"}, nil},
+		"a candidate": {
+			`rules: [{name: r, key: all, limits: [{capacity: 3, window: 1m, candidate: 2}]}]`, burst, []string{"Candidate capacities", "r 2 0"}, nil,
+		},
+		"no request":       {two, "", []string{"no requests"}, nil},
+		"unreadable lines": {two, burst + "{}\n", []string{"1 line could not be read", "log:6: no time"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := run(t, tc.document, tc.log).page
@@ -323,5 +326,19 @@ func TestSVG(t *testing.T) {
 	}
 	if want, err := os.ReadFile(golden); err != nil || string(want) != got {
 		t.Errorf("%s differs (%v); run with -update and look at it", golden, err)
+	}
+}
+
+// A replay on DynamoDB has counted its calls, and has no bill.
+func TestPageOfATable(t *testing.T) {
+	m := run(t, threeRules, traffic())
+	writes := int64(12345)
+	m.totals.Writes, m.recording.Own.Writes = &writes, nil
+	var page strings.Builder
+	if err := report.Write(&page, report.Source{}, m.totals, m.recording); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.String(), "<dd>12,345</dd>") || strings.Contains(page.String(), "What it costs") {
+		t.Error("the page lacks the writes, or has a bill")
 	}
 }
