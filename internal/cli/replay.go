@@ -83,7 +83,7 @@ nanoseconds (0 if allowed, -1 for never). A shadow rule (mode: shadow) has lines
 
 --report writes one HTML page that loads nothing: the traffic over time, each rule, the keys that were denied
 most with their peaks beside their limits, and what a month costs on AWS. For rules with one limit it also has
-the same requests decided by half and by twice the limit and by the other algorithms, which takes up to eight
+the same requests decided by half and by twice the limit and by the other algorithms, which takes up to ten
 times as long. --svg writes the chart of the traffic alone.
 
 These files appear when the replay has succeeded. One of them may be -, which is standard output; then the
