@@ -34,11 +34,11 @@ type Denials struct {
 
 // Denial is a request that was denied.
 type Denial struct {
-	ID                        int64
-	At                        time.Time
-	Reason, By, Key           string // By is the limit, as clients know it
-	Method, Path, Client, Why string
-	request                   request.Request
+	ID                   int64
+	At                   time.Time
+	Reason, By, Key      string // By is the limit, as clients know it
+	Method, Path, Client string
+	request              request.Request
 }
 
 // inForce is rules and since when this process decides by them.
