@@ -162,7 +162,7 @@ func (c *cli) showNext(path string, a *starter.Answers) error {
 	p := term.NewPrinter(c.stdout)
 	p.Line("%s limits each %s to %s. Its comments say what to change. Next:", text.Printable(path), a.Per, a.Limit)
 	p.Line("")
-	file := text.Printable(path)
+	file := shellWords(path)
 	rows := [][]string{
 		{"  try it, on http://127.0.0.1:8080", "slidegate serve --rules " + file},
 		{"  see what it does to a log", "slidegate replay access.log --rules " + file},

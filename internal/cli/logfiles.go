@@ -17,6 +17,7 @@ const stdinName = "-"
 type logFlags struct {
 	format   logs.Format
 	template *logs.Template
+	text     string // of template, as given
 	order    logs.Order
 }
 
@@ -29,16 +30,27 @@ func (f *logFlags) add(cmd *cobra.Command) {
 		formats[i] = string(format)
 	}
 	flags.Choice(cmd, (*string)(&f.format), "format", "the logs' `FORMAT`: "+strings.Join(formats, ", ")+" (default: by their first lines)", formats...)
-	flags.Var(cmd, &f.template, "log-format", "NGINX's log_format of the logs, a `TEXT` as in nginx.conf", parseTemplate)
+	flags.Var(cmd, &f.template, "log-format", "NGINX's log_format of the logs, a `TEXT` as in nginx.conf", f.parseTemplate)
 	flags.Refuse(cmd, func() bool { return f.format != "" && f.template != nil }, "--log-format is a format of NGINX: leave out --format")
 }
 
-func parseTemplate(text string) (*logs.Template, error) {
+func (f *logFlags) parseTemplate(text string) (*logs.Template, error) {
+	f.text = text
 	t, err := logs.ParseTemplate(text)
 	if err != nil {
 		return nil, fmt.Errorf("--log-format: %w", err)
 	}
 	return t, nil
+}
+
+// words returns the flags as they were given.
+func (f *logFlags) words() (all []string) {
+	for _, flag := range [][]string{{"--format", string(f.format)}, {"--log-format", f.text}, {"--order", string(f.order)}} {
+		if flag[1] != "" {
+			all = append(all, flag...)
+		}
+	}
+	return all
 }
 
 // traffic returns the requests of logs. It fails for a file that does not exist,

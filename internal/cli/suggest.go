@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ func (c *cli) suggestCommand() *cobra.Command {
 		Long: `Suggest reads logs and shows, for each window, what round limits would do: how many keys they touch, how many
 requests they deny, and how many of these were answered 2xx. It proposes a rule in shadow, which denies
 nothing, with the knee of each window: the smallest limit of the table that touches at most 1% of the keys.
+The rule leaves out a limit that denies nothing beside that of a longer window.
 
 A key's peak is the most requests in any window of that length, wherever it begins, to the nanosecond. The
 engine decides the numbers of the table: with sliding_window in memory, at the times of the log, as replay
@@ -79,7 +81,9 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		}
 		return nil
 	})
-	show := func(p *term.Printer, r *suggest.Report) { printSuggestion(p, r, paths, file) }
+	show := func(p *term.Printer, r *suggest.Report) {
+		printSuggestion(p, r, append(paths, reading.words()...), file)
+	}
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*suggest.Report, error) {
 		paths = args
 		if err := readableTwice(paths); err != nil {
@@ -127,7 +131,9 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 	return all, nil
 }
 
-func printSuggestion(p *term.Printer, r *suggest.Report, paths []string, file string) {
+// printSuggestion prints a report. logs are the words by which replay reads the
+// same logs.
+func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file string) {
 	p.Line("%s of %s by %s, in %s of traffic", text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.Key, text.Brief(r.Span()))
 	for _, left := range []struct {
 		n   int64
@@ -150,16 +156,13 @@ func printSuggestion(p *term.Printer, r *suggest.Report, paths []string, file st
 	p.Line("\nThe knees as one rule would deny %s of %s (%s)%s:\n", text.Plural(o.Denied, "request"), text.Plural(o.Keys, "key"),
 		text.Percent(o.Denied, r.Counted), answered(r, o, ", ", " of them answered 2xx"))
 	p.Line("%s", strings.TrimSuffix(r.Rules, "\n"))
-	if len(r.Needless) > 0 {
-		p.Line("\nYou can leave out the limit of %s: a longer window denies all that it would.", strings.Join(r.Needless, " and of "))
-	}
 	if file == "" {
 		file = "rules.yaml"
 		p.Line("\n--write %s writes this rule to a file. Then see what it does:", file)
 	} else {
 		p.Line("\nThe rule is in %s. See what it does:", file)
 	}
-	p.Line("  slidegate replay %s --rules %s", strings.Join(quoteAll(paths), " "), quoteAll([]string{file})[0])
+	p.Line("  slidegate replay %s", shellWords(append(logs, "--rules", file)...))
 }
 
 func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
@@ -203,13 +206,15 @@ func answered(r *suggest.Report, o *suggest.Outcome, before, after string) strin
 	return before + text.Percent(o.Answered, o.WithStatus) + after
 }
 
-// quoteAll writes words as a shell reads them.
-func quoteAll(words []string) []string {
-	words = slices.Clone(words)
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellWords writes words as a shell reads them.
+func shellWords(words ...string) string {
+	quoted := slices.Clone(words)
 	for i, w := range words {
-		if strings.ContainsAny(w, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		if !plainWord.MatchString(w) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
-	return words
+	return strings.Join(quoted, " ")
 }

@@ -73,7 +73,8 @@ func replayed(t *testing.T, rules string) (f foretold) {
 	return f
 }
 
-// --write writes the rule that was shown, and never over a file.
+// --write writes the rule that was shown, and never over a file. The command that
+// suggest shows next reads the log in the same way.
 func TestSuggestWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	command := "suggest " + apacheLog + " --key ip:{ip} --window 1m --write " + path
@@ -84,6 +85,16 @@ func TestSuggestWrites(t *testing.T) {
 	}
 	if !strings.Contains(shown, string(text)) || !strings.Contains(shown, "--rules "+path) {
 		t.Errorf("shown %s\nwritten %s", shown, text)
+	}
+	log, err := os.ReadFile(apacheLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := mustRun(t, "suggest '"+file(t, "a b.log", string(log))+"' --order file --format clf --key ip:{ip} --window 1m")
+	_, next, _ := strings.Cut(again, "\n  slidegate ")
+	replay := strings.Replace(strings.TrimSpace(next), "rules.yaml", path, 1)
+	if !strings.HasSuffix(next, "/a b.log' --format clf --order file --rules rules.yaml\n") || !strings.Contains(mustRun(t, replay), "would deny") {
+		t.Errorf("next: %s", next)
 	}
 	if r := slidegate(t.Context(), "", command); r.code != 2 || !strings.Contains(r.stderr, "name a new one") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)

@@ -43,9 +43,12 @@ func Suggest(ctx context.Context, traffic logs.Traffic, o suggest.Options, liste
 		listener.Warn("%s of %s lack %s of the key, and share a counter", text.Thousands(l.Requests), text.Plural(r.Counted, "request"), l.Field)
 	}
 	for _, w := range r.Windows {
-		if w.Length > r.Span() {
+		if !r.Covers(w.Length) {
 			listener.Warn("the window %s is longer than the log, %s: its peaks are of a part", w.Window, text.Brief(r.Span()))
 		}
+	}
+	for _, text := range r.Unused {
+		listener.Warn("--exclude %s leaves out no request: write a key as the table shows it, an address or a network", text)
 	}
 	WarnAll(listener, r.Warnings)
 	return r, nil

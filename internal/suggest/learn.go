@@ -12,7 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/logs"
 	"github.com/slidegate/slidegate/internal/peaks"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -25,11 +24,17 @@ type learner struct {
 	reads   []rules.Read
 	lacking []int64 // counted requests without each of reads
 	only    []rules.Statuses
-	without map[string]bool // keys to leave out
-	nets    []netip.Prefix  // of clients to leave out
-	windows []peaks.Window  // of limit i: exact at 2i, as the limit counts at 2i+1
+	exclude []exclusion
+	windows []peaks.Window // of limit i: exact at 2i, as the limit counts at 2i+1
 	keys    map[string]*history
 	key     []byte
+}
+
+// exclusion leaves out a key, or the clients of a network.
+type exclusion struct {
+	text    string       // as stated
+	network netip.Prefix // the zero Prefix for a key
+	used    bool         // a request was left out
 }
 
 // history is the traffic of one key.
@@ -40,7 +45,7 @@ type history struct {
 }
 
 func newLearner(o *Options) (*learner, error) {
-	l := &learner{name: ruleName(o.Key), only: o.Only, without: map[string]bool{}, keys: map[string]*history{}}
+	l := &learner{name: ruleName(o.Key), only: o.Only, keys: map[string]*history{}}
 	l.report.Key = o.Key
 	if len(o.Windows) > limit.MaxLimits {
 		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
@@ -63,13 +68,11 @@ func newLearner(o *Options) (*learner, error) {
 	l.reads = l.set.Reads(l.rule)
 	l.lacking = make([]int64, len(l.reads))
 	for _, text := range o.Exclude {
-		if network, err := netip.ParsePrefix(text); err == nil {
-			l.nets = append(l.nets, network.Masked())
-		} else if address, err := netip.ParseAddr(text); err == nil {
-			l.nets = append(l.nets, netip.PrefixFrom(address, address.BitLen()))
-		} else {
-			l.without[text] = true
+		network, err := netip.ParsePrefix(text)
+		if address, failed := netip.ParseAddr(text); err != nil && failed == nil {
+			network = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
 		}
+		l.exclude = append(l.exclude, exclusion{text: text, network: network})
 	}
 	return l, nil
 }
@@ -112,11 +115,10 @@ func (l *learner) learn(_ context.Context, e *logs.Entry) error {
 // whose key is in l.key; nil for none.
 func (l *learner) leftOut(e *logs.Entry) *int64 {
 	r := &l.report
-	of := func(n netip.Prefix) bool { return n.Contains(e.Request.IP.Unmap()) }
 	switch {
-	case !l.counts(e.Request):
+	case l.set.Ambiguous(e.Request), !l.rule.Counts(e.Request): // as the engine decides
 		return &r.Uncounted
-	case l.without[string(l.key)], slices.ContainsFunc(l.nets, of):
+	case l.excludes(e.Request.IP.Unmap()):
 		return &r.Excluded
 	case len(l.only) > 0 && !rules.Among(l.only, e.Status):
 		return &r.OtherStatus
@@ -124,9 +126,14 @@ func (l *learner) leftOut(e *logs.Entry) *int64 {
 	return nil
 }
 
-// counts reports whether a request is charged by the rule, as the engine does.
-func (l *learner) counts(req *request.Request) bool {
-	return !l.set.Ambiguous(req) && l.rule.Counts(req)
+// excludes reports whether an option leaves out the key in l.key or a client.
+func (l *learner) excludes(client netip.Addr) (out bool) {
+	for i := range l.exclude {
+		if x := &l.exclude[i]; x.text == string(l.key) || x.network.Contains(client) {
+			x.used, out = true, true
+		}
+	}
+	return out
 }
 
 // byPeak returns the keys of a window by their peak, the highest first; equals

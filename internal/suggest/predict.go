@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -46,7 +47,7 @@ func (l *learner) choose() (*prediction, error) {
 		for j := range keys {
 			counted[j] = keys[j].counted
 		}
-		slices.SortFunc(counted, func(a, b int64) int { return int(b - a) })
+		slices.SortFunc(counted, func(a, b int64) int { return cmp.Compare(b, a) })
 		limits := candidates(counted)
 		at := knee(limits, counted)
 		proposed[i] = limits[at]
@@ -62,34 +63,33 @@ func (l *learner) choose() (*prediction, error) {
 		spikes := slices.DeleteFunc(keys, func(k Key) bool { return k.Peak <= spike*k.Typical })
 		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
 	}
+	dropNeedless(r.Windows, proposed)
 	text, set, err := p.try(proposed, &r.Proposed)
 	if err != nil {
 		return nil, err
 	}
-	r.Rules, r.Warnings, r.Needless = text, set.Warnings, needless(r.Windows, proposed)
+	r.Rules, r.Warnings = text, set.Warnings
 	return p, nil
 }
 
-// needless returns the windows whose limit denies nothing that the limit of a
-// longer window allows: what fills the shorter one fills the longer one.
-func needless(windows []Window, capacity []int64) []string {
-	all := []string{}
+// dropNeedless drops limits that deny nothing which the limit of a longer window
+// allows: what fills the shorter one fills the longer one.
+func dropNeedless(windows []Window, capacity []int64) {
 	for i, short := range windows {
 		for j, long := range windows {
-			if short.Length < long.Length && capacity[i] >= capacity[j] && !slices.Contains(all, short.Window) {
-				all = append(all, short.Window)
+			if short.Length < long.Length && capacity[i] >= capacity[j] && capacity[j] > 0 {
+				capacity[i] = 0
 			}
 		}
 	}
-	return all
 }
 
 // hitFirst returns the key with the highest peak of those that a limit touches
 // and the next higher one does not; nil for none.
 func hitFirst(keys []Key, limit, next int64) *Key {
-	for i := range keys {
-		if k := &keys[i]; k.counted > limit && k.counted <= next {
-			return &Key{k.Key, k.Peak, k.At, k.Typical, k.counted}
+	for _, k := range keys {
+		if k.counted > limit && k.counted <= next {
+			return &k
 		}
 	}
 	return nil

@@ -53,10 +53,10 @@ type Report struct {
 
 	Windows    []Window   `json:"windows"`
 	Confidence Confidence `json:"confidence"`
-	Proposed   Outcome    `json:"proposed"` // of all knees in one rule
+	Proposed   Outcome    `json:"proposed"` // of the knees in one rule, without those that deny nothing alone
 	Rules      string     `json:"rules"`    // a file with that rule
-	Needless   []string   `json:"needless"` // windows whose limit in it denies nothing alone
 	Warnings   []string   `json:"-"`        // of that file
+	Unused     []string   `json:"-"`        // of Options.Exclude, without any request
 }
 
 // Window is the limits to choose from for one window.
@@ -158,30 +158,39 @@ func (l *learner) enough() error {
 			text.Plural(r.Keys, "key"), text.Plural(r.Counted, "request"), left, MinKeys)
 	}
 	r.Confidence = confidence(r)
+	for _, x := range l.exclude {
+		if !x.used {
+			r.Unused = append(r.Unused, x.text)
+		}
+	}
 	return nil
 }
+
+// Covers reports whether the traffic is as long as a window, but for a hundredth:
+// a log of one day ends before the time at which it began.
+func (r *Report) Covers(length time.Duration) bool { return r.Span() >= length-length/100 }
 
 // confidence is low, fair or good, by the number of keys and the time covered.
 func confidence(r *Report) Confidence {
 	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
-	span, length := r.Span(), text.Brief(r.Span())
-	c := Confidence{Level: "good", WholeWeek: span >= week}
+	length := text.Brief(r.Span())
+	c := Confidence{Level: "good", WholeWeek: r.Covers(week)}
 	keys := text.Plural(r.Keys, "key")
 	if r.Keys < 100 {
 		keys += ": 1% is less than one key, so a knee touches none"
 	}
 	switch {
-	case span < day:
+	case !r.Covers(day):
 		length += ": no whole day, daily and weekly peaks are not in it"
-	case span < week:
+	case !c.WholeWeek:
 		length += ": no whole week, weekly peaks are not in it"
 	default:
 		length += ": a whole week is covered"
 	}
 	switch {
-	case r.Keys < 100 || span < day:
+	case r.Keys < 100 || !r.Covers(day):
 		c.Level = "low"
-	case r.Keys < 1000 || span < week:
+	case r.Keys < 1000 || !c.WholeWeek:
 		c.Level = "fair"
 	}
 	c.Reasons = []string{keys, length}

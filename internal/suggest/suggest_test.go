@@ -146,6 +146,7 @@ func TestOptions(t *testing.T) {
 		{[]string{"ip:198.51.100.7"}, nil, "68 of 41 keys, knee 30, 25 excluded, 0 other"},
 		{[]string{"198.51.100.8", "198.51.100.7"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other"},
 		{[]string{"198.51.100.0/24"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other"},
+		{[]string{"198.51.100.0/33", "ip:198.51.100.7", "::ffff:198.51.100.8", "10.0.0.0/8"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other, unused [198.51.100.0/33 10.0.0.0/8]"},
 		{nil, []rules.Statuses{{First: 200, Last: 299}}, "40 of 40 keys, knee 1, 0 excluded, 53 other"},
 		{nil, []rules.Statuses{{First: 200, Last: 200}, {First: 403, Last: 403}}, "90 of 42 keys, knee 30, 0 excluded, 3 other"},
 		{[]string{"192.0.2.0/26"}, nil, "2 keys of 50 requests, with 43 requests left out: a limit for everyone needs 30 keys or more. Give more logs, or a key that tells more clients apart"},
@@ -156,6 +157,9 @@ func TestOptions(t *testing.T) {
 			w := r.Windows[0].Limits
 			at := slices.IndexFunc(w, func(row Row) bool { return row.Knee })
 			got = fmt.Sprintf("%d of %d keys, knee %d, %d excluded, %d other", r.Counted, r.Keys, w[at].Limit, r.Excluded, r.OtherStatus)
+			if r.Unused != nil {
+				got += fmt.Sprintf(", unused %s", r.Unused)
+			}
 		}
 		if got != tc.want {
 			t.Errorf("%v, %v: %s\nwant %s", tc.exclude, tc.only, got, tc.want)
@@ -216,23 +220,24 @@ func TestLogThatChanges(t *testing.T) {
 	}
 }
 
+// Logs of whole days begin after midnight and end before the next.
 func TestConfidence(t *testing.T) {
 	for _, tc := range []struct {
-		keys  int
-		hours int
-		want  string
+		keys int
+		span time.Duration
+		want string
 	}{
-		{30, 3000, "low: 30 keys: 1% is less than one key, so a knee touches none; 125d 0h: a whole week is covered"},
-		{2000, 23, "low: 2,000 keys; 23h 0m: no whole day, daily and weekly peaks are not in it"},
-		{100, 24, "fair: 100 keys; 1d 0h: no whole week, weekly peaks are not in it"},
-		{999, 168, "fair: 999 keys; 7d 0h: a whole week is covered"},
-		{1000, 167, "fair: 1,000 keys; 6d 23h: no whole week, weekly peaks are not in it"},
-		{1000, 168, "good: 1,000 keys; 7d 0h: a whole week is covered"},
+		{30, 3000 * time.Hour, "low: 30 keys: 1% is less than one key, so a knee touches none; 125d 0h: a whole week is covered"},
+		{2000, 23 * time.Hour, "low: 2,000 keys; 23h 0m: no whole day, daily and weekly peaks are not in it"},
+		{100, 24*time.Hour - time.Minute, "fair: 100 keys; 23h 59m: no whole week, weekly peaks are not in it"},
+		{999, 7*24*time.Hour - 2*time.Second, "fair: 999 keys; 6d 23h: a whole week is covered"},
+		{1000, 166 * time.Hour, "fair: 1,000 keys; 6d 22h: no whole week, weekly peaks are not in it"},
+		{1000, 168 * time.Hour, "good: 1,000 keys; 7d 0h: a whole week is covered"},
 	} {
 		r := Report{Keys: tc.keys}
-		r.First, r.Last = time.Unix(0, 0), time.Unix(int64(tc.hours)*3600, 0)
+		r.First, r.Last = time.Unix(0, 0), time.Unix(0, 0).Add(tc.span)
 		c := confidence(&r)
-		if got := c.Level + ": " + strings.Join(c.Reasons, "; "); got != tc.want || c.WholeWeek != (tc.hours >= 168) {
+		if got := c.Level + ": " + strings.Join(c.Reasons, "; "); got != tc.want || c.WholeWeek != strings.HasSuffix(tc.want, "a whole week is covered") {
 			t.Errorf("%s\nwant %s", got, tc.want)
 		}
 	}
