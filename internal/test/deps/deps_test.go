@@ -135,7 +135,7 @@ var allowed = map[string]string{
 	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/usage":                 "internal/engine internal/headers internal/limit internal/request internal/ruledoc",
 	"internal/report/pictures":       "internal/limit internal/report/chart",
-	"internal/starter":               "internal/rulefile",
+	"internal/starter":               "internal/rulefile internal/yamlfile",
 	"internal/cli": "internal/cli internal/starter internal/clock internal/cost internal/engine internal/imports internal/limit internal/logs internal/operator internal/replay internal/report internal/suggest internal/ruledoc internal/request internal/rules internal/telemetry/metric " +
 		"internal/ruletable internal/text internal/yamlfile github.com/redis/go-redis github.com/spf13/cobra",
 	"internal/cli/flags":   "internal/operator internal/redis internal/request internal/rules internal/ruletable internal/text github.com/spf13/cobra",
