@@ -177,7 +177,7 @@ release-files: zips
 	cp infra/lambdas/zips/*.zip internal/operator/aws/embedded/files/
 	cp dist/files/template.json internal/operator/aws/embedded/files/template.json
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
-	go build -o dist/slidegate ./cmd/slidegate
+	go build -tags release -o dist/slidegate ./cmd/slidegate # carries the files, as that of a release does
 	dist/slidegate completion bash >dist/files/completions/slidegate.bash
 	dist/slidegate completion zsh >dist/files/completions/_slidegate
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish

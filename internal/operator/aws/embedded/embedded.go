@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNone is the error of a command that was built without the files.
-var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download the command of a release, which does, or name its files by --code FILE and --template FILE")
+var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download the command of a release, or build one in a clone by `make release-files`, or name the files by --code FILE and --template FILE")
 
 // MaxStack is how many characters the name of a stack of the template may have.
 // AWS shortens the names of its roles and Lambdas to 64, and rights by names that
