@@ -40,6 +40,28 @@ func TestStarts(t *testing.T) {
 // The page about how to choose a limit.
 func TestChoose(t *testing.T) { follow(t, startLocalShell(t), "../../docs/choose.md") }
 
+// The page from a log to a limit promises five minutes of typing: 1,000
+// characters, at 40 words a minute.
+func TestFiveMinutes(t *testing.T) {
+	const page = "../../docs/start/limit.md"
+	sh := startLocalShell(t)
+	follow(t, sh, page)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := 0
+	for line := range strings.Lines(string(text)) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			typed += len(command)
+		}
+	}
+	if typed == 0 || typed > 1000 {
+		t.Errorf("%d characters to type", typed)
+	}
+	sh.run("grep -q '<svg' report.html")
+}
+
 // follow follows a page: it saves the files that the page shows, runs its
 // commands in a shell, and compares what they print. An ellipsis in the page
 // matches anything within a line.

@@ -162,7 +162,7 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 	} else {
 		p.Line("\nThe rule is in %s. See what it does:", file)
 	}
-	p.Line("  slidegate replay %s", shellWords(append(logs, "--rules", file)...))
+	p.Line("  slidegate replay %s", shellWords(append(logs, "--rules", file, "--report", "report.html")...))
 }
 
 func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {

@@ -1,62 +1,13 @@
 package chart
 
-import "github.com/slidegate/slidegate/internal/text"
-
-// Bars are horizontal bars, each beside its limit: for example the peaks of
-// keys. The part above the limit has another colour, and the limit is a mark.
-type Bars struct {
-	Frame
-	Rows []Row
-}
-
-// Row is one bar. All bars have the same scale.
-type Row struct {
-	Label string
-	Value float64
-	Limit float64 // 0 for none
-}
-
-const rowHeight = 38
-
-// SVG draws the bars. The frame's height is ignored: each row has the same.
-func (b *Bars) SVG(theme Theme) string {
-	f := b.Frame
-	w, top := pixels(f.Width, Wide), 2.0
-	if theme != Inline && f.Title != "" {
-		top = 34
-	}
-	c := begin(&f, theme, w, top+float64(rowHeight*max(len(b.Rows), 1)))
-	if top > 30 {
-		c.text("c-title", "start", 8, 22, f.Title)
-	}
-	most := 1.0
-	for _, r := range b.Rows {
-		most = max(most, finite(r.Value), finite(r.Limit))
-	}
-	for i, r := range b.Rows {
-		y := top + float64(i*rowHeight)
-		said := text.Thousands(int64(finite(r.Value)))
-		if r.Limit > 0 {
-			said += " of " + text.Thousands(int64(finite(r.Limit)))
-		}
-		c.text("", "start", 8, y+14, cut(r.Label, int((w-24)/advance)-len(said)))
-		c.text("c-strong", "end", w-8, y+14, said)
-		c.bar(r.Value, r.Limit, most, 8, y+20, w-16, 10)
-	}
-	return c.end()
-}
-
-// Bar draws one bar as a line of text or a cell of a table has it, 110 by 14
-// pixels. Its scale ends at the larger of the two.
+// Bar draws a value beside its limit, 0 for none, as a line of text or a cell of
+// a table has it: 110 by 14 pixels. The part above the limit has another colour,
+// and the limit is a mark. The scale ends at the larger of the two.
 func Bar(id, title string, value, limit float64) string {
-	const w, h = 110, 14
-	c := begin(&Frame{ID: id, Title: title}, Inline, w, h)
-	c.bar(value, limit, max(finite(value), finite(limit), 1), 1, 2, w-2, h-4)
-	return c.end()
-}
-
-func (c *canvas) bar(value, limit, most, x, y, w, h float64) {
+	const x, y, w, h = 1, 2, 108, 10
+	c := begin(&Frame{ID: id, Title: title}, Inline, w+2*x, h+2*y)
 	value, limit = finite(value), finite(limit)
+	most := max(value, limit, 1)
 	c.rect("c-track", x, y, w, h)
 	below := value
 	if limit > 0 {
@@ -70,6 +21,7 @@ func (c *canvas) bar(value, limit, most, x, y, w, h float64) {
 		at := x + w*limit/most
 		c.rect("c-mark", min(at-1, x+w-2), y-2, 2, h+4)
 	}
+	return c.end()
 }
 
 // Spark draws counts over time without axes, 130 by 28 pixels: the series are

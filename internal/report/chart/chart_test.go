@@ -51,10 +51,6 @@ func burst(panels int) *Steps {
 	return s
 }
 
-func bars() *Bars {
-	return &Bars{Frame: Frame{ID: "b", Title: "Peaks", Desc: "Keys."}, Rows: []Row{{"ip:203.0.113.9", 320, 100}, {"ip:198.51.100.7", 40, 100}, {"<key>", 7, 0}}}
-}
-
 func TestGolden(t *testing.T) {
 	small := []Series{{Allowed, "allowed", wave(20, 9)}, {Denied, "denied", wave(20, 3)}}
 	narrow := timeline(96, time.Hour, 12345)
@@ -65,7 +61,6 @@ func TestGolden(t *testing.T) {
 		"timeline.narrow":  narrow.SVG(Both),
 		"timeline.empty":   (&Timeline{Frame: Frame{ID: "e", Title: "Nothing"}}).SVG(Dark),
 		"steps.both":       burst(4).SVG(Both),
-		"bars.dark":        bars().SVG(Dark),
 		"bar.inline":       Bar("p", "peak 12 of 10", 12, 10),
 		"spark.inline":     Spark("k", "requests over time", small),
 		"timeline.oneonly": timeline(1, time.Second, 1).SVG(Light),
@@ -105,14 +100,11 @@ func TestEveryDrawingIsWithinItsBox(t *testing.T) {
 			steps.Panels[0].X, steps.Panels[0].Y = strange, strange
 			steps.Panels[1].X = nil
 			steps.Panels[2].Title, steps.Panels[2].Bars = strings.Repeat("w", 300), []Span{{Allowed, math.NaN(), 1e9, math.NaN()}}
-			rows := bars()
-			rows.Width, rows.Rows[0].Label = width, strings.Repeat("k", 300)
 			for _, v := range strange {
-				rows.Rows = append(rows.Rows, Row{"v", v, v}, Row{"", 1, v})
 				drawings = append(drawings, Bar("b", "t", v, 3), Bar("b", "t", 3, v))
 			}
-			drawings = append(drawings, odd.SVG(theme), steps.SVG(theme), rows.SVG(theme), (&Steps{XMin: 7, XMax: math.NaN(), XStep: -1}).SVG(theme),
-				(&Bars{}).SVG(theme), Spark("", "", nil), Spark("s", "t", []Series{{Shadow, "", strange}}))
+			drawings = append(drawings, odd.SVG(theme), steps.SVG(theme), (&Steps{XMin: 7, XMax: math.NaN(), XStep: -1}).SVG(theme),
+				Spark("", "", nil), Spark("s", "t", []Series{{Shadow, "", strange}}))
 		}
 	}
 	for _, svg := range drawings {
@@ -203,9 +195,7 @@ func TestTextIsEscaped(t *testing.T) {
 	line.ID, line.Title, line.Desc, line.Unit, line.Line.Label, line.Series[0].Name, line.Series[1].Kind = bad, bad, bad, bad, bad, bad, bad
 	steps := burst(1)
 	steps.XLabel, steps.YLabel, steps.Limit.Label, steps.Legend[0].Name, steps.Panels[0].Title, steps.Panels[0].Subtitle, steps.Panels[0].Peak = bad, bad, bad, bad, bad, bad, bad
-	rows := bars()
-	rows.Rows[0].Label = bad
-	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), rows.SVG(Light), Bar(bad, bad, 1, 2), Spark(bad, bad, nil)} {
+	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), line.SVG(Light), Bar(bad, bad, 1, 2), Spark(bad, bad, nil)} {
 		if strings.Contains(svg, "<script") || strings.ContainsAny(svg, "\x00\u202e") {
 			t.Errorf("not escaped:\n%s", svg)
 		}
@@ -267,11 +257,11 @@ func TestThemes(t *testing.T) {
 		}
 	}
 	for theme, want := range map[Theme]string{Light: "#ffffff", Dark: "#0d1117", Both: "prefers-color-scheme"} {
-		if svg := bars().SVG(theme); strings.Contains(svg, "var(") || !strings.Contains(svg, want) {
+		if svg := burst(1).SVG(theme); strings.Contains(svg, "var(") || !strings.Contains(svg, want) {
 			t.Errorf("theme %d has variables, or not %s", theme, want)
 		}
 	}
-	if strings.Contains(bars().SVG(Inline), "<style") {
+	if strings.Contains(burst(1).SVG(Inline), "<style") {
 		t.Error("an inline drawing has a style of its own")
 	}
 }
