@@ -78,7 +78,7 @@ func TestUsagePathPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, use := range map[string]func(){
-		"starts with /": func() { limithttp.UsagePath("usage") },
+		"want one path": func() { limithttp.UsagePath("usage") },
 		"no wildcard":   func() { limithttp.UsagePath("/usage/*") },
 		"ByHeader": func() {
 			limithttp.Middleware(lim, limithttp.UsagePath("/usage"), limithttp.ByHeader("X-Tenant"))

@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/starter"
 	"github.com/slidegate/slidegate/internal/text"
@@ -66,7 +66,7 @@ func refuseTokenFlags(a *starter.Answers) error {
 // the answers.
 func (c *cli) initialize(ctx context.Context, path string, a starter.Answers, flagged, terminal bool) (err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return exists(path) // before any question
+		return fmt.Errorf("%s is there already: give another name, or remove it first", path)
 	}
 	switch {
 	case terminal && !flagged:
@@ -81,22 +81,10 @@ func (c *cli) initialize(ctx context.Context, path string, a starter.Answers, fl
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return exists(path)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(rules)
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := outfile.WriteNew(path, string(rules)); err != nil {
 		return err
 	}
 	return c.showNext(path, &a)
-}
-
-func exists(path string) error {
-	return fmt.Errorf("%s is there already: give another name, or remove it first", path)
 }
 
 // dialogue asks on a terminal.

@@ -95,7 +95,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		}
 		r, err := operator.Suggest(ctx, traffic, o, c)
 		if err == nil && file != "" {
-			err = outfile.WriteString(file, nil, r.Rules)
+			err = outfile.WriteNew(file, r.Rules)
 		}
 		return r, err
 	}, show)

@@ -11,7 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"path"
+	"regexp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -175,16 +176,12 @@ func when(s *ruledoc.Selector) *When {
 	return &When{s.Methods, s.Path, s.Route}
 }
 
+var plainPath = regexp.MustCompile(`^/[\w.~!$&'()+,;=:@/-]+$`)
+
 // CheckPath returns what is wrong with a path for reports.
-func CheckPath(path string) error {
-	const want = "want one path of its own, such as /usage"
-	switch {
-	case !strings.HasPrefix(path, "/") || path == "/":
-		return errors.New(want + ": it starts with / and has a name")
-	case strings.ContainsAny(path, "*{}?#%\\ ") || strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return errors.New(want + ": it has no wildcard, query, escape or space")
-	case strings.Contains(path+"/", "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../"):
-		return errors.New(want + ": it has no empty segment, no . and no .., and does not end in /")
+func CheckPath(p string) error {
+	if !plainPath.MatchString(p) || path.Clean(p) != p {
+		return errors.New("want one path of its own, such as /usage: no wildcard, query, escape, space, empty segment, . or ..")
 	}
 	return nil
 }

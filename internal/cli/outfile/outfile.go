@@ -57,3 +57,12 @@ func WriteString(path string, stdout io.Writer, text string) error {
 		return err
 	})
 }
+
+// WriteNew writes a text to a file that must not exist yet, under any name.
+func WriteNew(path, text string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	return fill(file, err, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}

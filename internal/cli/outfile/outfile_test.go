@@ -110,3 +110,21 @@ func wantEmpty(t *testing.T, dir string) {
 		t.Errorf("%s was left behind", e.Name())
 	}
 }
+
+// A new file is never an existing one, a link's target, or standard output.
+func TestWriteNew(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Symlink("target", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		path string
+		ok   bool
+	}{{"a", true}, {"a", false}, {"-", true}, {"link", false}, {"none/a", false}} {
+		if err := WriteNew(step.path, "text"); (err == nil) != step.ok {
+			t.Errorf("%s: %v", step.path, err)
+		} else if err == nil {
+			wantFile(t, step.path, "text")
+		}
+	}
+}
