@@ -63,9 +63,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		flags.Complete(cmd, name, flags.NoWords)
 	}
 	flags.Complete(cmd, "only-status", flags.OneOf("2xx", "3xx", "4xx", "5xx"))
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveDefault // files
-	}
+	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault) // files
 	flags.Check(cmd, func() (err error) {
 		if o.Windows = strings.Split(windows, ","); slices.Contains(o.Windows, "") {
 			return fmt.Errorf("--window %s: want lengths of time such as 1m,1h", windows)
@@ -139,7 +137,7 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 		n   int64
 		why string
 	}{
-		{r.Excluded, "--exclude"}, {r.OtherStatus, "--only-status"}, {r.Uncounted, "as preflights or ambiguous paths, which no limit counts"},
+		{r.Excluded, "--exclude"}, {r.OtherStatus, "--only-status"}, {r.Uncounted, "preflights or ambiguous paths, which no limit counts"},
 	} {
 		if left.n > 0 {
 			p.Line("%s left out: %s", text.Plural(left.n, "request"), left.why)

@@ -74,6 +74,7 @@ func TestUsagePath(t *testing.T) {
 		{"GET", "/items", []string{v1}, 200, "", ""},
 		{"GET", "/usage", []string{v1}, 200, one, ""},
 		{"HEAD", "/usage", []string{v1}, 200, "", ""},
+		{"GET", "/usage", []string{v1, "Access-Control-Request-Method: GET"}, 200, one, ""}, // no preflight
 		{"GET", "/usage?ip=192.0.2.1", []string{"X-Forwarded-For: 192.0.2.2"}, 200, none, ""},
 		{"GET", "/usage", []string{"X-Forwarded-For: 192.0.2.1, 192.0.2.2"}, 200, none, ""}, // the client wrote the first
 		{"GET", "/usage", []string{v1, ann}, 200, `{"rule":"per-user","key":"user:{jwt.sub}","limits":[{"capacity":5,"window_s":60,"used":0,`, ""},

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var errNoFieldsLine = errors.New("no line #Fields before the values: fields without names, such as those of CloudFront's real-time logs, need it, or delivery as JSON")
+var errNoFieldsLine = errors.New("tab-separated values without a line #Fields that names them: CloudFront's real-time logs have none; have them delivered as JSON, or add the line")
 
 // cloudFront has the fields that the "Standard logging reference" and "Use
 // real-time access logs" of the CloudFront guide define. Values are

@@ -7,8 +7,6 @@ import (
 	"strings"
 )
 
-var errTabs = errors.New("tab-separated values without a line #Fields that names them: CloudFront's real-time logs have none; have them delivered as JSON, or add the line")
-
 // jsonTables are the formats of JSON objects with names of their own.
 var jsonTables = map[Format]jsonTable{
 	APIGateway: {table: &apiGateway},
@@ -114,7 +112,7 @@ func noTimeAnywhere(line string, err error) error {
 
 func unknown(line string) error {
 	if strings.Count(line, "\t") > 2 {
-		return errTabs
+		return errNoFieldsLine
 	}
 	return fmt.Errorf("%s is in no known format: name it by --format, or NGINX's log_format by --log-format", quote(line))
 }

@@ -42,7 +42,7 @@ func TestDetection(t *testing.T) {
 			skipped: `log:1: no time: looked for StartLocal, StartUTC, date, requestTime, requestTimeEpoch, start_time, time, timestamp, timestamp(ms), ts; the line has bar, foo`},
 		{name: "CSV by its suffix", log: "day.csv.gz", lines: "path\n/a", skipped: `day.csv.gz:1: header line names no column time`},
 		{name: "JSON by its suffix", log: "day.jsonl", lines: "x", skipped: `day.jsonl:1: line is no JSON: invalid character 'x' looking for beginning of value`},
-		{name: "real-time logs", lines: "1575493351.500\t203.0.113.45\t0.001\t200", skipped: "log:1: " + errTabs.Error()},
+		{name: "real-time logs", lines: "1575493351.500\t203.0.113.45\t0.001\t200", skipped: "log:1: " + errNoFieldsLine.Error()},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			name := tc.log

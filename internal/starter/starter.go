@@ -1,5 +1,5 @@
-// Package starter writes the first rules of somebody who has none: one limit,
-// with comments that say what each line does and what to change next.
+// Package starter writes a first rules file: one limit, with comments that say
+// what each line does and what to change next.
 package starter
 
 import (

@@ -21,13 +21,13 @@ const spike = 10
 // prediction is the second pass.
 type prediction struct {
 	*learner
-	again    logs.Extent
-	trials   []trial
-	failures replay.Failures
+	again     logs.Extent
+	proposals []proposal
+	failures  replay.Failures
 }
 
-// trial is a rule that is tried.
-type trial struct {
+// proposal is a rule whose outcome the second pass finds.
+type proposal struct {
 	capacity []int64 // of each window; 0 for no limit
 	engine   *engine.Engine
 	outcome  *Outcome
@@ -56,7 +56,7 @@ func (l *learner) choose() (*prediction, error) {
 			w.Limits[j] = Row{Limit: n, Knee: j == at, First: hitFirst(keys, n, limits[min(j+1, len(limits)-1)])}
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = n
-			if _, _, err := p.try(capacity, &w.Limits[j].Outcome); err != nil {
+			if _, _, err := p.add(capacity, &w.Limits[j].Outcome); err != nil {
 				return nil, err
 			}
 		}
@@ -64,7 +64,7 @@ func (l *learner) choose() (*prediction, error) {
 		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
 	}
 	dropNeedless(r.Windows, proposed)
-	text, set, err := p.try(proposed, &r.Proposed)
+	text, set, err := p.add(proposed, &r.Proposed)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func hitFirst(keys []Key, limit, next int64) *Key {
 	return nil
 }
 
-// try adds a rule to the second pass, and returns the file that states it.
-func (p *prediction) try(capacity []int64, outcome *Outcome) (string, *rules.Set, error) {
+// add adds a rule to the second pass, and returns the file that states it.
+func (p *prediction) add(capacity []int64, outcome *Outcome) (string, *rules.Set, error) {
 	text, set, err := p.write(capacity)
 	if err != nil {
 		return "", nil, err
 	}
-	p.trials = append(p.trials, trial{
+	p.proposals = append(p.proposals, proposal{
 		capacity: capacity, outcome: outcome, touched: map[*history]bool{},
 		engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: set}, Store: memory.NewSequential(maxKeys), Local: memory.New(0), Observer: &p.failures,
@@ -110,7 +110,7 @@ func (p *prediction) try(capacity []int64, outcome *Outcome) (string, *rules.Set
 	return text, set, nil
 }
 
-// predict decides a request of the second pass in each trial that may deny one
+// predict decides a request of the second pass in each proposal that may deny one
 // of its key.
 func (p *prediction) predict(ctx context.Context, e *logs.Entry) error {
 	p.again.Count(e)
@@ -124,8 +124,8 @@ func (p *prediction) predict(ctx context.Context, e *logs.Entry) error {
 		return errChanged
 	}
 	ctx = context.WithoutCancel(ctx) // a decision is finished
-	for i := range p.trials {
-		t := &p.trials[i]
+	for i := range p.proposals {
+		t := &p.proposals[i]
 		if !t.mayDeny(h) {
 			continue
 		}
@@ -143,7 +143,7 @@ func (p *prediction) predict(ctx context.Context, e *logs.Entry) error {
 
 // mayDeny reports whether a limit is below the key's peak as the limit counts.
 // At others it denies the key nothing (see peaks.Of).
-func (t *trial) mayDeny(h *history) bool {
+func (t *proposal) mayDeny(h *history) bool {
 	for i, n := range t.capacity {
 		if peak, _ := h.peaks.Peak(2*i + 1); n > 0 && peak > n {
 			return true
@@ -152,7 +152,7 @@ func (t *trial) mayDeny(h *history) bool {
 	return false
 }
 
-func (t *trial) deny(h *history, status int) {
+func (t *proposal) deny(h *history, status int) {
 	o := t.outcome
 	if !t.touched[h] {
 		t.touched[h] = true

@@ -50,16 +50,16 @@ func (c *counters) limits(ctx context.Context, now time.Time, charge *limit.Char
 	for i := range charge.Limits { // a plan may change them without a new counter
 		key += fmt.Sprint("|", charge.Limits[i].Capacity, "|", charge.Limits[i].Burst)
 	}
-	of, first := c.read(now, key)
-	if of == nil {
+	entry, first := c.read(now, key)
+	if entry == nil {
 		return nil, errBusy
 	}
 	if first {
-		c.fill(ctx, now, charge, of)
+		c.fill(ctx, now, charge, entry)
 	}
 	select {
-	case <-of.done:
-		return of.limits, of.err
+	case <-entry.done:
+		return entry.limits, entry.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -67,40 +67,40 @@ func (c *counters) limits(ctx context.Context, now time.Time, charge *limit.Char
 
 // read returns the read of a counter that is fresh, or a new one for the caller
 // to fill: first says so. It returns nil if there are too many.
-func (c *counters) read(now time.Time, key string) (of *read, first bool) {
+func (c *counters) read(now time.Time, key string) (entry *read, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if age := now.Sub(c.turned); age >= keepFor || age < 0 {
 		c.earlier, c.recent, c.turned = c.recent, map[string]*read{}, now
 	}
 	for _, generation := range []map[string]*read{c.recent, c.earlier} {
-		if of, ok := generation[key]; ok && now.Sub(of.at) < keepFor && !now.Before(of.at) {
-			return of, false
+		if entry, ok := generation[key]; ok && now.Sub(entry.at) < keepFor && !now.Before(entry.at) {
+			return entry, false
 		}
 	}
 	if len(c.recent) >= maxReads {
 		return nil, false
 	}
-	of = &read{at: now, done: make(chan struct{})}
-	c.recent[key] = of
-	return of, true
+	entry = &read{at: now, done: make(chan struct{})}
+	c.recent[key] = entry
+	return entry, true
 }
 
 // fill reads the counter. A caller who hangs up does not fail the others who
 // wait for the same read; the deadline still bounds it.
-func (c *counters) fill(ctx context.Context, now time.Time, charge *limit.Charge, of *read) {
-	defer close(of.done)
+func (c *counters) fill(ctx context.Context, now time.Time, charge *limit.Charge, entry *read) {
+	defer close(entry.done)
 	if deadline, ok := ctx.Deadline(); ok {
 		bounded, cancel := context.WithDeadlineCause(context.WithoutCancel(ctx), deadline, limit.ErrDeadline)
 		defer cancel()
 		ctx = bounded
 	}
 	var v limit.Verdict
-	if of.err = c.store.Peek(ctx, now, charge, &v); of.err != nil {
+	if entry.err = c.store.Peek(ctx, now, charge, &v); entry.err != nil {
 		return
 	}
 	for i := range v.Limits {
 		l := &charge.Limits[i]
-		of.limits = append(of.limits, Limit{Name: l.Name, Capacity: l.Capacity, Window: l.Window.Seconds(), Numbers: NumbersOf(l, &v.Limits[i])})
+		entry.limits = append(entry.limits, Limit{Name: l.Name, Capacity: l.Capacity, Window: l.Window.Seconds(), Numbers: NumbersOf(l, &v.Limits[i])})
 	}
 }

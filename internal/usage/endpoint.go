@@ -23,7 +23,8 @@ type Endpoint struct {
 // refused: these are decided and answered as any request, so that guessing
 // credentials is limited here too.
 func (e *Endpoint) Serve(w http.ResponseWriter, r *http.Request) (served bool) {
-	if e == nil || r.URL.EscapedPath() != e.Path || r.Header.Get("Access-Control-Request-Method") != "" {
+	preflight := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+	if e == nil || r.URL.EscapedPath() != e.Path || preflight {
 		return false
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

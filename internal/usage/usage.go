@@ -131,28 +131,28 @@ func (r *Reporter) Of(ctx context.Context, req *request.Request) (*Report, error
 		if !rule.Enforced() || rule.Quiet || !rule.CoversCaller(req) {
 			continue
 		}
-		one := Rule{Rule: rule.Name, Key: rule.Key, When: when(set.Document().Rule(rule.Name).When)}
+		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(set.Document().Rule(rule.Name).When)}
 		if rule.CountsCaller(req) {
 			res := resolver.Resolve(ctx, rule, req, plan.Name)
-			if err := r.fill(ctx, now, &one, &res); err != nil {
+			if err := r.fill(ctx, now, &shown, &res); err != nil {
 				return nil, fmt.Errorf("rule %s: %w", rule.Name, err)
 			}
 		}
-		report.Rules = append(report.Rules, one)
+		report.Rules = append(report.Rules, shown)
 	}
 	return report, nil
 }
 
 // fill adds the numbers of a rule for the caller.
-func (r *Reporter) fill(ctx context.Context, now time.Time, one *Rule, res *engine.Resolution) (err error) {
+func (r *Reporter) fill(ctx context.Context, now time.Time, shown *Rule, res *engine.Resolution) (err error) {
 	switch {
 	case res.Terms.Err != nil:
 		return res.Terms.Err
 	case res.Terms.Denied, res.Terms.Unlimited:
-		one.Denied, one.Unlimited = res.Terms.Denied, res.Terms.Unlimited
+		shown.Denied, shown.Unlimited = res.Terms.Denied, res.Terms.Unlimited
 		return nil
 	}
-	one.Limits, err = r.counters.limits(ctx, now, &res.Charge)
+	shown.Limits, err = r.counters.limits(ctx, now, &res.Charge)
 	return err
 }
 
