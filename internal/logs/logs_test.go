@@ -60,7 +60,7 @@ func TestLogs(t *testing.T) {
 			logs: []Log{Stream("1", strings.NewReader("time,path\n5,/a\n"), CSV), Stream("2", strings.NewReader("path,time\n/b,3\n"), CSV)},
 			want: []string{"5 /a", "3 /b"},
 		},
-		{name: "gzip cut short", logs: []Log{text(gzipped(t, requests("5 /a"))[:40])}, err: "log:1: unexpected EOF"},
+		{name: "gzip cut short", logs: []Log{text(gzipped(t, requests("5 /a"))[:40])}, err: "log:1: unexpected EOF: the gzip file is cut short: copy it again"},
 		{name: "gzip with a broken header", logs: []Log{text("\x1f\x8bxxxxxxxxxxxxxxxxxxxx")}, err: "log: gzip: invalid header"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func TestOrderOfALogThatBreaksOff(t *testing.T) {
 		broken := text(gzipped(t, requests("5 /a"))[:40])
 		traffic := &Traffic{Logs: []Log{text(requests("1 /", "2 /", "3 /")), broken}, Order: order}
 		_, err := read(t.Context(), traffic, keep(&seen))
-		if len(seen) != want || message(err) != "log:1: unexpected EOF" {
+		if len(seen) != want || message(err) != "log:1: unexpected EOF: the gzip file is cut short: copy it again" {
 			t.Errorf("%s: %d requests decided, error %v; want %d", order, len(seen), err, want)
 		}
 	}

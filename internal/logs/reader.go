@@ -92,6 +92,8 @@ func (l *logReader) next(ctx context.Context, read *byteCount) (text string, fir
 		l.ended, l.blocks = true, nil
 		l.close()
 		l.close = func() {}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("%s:%d: %w: the gzip file is cut short: copy it again", l.Name, blocks.number, err)
 	case err != nil:
 		err = fmt.Errorf("%s:%d: %w", l.Name, blocks.number, err)
 	}

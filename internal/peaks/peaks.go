@@ -3,6 +3,7 @@
 package peaks
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -40,7 +41,6 @@ type Counter struct {
 	times []int64 // of the requests that any window may still count, ascending
 	marks []mark  // of each window
 	last  int64   // the latest time
-	any   bool    // a request was counted
 }
 
 // mark is where a window begins, and what it has seen.
@@ -54,13 +54,10 @@ type mark struct {
 // those of late clocks.
 func (c *Counter) Add(windows []Window, at time.Time) {
 	if c.marks == nil {
-		c.marks = make([]mark, len(windows))
+		c.marks, c.last = make([]mark, len(windows)), math.MinInt64
 	}
-	now := at.UnixNano()
-	if c.any {
-		now = max(now, c.last)
-	}
-	c.last, c.any = now, true
+	now := max(at.UnixNano(), c.last)
+	c.last = now
 	c.times = append(c.times, now)
 	oldest := uint32(len(c.times))
 	for i, w := range windows {
