@@ -238,7 +238,7 @@ func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]s
 		denied := rule.Denied + rule.WouldDeny // one of them is 0
 		all := rule.Allowed + denied
 		last := on.Red(text.Bar(denied, all))
-		if !rule.Covered {
+		if !rule.Covered && r.Requests > 0 {
 			last = "covered nothing: " + rule.Why
 		}
 		rows = append(rows, []string{rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), last})

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,10 +10,9 @@ import (
 )
 
 const (
-	bucketTime   = 5 * time.Second
-	mostBuckets  = 120 // ten minutes
-	fewBuckets   = 24  // the chart's width at the start: two minutes
-	rulesAtATime = 200 // whose denials a bucket has
+	bucketTime  = 5 * time.Second
+	mostBuckets = 120 // ten minutes
+	fewBuckets  = 24  // the chart's width at the start: two minutes
 )
 
 // counts are of one bucket, or of one rule in it.
@@ -47,9 +45,6 @@ func (r *rates) sample(now time.Time, s *telemetry.Snapshot) {
 	if r.last == nil {
 		r.until, r.last = now, s
 	}
-	if behind := now.Sub(r.until) - mostBuckets*bucketTime; behind > 0 { // the machine slept
-		r.until = r.until.Add(behind.Truncate(bucketTime))
-	}
 	for ; now.Sub(r.until) >= bucketTime; r.until = r.until.Add(bucketTime) {
 		r.buckets = append(r.buckets, difference(s, r.last))
 		r.last = s
@@ -61,10 +56,10 @@ func (r *rates) sample(now time.Time, s *telemetry.Snapshot) {
 func difference(s, before *telemetry.Snapshot) bucket {
 	since := func(name string) int64 { return s.Counters[name] - before.Counters[name] }
 	b := bucket{counts{since(metric.Decisions), since(metric.Denied), since(metric.ShadowDenied)}, map[string]counts{}}
-	for _, rule := range slices.Sorted(maps.Keys(s.Rules)) {
-		now, then := s.Rules[rule], before.Rules[rule]
+	for rule, now := range s.Rules {
+		then := before.Rules[rule]
 		c := counts{denied: now[metric.Denied] - then[metric.Denied], shadow: now[metric.ShadowDenied] - then[metric.ShadowDenied]}
-		if c != (counts{}) && len(b.rules) < rulesAtATime {
+		if c != (counts{}) {
 			b.rules[rule] = c
 		}
 	}

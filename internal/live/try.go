@@ -45,7 +45,7 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 	if claims := field("claims"); claims != "" {
 		d := json.NewDecoder(strings.NewReader(claims))
 		d.UseNumber()
-		if err := d.Decode(&req.Claims); err != nil || d.More() {
+		if err := d.Decode(&req.Claims); err != nil || req.Claims == nil || !json.Valid([]byte(claims)) {
 			return nil, fmt.Errorf(`claims %q: want a JSON object such as {"sub": "7"}`, claims)
 		}
 	}

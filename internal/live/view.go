@@ -2,7 +2,6 @@ package live
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -10,7 +9,6 @@ import (
 	"html/template"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,11 +21,8 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-const (
-	shownRules = 50
-	// longestDocument is how many bytes of the rules the page has.
-	longestDocument = 256 << 10
-)
+// longestDocument is how many bytes of the rules the page has.
+const longestDocument = 256 << 10
 
 //go:embed page.html
 var source string
@@ -89,7 +84,6 @@ type view struct {
 	Denied, Shadow  float64
 	Charts          []template.HTML // wide, and narrow for phones
 	Table           []ruleRow
-	More            int // rules that are not shown
 	Latest          []Denial
 	YAML, Truncated string
 }
@@ -130,7 +124,7 @@ func (p *Page) view() *view {
 	if len(v.YAML) > longestDocument {
 		v.YAML, v.Truncated = v.YAML[:longestDocument], text.Thousands(len(v.YAML))
 	}
-	v.fillRules(set, buckets)
+	v.fillRules(set.Document(), buckets)
 	return v
 }
 
@@ -148,28 +142,13 @@ func (p *Page) write(set *rules.Set) string {
 	return p.document.text
 }
 
-// fillRules lists the rules in force, in their order. Of many it lists those that
-// denied most in the last minutes.
-func (v *view) fillRules(set *rules.Set, buckets []bucket) {
-	doc := set.Document()
-	denied := func(r *ruledoc.Rule) (n int64) {
-		for _, b := range buckets {
-			n += b.rules[r.Name].denied + b.rules[r.Name].shadow
-		}
-		return n
-	}
-	list := make([]*ruledoc.Rule, 0, len(doc.Rules))
+// fillRules lists the rules in force, in their order.
+func (v *view) fillRules(doc *ruledoc.Document, buckets []bucket) {
 	for i := range doc.Rules {
-		list = append(list, &doc.Rules[i])
-	}
-	if v.More = len(list) - shownRules; v.More > 0 {
-		slices.SortStableFunc(list, func(a, b *ruledoc.Rule) int { return cmp.Compare(denied(b), denied(a)) })
-		list = list[:shownRules]
-	}
-	for i, r := range list {
+		r := &doc.Rules[i]
 		row := ruleRow{Name: r.Name, Mode: r.Mode, Key: r.Key}
-		for i := range r.Limits {
-			row.Limits = append(row.Limits, describe(&r.Limits[i]))
+		for j := range r.Limits {
+			row.Limits = append(row.Limits, text.Limit(&r.Limits[j]))
 		}
 		row.fill(i, buckets)
 		v.Table = append(v.Table, row)
@@ -184,15 +163,6 @@ func (r *ruleRow) fill(i int, buckets []bucket) {
 		denied.Values, shadow.Values = append(denied.Values, r.Denied), append(shadow.Values, r.Shadow)
 	}
 	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "denials of "+r.Name+" in the last minutes", []chart.Series{denied, shadow}))
-}
-
-// describe writes a limit in one line: 2,000 per 1h, token bucket.
-func describe(l *ruledoc.Limit) string {
-	line := text.Thousands(l.Capacity) + " per " + l.Window
-	if l.Algorithm != ruledoc.DefaultAlgorithm {
-		line += ", " + strings.ReplaceAll(l.Algorithm, "_", " ")
-	}
-	return line
 }
 
 func draw(buckets []bucket, from time.Time, width int) template.HTML {

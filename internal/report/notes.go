@@ -17,6 +17,7 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
+	add(t.Requests == 0, "The log has no requests.")
 	if t.Skipped > 0 {
 		first := ""
 		if t.FirstSkipped != nil {
@@ -26,6 +27,9 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 	}
 	add(t.Late > 0, "%s came too late to be sorted, and were decided after later ones.", text.Plural(t.Late, "request"))
 	add(t.Order == logs.AsLogged && t.OutOfOrder > 0, "%s are earlier than the line before, and were left in that order.", text.Plural(t.OutOfOrder, "request"))
+	if t.Requests == 0 {
+		return all
+	}
 	add(t.Statuses == 0, "The log has no statuses, so nothing says which denied requests had been answered 2xx.")
 	add(t.Statuses > 0 && t.Statuses < t.Requests, "%s of %s have no status. Shares of answers count the others.",
 		text.Thousands(t.Requests-t.Statuses), text.Plural(t.Requests, "request"))

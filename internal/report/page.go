@@ -56,7 +56,6 @@ type view struct {
 	Peaks     bool   // of any key
 	Bill      *cost.Bill
 	BillOf    string
-	Single    int // rules that scenarios change
 }
 
 // Write writes the page of a replay. The recording is the one that its Options
@@ -129,7 +128,11 @@ func answered(h Hits) string {
 	return text.Percent(h.Answered, h.Known)
 }
 
+// between writes what time a log spans.
 func between(totals *replay.Report) string {
+	if totals.Requests == 0 {
+		return "no requests"
+	}
 	const layout = "2006-01-02 15:04:05"
 	return totals.First.UTC().Format(layout) + " – " + totals.Last.UTC().Format(layout) + " UTC (" + text.Brief(totals.Span()) + ")"
 }

@@ -342,3 +342,33 @@ func TestPageOfATable(t *testing.T) {
 		t.Error("the page lacks the writes, or has a bill")
 	}
 }
+
+// TestPageOfFewThings: what a log or the rules cannot show is said, and nothing
+// else.
+func TestPageOfFewThings(t *testing.T) {
+	const rule = `rules: [{name: per-ip, key: "ip:{ip}", limit: %s}]`
+	one := `{"time": "2026-05-04T09:00:00Z", "path": "/", "ip": "192.0.2.1"}`
+	for name, tt := range map[string]struct {
+		limit, log string
+		want, not  []string
+	}{
+		"an empty log": {"4/minute", "", []string{"The log has no requests.", "<br>no requests</p>"},
+			[]string{"0001-01-01", "covered nothing", "The log spans", "no statuses"}},
+		"one request": {"4/minute", one, []string{"The log spans 0s.", ">1 of 4<"}, []string{"no requests.", "NaN", "Inf"}},
+		"a calendar":  {"{capacity: 50, window: 1mo, algorithm: fixed_window}", one, []string{">50 per 1mo, fixed window<"}, []string{"720h"}},
+		"a bucket": {"{capacity: 50, window: 1h, algorithm: token_bucket, burst: 9}", one, []string{">50 per 1h, burst 9, token bucket<"},
+			[]string{"No rule has a single limit"}},
+	} {
+		page := run(t, fmt.Sprintf(rule, tt.limit), tt.log).page
+		for _, want := range tt.want {
+			if !strings.Contains(page, want) {
+				t.Errorf("the page of %s lacks %q", name, want)
+			}
+		}
+		for _, not := range tt.not {
+			if strings.Contains(page, not) {
+				t.Errorf("the page of %s has %q", name, not)
+			}
+		}
+	}
+}

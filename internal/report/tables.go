@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cost"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/report/chart"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -72,11 +71,6 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 		}
 		v.Scenarios = append(v.Scenarios, shown)
 	}
-	for _, rule := range r.Set.Rules {
-		if rule.Mode != rules.Off && len(rule.Limits) == 1 {
-			v.Single++
-		}
-	}
 }
 
 type ruleView struct {
@@ -89,15 +83,21 @@ type ruleView struct {
 }
 
 func (v *view) rules(r *Recording) {
+	limits := map[string]string{}
+	for _, rule := range r.Set.Document().Rules {
+		var all []string
+		for i := range rule.Limits {
+			all = append(all, text.Limit(&rule.Limits[i]))
+		}
+		limits[rule.Name] = strings.Join(all, "; ")
+	}
 	for i, total := range v.Totals.Rules {
 		denied := total.Denied + total.WouldDeny // one of them is 0
 		shown := ruleView{
 			Name: total.Rule, Shadow: total.Mode == rules.Shadow, Allowed: text.Thousands(total.Allowed), Denied: text.Thousands(denied),
 			Share: text.Percent(denied, total.Allowed+denied), Why: total.Why, Keys: "0",
 		}
-		if set, ok := r.Set.Rule(total.Rule); ok {
-			shown.Limits = limits(set)
-		}
+		shown.Limits = limits[total.Rule]
 		if of := r.rules[total.Rule]; of != nil {
 			shown.Answer, shown.Keys = answered(of.hits), text.Thousands(of.keys)
 			t := timeline(fmt.Sprintf("r%d", i), "Rule "+total.Rule+" over time", &of.over, true)
@@ -105,27 +105,6 @@ func (v *view) rules(r *Recording) {
 		}
 		v.Rules = append(v.Rules, shown)
 	}
-}
-
-// limits writes the limits of a rule: 10 in 1m by sliding_window.
-func limits(r *rules.Rule) (s string) {
-	for i := range r.Limits {
-		l := &r.Limits[i]
-		if i > 0 {
-			s += "; "
-		}
-		if l.Name != "" {
-			s += l.Name + ": "
-		}
-		s += text.Thousands(l.Capacity) + " in " + text.Duration(l.Window)
-		if l.Bucket() && l.Burst != l.Capacity {
-			s += ", burst " + text.Thousands(l.Burst)
-		}
-		if l.Algorithm != limit.SlidingWindow {
-			s += ", " + l.Algorithm.String()
-		}
-	}
-	return s
 }
 
 type keyView struct {

@@ -34,6 +34,19 @@ func Plural[N int | int64](n N, noun string) string {
 // Duration writes a duration as rules files do: 250ms, 90s as 1m30s, 5m, 1h.
 func Duration(d time.Duration) string { return ruledoc.ShortDuration(d) }
 
+// Limit writes a limit of a normalized document in one line: 2,000 per 1mo, fixed
+// window.
+func Limit(l *ruledoc.Limit) string {
+	line := Thousands(l.Capacity) + " per " + l.Window
+	if l.Burst != 0 && l.Burst != l.Capacity {
+		line += ", burst " + Thousands(l.Burst)
+	}
+	if l.Algorithm != ruledoc.DefaultAlgorithm {
+		line += ", " + strings.ReplaceAll(l.Algorithm, "_", " ")
+	}
+	return line
+}
+
 // Stamp writes a moment as people read and type it: RFC 3339 in UTC, to the
 // second.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
