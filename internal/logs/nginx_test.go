@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestNGINX(t *testing.T) {
 
 func TestTemplatesRefused(t *testing.T) {
 	for _, text := range []string{"", "combined", `$remote_addr "$request" $status`, "log_format main;"} {
-		if _, err := ParseTemplate(text); err != errTemplateTime {
+		if _, err := ParseTemplate(text); !errors.Is(err, errTemplateTime) {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -214,7 +215,7 @@ func TestLogThatChanges(t *testing.T) {
 			opened++
 			return io.NopCloser(strings.NewReader(b.String() + strings.Repeat(more+"\n", opened-1))), nil
 		}
-		if _, err := run(log, Options{Key: "ip:{ip}", Windows: []string{"1m"}}); err != errChanged {
+		if _, err := run(log, Options{Key: "ip:{ip}", Windows: []string{"1m"}}); !errors.Is(err, errChanged) {
 			t.Errorf("%v", err)
 		}
 	}
