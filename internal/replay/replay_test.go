@@ -1,11 +1,8 @@
 package replay
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -61,19 +58,6 @@ func requests(lines ...string) string {
 var fieldsOfRequests = []string{"ip", "path", "time"}
 
 func text(content string) logs.Log { return logs.Stream("log", strings.NewReader(content), logs.JSONL) }
-
-func gzipped(t testing.TB, content string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
 
 const twoRules = `
 rules:

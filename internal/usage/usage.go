@@ -181,7 +181,7 @@ var plainPath = regexp.MustCompile(`^/[\w.~!$&'()+,;=:@/-]+$`)
 // CheckPath returns what is wrong with a path for reports.
 func CheckPath(p string) error {
 	if !plainPath.MatchString(p) || path.Clean(p) != p {
-		return errors.New("want one path of its own, such as /usage: no wildcard, query, escape, space, empty segment, . or ..")
+		return errors.New("want one path of its own, such as /usage: no wildcard, query, escape, space, or segment that is empty or dots")
 	}
 	return nil
 }

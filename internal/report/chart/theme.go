@@ -8,6 +8,7 @@ import (
 // Theme says where a drawing has its colours from.
 type Theme int
 
+// The themes.
 const (
 	Inline Theme = iota // from the style sheet of the page, which has Style
 	Light               // its own, for a light background
@@ -18,6 +19,7 @@ const (
 // Kind is what a shape stands for. It is the shape's class, and so its colour.
 type Kind string
 
+// The kinds.
 const (
 	Allowed Kind = "allowed"
 	Denied  Kind = "denied"  // also the part above a limit
