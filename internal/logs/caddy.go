@@ -2,7 +2,6 @@ package logs
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // caddy has the fields of access logs in Caddy's JSON, as "How Logging Works" of
@@ -33,15 +32,14 @@ var caddy = jsonTable{nested: "request", table: &table{
 
 // setCaddyHeaders leaves out values that Caddy has redacted.
 func setCaddyHeaders(r *record, value string) {
-	if !strings.HasPrefix(value, "{") {
-		return
-	}
-	for _, header := range appendMembers(nil, value, "") {
+	var headers map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(value), &headers) // none in another form, nor below
+	for name, raw := range headers {
 		var values []string
-		_ = json.Unmarshal([]byte(header.value), &values) // none in another form
+		_ = json.Unmarshal(raw, &values)
 		for _, value := range values {
 			if value != redacted {
-				r.addHeader(header.name, value)
+				r.addHeader(name, value)
 			}
 		}
 	}

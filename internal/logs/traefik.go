@@ -17,12 +17,12 @@ var traefik = jsonTable{table: &table{
 	},
 	finish: func(l namedFields, r *record) error {
 		o, _ := l.(jsonObject)
-		for _, m := range o {
-			name, ok := strings.CutPrefix(m.name, "request_")
+		for field := range o {
+			name, ok := strings.CutPrefix(field, "request_")
 			if !ok || strings.EqualFold(name, "x-forwarded-for") {
 				continue
 			}
-			if value := first(o, m.name); value != redacted {
+			if value := first(o, field); value != redacted {
 				r.addHeader(name, value)
 			}
 		}
