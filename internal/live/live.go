@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
 )
@@ -52,7 +53,6 @@ type Page struct {
 	mu       sync.Mutex
 	parts    map[string]string // the latest rendering
 	rendered chan struct{}     // is closed by the next one
-	document document
 }
 
 // New returns a page. Run keeps it up to date.
@@ -62,6 +62,7 @@ func New(o Options) *Page {
 	p.HandleFunc("GET /{$}", p.page)
 	p.HandleFunc("GET /live/events", p.events)
 	p.HandleFunc("GET /live/denials/{id}", p.denial)
+	p.HandleFunc("GET /live/rules", p.document)
 	p.HandleFunc("POST /live/try", p.try)
 	return p
 }
@@ -170,6 +171,22 @@ func (p *Page) try(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.explain(w, r, req)
+}
+
+// document writes the rules in force as YAML.
+func (p *Page) document(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	set, err := p.Rules()
+	if err != nil {
+		http.Error(w, "the rules cannot be read: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	yaml, err := rulefile.Write(set.Document(), nil)
+	if err != nil {
+		http.Error(w, "these rules cannot be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(yaml) // the browser may have gone
 }
 
 func (p *Page) explain(w http.ResponseWriter, r *http.Request, req *request.Request) {

@@ -16,9 +16,8 @@ function replace(id, html) {
   next.innerHTML = html;
   for (const open of part.querySelectorAll("details[open]")) {
     const same = next.content.getElementById(open.id);
-    if (!open.dataset.load) same.open = true;
-    else if (same) same.replaceWith(open);
-    else next.content.querySelector("[data-keep]").append(open);
+    if (same) same.replaceWith(open);
+    else next.content.querySelector("[data-keep]")?.append(open);
   }
   part.replaceChildren(next.content);
   if (held) (was.isConnected ? was : document.getElementById(was.id))?.focus({preventScroll: true});

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -15,14 +14,9 @@ import (
 	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/report/chart"
 	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
 	"github.com/slidegate/slidegate/internal/text"
 )
-
-// longestDocument is how many bytes of the rules the page has.
-const longestDocument = 256 << 10
 
 //go:embed page.html
 var source string
@@ -77,15 +71,14 @@ func write(w http.ResponseWriter, status int, name string, data any) {
 type view struct {
 	*Page
 	*telemetry.Snapshot
-	Problem         string    // of the rules, which cannot be read
-	RulesVersion    int64     // in their table; 0 for a file
-	Since           time.Time // when this process began to decide by the rules
-	Requests        float64   // a second, as all rates
-	Denied, Shadow  float64
-	Charts          []template.HTML // wide, and narrow for phones
-	Table           []ruleRow
-	Latest          []Denial
-	YAML, Truncated string
+	Problem        string    // of the rules, which cannot be read
+	RulesVersion   int64     // in their table; 0 for a file
+	Since          time.Time // when this process began to decide by the rules
+	Requests       float64   // a second, as all rates
+	Denied, Shadow float64
+	Charts         []template.HTML // wide, and narrow for phones
+	Table          []ruleRow
+	Latest         []Denial
 }
 
 // ruleRow is a rule in force.
@@ -94,13 +87,6 @@ type ruleRow struct {
 	Limits          []string
 	Denied, Shadow  float64 // a second
 	Spark           template.HTML
-}
-
-// document is the text of the rules in force, because a large one takes long to
-// write.
-type document struct {
-	of   *rules.Set
-	text string
 }
 
 // Degraded says why decisions are not exact.
@@ -120,26 +106,8 @@ func (p *Page) view() *view {
 		return v
 	}
 	v.RulesVersion, v.Since = set.Version, p.Denials.since(p.Now(), set)
-	v.YAML = p.write(set)
-	if len(v.YAML) > longestDocument {
-		v.YAML, v.Truncated = v.YAML[:longestDocument], text.Thousands(len(v.YAML))
-	}
 	v.fillRules(set.Document(), buckets)
 	return v
-}
-
-// write returns the document of rules as YAML.
-func (p *Page) write(set *rules.Set) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.document.of != set {
-		yaml, err := rulefile.Write(set.Document(), nil)
-		if err != nil {
-			yaml = []byte("# these rules cannot be written: " + err.Error())
-		}
-		p.document = document{set, string(bytes.ToValidUTF8(yaml, []byte("?")))}
-	}
-	return p.document.text
 }
 
 // fillRules lists the rules in force, in their order.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rulefile"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/telemetry"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
@@ -172,6 +174,8 @@ func TestTry(t *testing.T) {
 		{"no address", url.Values{"method": {"GET"}, "path": {"/"}, "ip": {"300.1.1.1"}}, "problem|want an IPv4 or IPv6 address"},
 		{"no header", url.Values{"method": {"GET"}, "path": {"/"}, "headers": {"X-User ada"}}, "problem|want NAME: VALUE"},
 		{"no claims", url.Values{"method": {"GET"}, "path": {"/"}, "claims": {`[1]`}}, "problem|want a JSON object"},
+		{"null claims", url.Values{"method": {"GET"}, "path": {"/"}, "claims": {`null`}}, "problem|want a JSON object"},
+		{"more than claims", url.Values{"method": {"GET"}, "path": {"/"}, "claims": {`{"sub": "7"}]`}}, "problem|want a JSON object"},
 		{"no method", url.Values{"method": {"G T"}, "path": {"/"}}, "problem|want one such as GET"},
 		{"too much", url.Values{"method": {"GET"}, "path": {"/" + strings.Repeat("x", 70_000)}}, "problem|the form cannot be read"},
 	} {
@@ -196,6 +200,35 @@ func TestLivePageInAnOutage(t *testing.T) {
 	}
 	if status, body := g.fetch(t, "/", nil); status != 200 || !strings.Contains(body, "per-user") {
 		t.Errorf("the page: %d %s", status, body)
+	}
+}
+
+// TestLiveRules: the page lists all rules, and has them as YAML. It says when they
+// cannot be read.
+func TestLiveRules(t *testing.T) {
+	g := openGate(t, memory.New(0))
+	if status, body := g.fetch(t, "/live/rules", nil); status != 200 || !strings.Contains(body, "algorithm: token_bucket") {
+		t.Errorf("%d %s", status, body)
+	}
+	var document strings.Builder
+	document.WriteString("rules:\n")
+	for i := range 300 {
+		fmt.Fprintf(&document, "- {name: r%d, key: all, limit: 1/hour}\n", i)
+	}
+	many, err := rulefile.Parse("rules.yaml", []byte(document.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.page.Rules = func() (*rules.Set, error) { return many, nil }
+	if _, body := g.fetch(t, "/", nil); !strings.Contains(body, ">r0<") || !strings.Contains(body, ">r299<") {
+		t.Error("the page does not list all of 300 rules")
+	}
+	g.page.Rules = func() (*rules.Set, error) { return nil, errors.New("no route to <host>") }
+	if status, body := g.fetch(t, "/live/rules", nil); status != 502 || !strings.Contains(body, "no route") {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, body := g.fetch(t, "/", nil); !strings.Contains(body, "no route to &lt;host&gt;") || strings.Contains(body, "There are no rules") || strings.Contains(body, "0001-01-01") {
+		t.Error("the page has rules that it cannot read")
 	}
 }
 

@@ -153,7 +153,7 @@ func TestLivePage(t *testing.T) {
 	}
 	to("#yamls")
 	press("\r")
-	ask("the rules", `document.querySelector("#yaml[open] pre").textContent`, "capacity: 2, window: 1h")
+	await(`document.querySelector("#document details[open] pre").textContent.includes("capacity: 2, window: 1h")`)
 
 	stop()
 	await(`document.getElementById("state").textContent === "connection lost, retrying"`)
