@@ -50,6 +50,7 @@ type view struct {
 	Start     int // of Scenarios
 	Left      []Variant
 	Rules     []ruleView
+	Shadows   bool // any of Rules is a shadow rule
 	Keys      []keyView
 	ShownKeys string // of AllKeys
 	AllKeys   string // how many there are; empty if all are shown

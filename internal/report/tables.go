@@ -97,7 +97,7 @@ func (v *view) rules(r *Recording) {
 			Name: total.Rule, Shadow: total.Mode == rules.Shadow, Allowed: text.Thousands(total.Allowed), Denied: text.Thousands(denied),
 			Share: text.Percent(denied, total.Allowed+denied), Why: total.Why, Keys: "0",
 		}
-		shown.Limits = limits[total.Rule]
+		shown.Limits, v.Shadows = limits[total.Rule], v.Shadows || shown.Shadow
 		if of := r.rules[total.Rule]; of != nil {
 			shown.Answer, shown.Keys = answered(of.hits), text.Thousands(of.keys)
 			t := timeline(fmt.Sprintf("r%d", i), "Rule "+total.Rule+" over time", &of.over, true)
@@ -141,8 +141,12 @@ func (v *view) keys(r *Recording) {
 			Requests: text.Thousands(k.counts.Allowed + k.counts.WouldDeny + k.counts.Denied),
 		}
 		if peak, at, of := k.tightest(); of > 0 {
+			above := chart.Denied
+			if shown.Shadow {
+				above = chart.Shadow
+			}
 			shown.Peak, shown.Limit, shown.When = text.Thousands(peak), text.Thousands(of), text.Stamp(at)
-			shown.Bar = template.HTML(chart.Bar("k"+strconv.Itoa(n), shown.Peak+" of "+shown.Limit, float64(peak), float64(of)))
+			shown.Bar = template.HTML(chart.Bar("k"+strconv.Itoa(n), shown.Peak+" of "+shown.Limit, float64(peak), float64(of), above))
 			v.Peaks = true
 		}
 		v.Keys = append(v.Keys, shown)

@@ -1,9 +1,9 @@
 package chart
 
 // Bar draws a value beside its limit, 0 for none, as a line of text or a cell of
-// a table has it: 110 by 14 pixels. The part above the limit has another colour,
+// a table has it: 110 by 14 pixels. The part above the limit is of the kind above,
 // and the limit is a mark. The scale ends at the larger of the two.
-func Bar(id, title string, value, limit float64) string {
+func Bar(id, title string, value, limit float64, above Kind) string {
 	const x, y, w, h = 1, 2, 108, 10
 	c := begin(&Frame{ID: id, Title: title}, Inline, w+2*x, h+2*y)
 	value, limit = finite(value), finite(limit)
@@ -15,7 +15,10 @@ func Bar(id, title string, value, limit float64) string {
 	}
 	c.shape(Allowed, x, y, w*below/most, h)
 	if value > below {
-		c.shape(Denied, x+w*below/most, y, w*(value-below)/most, h)
+		if above == Shadow {
+			c.hatch()
+		}
+		c.shape(above, x+w*below/most, y, w*(value-below)/most, h)
 	}
 	if limit > 0 {
 		at := x + w*limit/most

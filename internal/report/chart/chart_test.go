@@ -61,7 +61,7 @@ func TestGolden(t *testing.T) {
 		"timeline.narrow":  narrow.SVG(Both),
 		"timeline.empty":   (&Timeline{Frame: Frame{ID: "e", Title: "Nothing"}}).SVG(Dark),
 		"steps.both":       burst(4).SVG(Both),
-		"bar.inline":       Bar("p", "peak 12 of 10", 12, 10),
+		"bar.inline":       Bar("p", "peak 12 of 10", 12, 10, Denied),
 		"spark.inline":     Spark("k", "requests over time", small),
 		"timeline.oneonly": timeline(1, time.Second, 1).SVG(Light),
 	} {
@@ -101,7 +101,7 @@ func TestEveryDrawingIsWithinItsBox(t *testing.T) {
 			steps.Panels[1].X = nil
 			steps.Panels[2].Title, steps.Panels[2].Bars = strings.Repeat("w", 300), []Span{{Allowed, math.NaN(), 1e9, math.NaN()}}
 			for _, v := range strange {
-				drawings = append(drawings, Bar("b", "t", v, 3), Bar("b", "t", 3, v))
+				drawings = append(drawings, Bar("b", "t", v, 3, Denied), Bar("b", "t", 3, v, Shadow))
 			}
 			drawings = append(drawings, odd.SVG(theme), steps.SVG(theme), (&Steps{XMin: 7, XMax: math.NaN(), XStep: -1}).SVG(theme),
 				Spark("", "", nil), Spark("s", "t", []Series{{Shadow, "", strange}}))
@@ -195,7 +195,7 @@ func TestTextIsEscaped(t *testing.T) {
 	line.ID, line.Title, line.Desc, line.Unit, line.Line.Label, line.Series[0].Name, line.Series[1].Kind = bad, bad, bad, bad, bad, bad, bad
 	steps := burst(1)
 	steps.XLabel, steps.YLabel, steps.Limit.Label, steps.Legend[0].Name, steps.Panels[0].Title, steps.Panels[0].Subtitle, steps.Panels[0].Peak = bad, bad, bad, bad, bad, bad, bad
-	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), line.SVG(Light), Bar(bad, bad, 1, 2), Spark(bad, bad, nil)} {
+	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), line.SVG(Light), Bar(bad, bad, 2, 1, bad), Spark(bad, bad, nil)} {
 		if strings.Contains(svg, "<script") || strings.ContainsAny(svg, "\x00\u202e") {
 			t.Errorf("not escaped:\n%s", svg)
 		}
