@@ -33,7 +33,6 @@ func timeline(n int, bucket time.Duration, most float64) *Timeline {
 	return &Timeline{
 		Frame: Frame{ID: "t", Title: "Traffic", Desc: "What the rules decide."}, From: start, Bucket: bucket, Unit: "requests per minute", Tips: n < 30,
 		Series: []Series{{Allowed, "allowed", wave(n, most)}, {Denied, "denied", wave(n, most/3)}, {Shadow, "would be denied", wave(n, most/5)}},
-		Line:   &Line{most, "limit " + short(most)},
 	}
 }
 
@@ -93,8 +92,8 @@ func TestEveryDrawingIsWithinItsBox(t *testing.T) {
 				}
 			}
 			odd := timeline(9, time.Minute, 1)
-			odd.Width, odd.Series[1].Values, odd.Line.At = width, strange, math.Inf(1)
-			odd.Series[2].Name, odd.Line.Label = strings.Repeat("long ", 90), strings.Repeat("wide", 90)
+			odd.Width, odd.Series[1].Values = width, strange
+			odd.Series[2].Name = strings.Repeat("long ", 90)
 			steps := burst(5)
 			steps.Width, steps.Columns = width, len(drawings)%4
 			steps.Panels[0].X, steps.Panels[0].Y = strange, strange
@@ -192,7 +191,7 @@ func onPath(d string, box [2]float64) error {
 func TestTextIsEscaped(t *testing.T) {
 	const bad = "</title><script>alert(1)</script>\"'&\x00\u202e"
 	line := timeline(3, time.Hour, 9)
-	line.ID, line.Title, line.Desc, line.Unit, line.Line.Label, line.Series[0].Name, line.Series[1].Kind = bad, bad, bad, bad, bad, bad, bad
+	line.ID, line.Title, line.Desc, line.Unit, line.Series[0].Name, line.Series[1].Kind = bad, bad, bad, bad, bad, bad
 	steps := burst(1)
 	steps.XLabel, steps.YLabel, steps.Limit.Label, steps.Legend[0].Name, steps.Panels[0].Title, steps.Panels[0].Subtitle, steps.Panels[0].Peak = bad, bad, bad, bad, bad, bad, bad
 	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), line.SVG(Light), Bar(bad, bad, 2, 1, bad), Spark(bad, bad, nil)} {

@@ -41,6 +41,12 @@ type Span struct {
 // panelHeight is a panel's height in pixels, with its titles and marks.
 const panelHeight = 230
 
+// Line is a dashed line at a value.
+type Line struct {
+	At    float64
+	Label string
+}
+
 // SVG draws the panels. The frame's height is ignored: each row has the same.
 func (s *Steps) SVG(theme Theme) string {
 	f := s.Frame

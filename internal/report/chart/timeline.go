@@ -15,7 +15,6 @@ type Timeline struct {
 	Bucket time.Duration // the length of a bucket; below 1 is taken as a second
 	Series []Series      // from below
 	Unit   string        // of the values, for example "requests per minute"
-	Line   *Line         // nil for none
 	Tips   bool          // name each bucket's values while the mouse is on it
 }
 
@@ -24,12 +23,6 @@ type Series struct {
 	Kind   Kind
 	Name   string
 	Values []float64 // one for each bucket
-}
-
-// Line is a dashed line at a value.
-type Line struct {
-	At    float64
-	Label string
 }
 
 // SVG draws the chart.
@@ -54,9 +47,6 @@ func (t *Timeline) SVG(theme Theme) string {
 	p.legend(items)
 	tops, n := t.stack()
 	most := slices.Max(tops[len(tops)-1])
-	if t.Line != nil {
-		most = max(most, finite(t.Line.At)*1.08)
-	}
 	p.bottom, p.right = p.h-38, p.w-10
 	p.vertical(most, t.Unit)
 	until := t.From.Add(time.Duration(n) * t.bucket())
@@ -70,10 +60,7 @@ func (t *Timeline) SVG(theme Theme) string {
 		p.path(p.fill(s.Kind), between(x, p.heights(tops[i+1]), p.heights(tops[i])))
 	}
 	p.line("c-axis", p.left, p.bottom, p.right, p.bottom)
-	if t.Line != nil {
-		p.limit(finite(t.Line.At), t.Line.Label)
-	}
-	if !(slices.Max(tops[len(tops)-1]) > 0) {
+	if !(most > 0) {
 		p.text("c-muted", "middle", (p.left+p.right)/2, (p.top+p.bottom)/2, "no requests")
 	}
 	if t.Tips {
