@@ -8,7 +8,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,15 +115,11 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 		return nil, nil
 	}
 	for text := range strings.SplitSeq(list, ",") {
-		first, firstErr := strconv.Atoi(strings.Replace(text, "xx", "00", 1))
-		if firstErr != nil || first < 100 || first > 599 || len(text) != 3 {
+		one, err := rules.ParseStatuses(text)
+		if err != nil || one.First < 100 || one.First > 599 || len(text) != 3 {
 			return nil, fmt.Errorf("--only-status %s: want statuses such as 2xx,304", list)
 		}
-		last := first
-		if strings.HasSuffix(text, "xx") {
-			last += 99
-		}
-		all = append(all, rules.Statuses{First: first, Last: last})
+		all = append(all, one)
 	}
 	return all, nil
 }

@@ -1,9 +1,7 @@
 package live
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"math"
@@ -29,7 +27,7 @@ var script string
 
 var (
 	style     = chart.Style() + ownStyle
-	policy    = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hash(style), hash(script))
+	policy    = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", chart.Hash(style), chart.Hash(script))
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"printable": text.Printable, "thousands": text.Thousands[int64], "rate": rate,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(share*100)) },
@@ -47,11 +45,6 @@ var (
 // partNames are the templates that events send, each for the element with this
 // id.
 var partNames = []string{"status", "rates", "keys", "denials", "rules", "document"}
-
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
 
 func execute(name string, data any) string {
 	var b strings.Builder

@@ -50,7 +50,7 @@ func parseALB(line string, r *record) (_ bool, err error) {
 	if err := r.setRequestLine(fields[albRequest]); err != nil {
 		return false, err
 	}
-	r.setStatus(fields[albStatus])
+	r.Status = statusOf(fields[albStatus])
 	r.splitURL()
 	if agent := fields[albAgent]; agent != absent {
 		r.addHeader("user-agent", agent)

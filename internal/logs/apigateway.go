@@ -68,7 +68,7 @@ func (a *apiGatewayLog) parse(line string, r *record) (_ bool, err error) {
 	}
 	r.IP, r.Method = values[0], values[at+1]
 	setRoute(r, values[at+2])
-	r.setStatus(values[at+4])
+	r.Status = statusOf(values[at+4])
 	r.routeForPath()
 	r.dropAbsent()
 	return true, r.check()

@@ -88,7 +88,7 @@ func (r *record) setOutcome(rest string) error {
 	if !ok || len(status) != 3 || !isDecimal(status) || size != absent && !isDecimal(size) {
 		return errNoStatus
 	}
-	r.setStatus(status)
+	r.Status = statusOf(status)
 	for _, name := range [...]string{"referer", "user-agent"} {
 		field, ok := strings.CutPrefix(rest, `"`)
 		if !ok {

@@ -102,7 +102,7 @@ var columns = map[string]column{
 	"path":   func(r *record, v string) error { r.Target = v; return nil },
 	"ip":     func(r *record, v string) error { r.IP = v; return nil },
 	"route":  func(r *record, v string) error { r.Route = v; return nil },
-	"status": func(r *record, v string) error { r.setStatus(v); return nil },
+	"status": func(r *record, v string) error { r.Status = statusOf(v); return nil },
 	"apikey": func(r *record, v string) error { r.APIKey = v; return nil },
 }
 

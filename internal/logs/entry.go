@@ -67,13 +67,13 @@ type header struct{ name, value string }
 // status is the status of an answer, 100 to 599; 0 if it is unknown.
 type status int16
 
-// setStatus sets the status of a text. It is unknown if the text is no status:
-// servers write "-" or 000 for a client that has hung up.
-func (r *record) setStatus(text string) {
-	r.Status = 0
+// statusOf reads a status. It is unknown if the text is none: servers write "-" or
+// 000 for a client that has hung up.
+func statusOf(text string) status {
 	if n, err := strconv.Atoi(text); err == nil && n >= 100 && n < 600 && len(text) == 3 {
-		r.Status = status(n)
+		return status(n)
 	}
+	return 0
 }
 
 // addHeader adds a header's value unless it is empty.

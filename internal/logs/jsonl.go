@@ -112,9 +112,7 @@ func jsonTime(raw json.RawMessage) (time.Time, error) {
 
 // UnmarshalJSON reads a number or a text, as API Gateway logs it.
 func (s *status) UnmarshalJSON(data []byte) error {
-	var r record
-	r.setStatus(strings.Trim(string(data), `"`))
-	*s = r.Status
+	*s = statusOf(strings.Trim(string(data), `"`))
 	return nil
 }
 

@@ -146,7 +146,7 @@ func (l *nginxLine) set(r *record, clock *clfClock, name, value string) (err err
 	case "args", "query_string":
 		l.args = value
 	case "status":
-		r.setStatus(value)
+		r.Status = statusOf(value)
 	case "host":
 		l.host = value
 	case "time_local", "time_iso8601", "msec":

@@ -117,7 +117,7 @@ func noTime(looked []string, l namedFields) error {
 
 func setMethod(r *record, value string) { r.Method = value }
 func setTarget(r *record, value string) { r.Target = value }
-func setStatus(r *record, value string) { r.setStatus(value) }
+func setStatus(r *record, value string) { r.Status = statusOf(value) }
 func setIP(r *record, value string)     { r.IP = addressOf(value) }
 
 // setHeader adds a value of a header.

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -45,7 +43,6 @@ type view struct {
 	Totals    *replay.Report
 	Extent    string
 	Notes     []string
-	Answered  string // the share of denials whose answer was 2xx; empty if unknown
 	Scenarios []scenarioView
 	Start     int // of Scenarios
 	Left      []Variant
@@ -65,21 +62,14 @@ func Write(w io.Writer, from Source, totals *replay.Report, r *Recording) error 
 	sheet := chart.Style() + style
 	v := view{
 		Source: from, Style: template.CSS(sheet), Script: template.JS(script), Totals: totals, Notes: notes(totals, r),
-		Policy:   fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", hash(sheet), hash(script)),
-		Extent:   between(totals),
-		Answered: answered(r.Own.Hits), Left: r.Left,
+		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", chart.Hash(sheet), chart.Hash(script)),
+		Extent: between(totals), Left: r.Left,
 	}
 	v.scenarios(totals, r)
 	v.rules(r)
 	v.keys(r)
 	v.bill(totals, r)
 	return page.Execute(w, &v)
-}
-
-// hash is a source of a content security policy: the one text that may run.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // SVG returns the main chart as a file.

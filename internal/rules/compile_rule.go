@@ -174,22 +174,28 @@ func (r *Rule) add(i int, ch charge, limits int) {
 
 var statusClass = ruledoc.Regexp(`^[1-5]xx$`)
 
-// statuses compiles statuses such as "404", and classes such as "5xx", which
-// stands for 500 to 599.
+// ParseStatuses reads a status such as "404", or a class such as "5xx", which
+// stands for 500 to 599. The number of a status may be out of range.
+func ParseStatuses(text string) (Statuses, error) {
+	first, others := text, 0
+	if statusClass().MatchString(text) {
+		first, others = text[:1]+"00", 99
+	}
+	code, err := strconv.ParseUint(first, 10, 30)
+	return Statuses{int(code), int(code) + others}, err
+}
+
+// statuses compiles texts of ParseStatuses.
 func (c *compiler) statuses(path problem.Path, texts []string) (all []Statuses) {
 	for i, text := range texts {
-		first, others := text, 0
-		if statusClass().MatchString(text) {
-			first, others = text[:1]+"00", 99
-		}
-		code, err := strconv.ParseUint(first, 10, 30)
+		parsed, err := ParseStatuses(text)
 		switch {
 		case err != nil:
 			c.fail(path.At(i), problem.Malformed, strconv.Quote(text), "status", "a number such as 404, or a class such as 5xx")
-		case code < 100 || code > 599:
+		case parsed.First < 100 || parsed.First > 599:
 			c.fail(path.At(i), problem.OutOfRange, text, 100, 599)
 		default:
-			all = append(all, Statuses{int(code), int(code) + others})
+			all = append(all, parsed)
 		}
 	}
 	return all

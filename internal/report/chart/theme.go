@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"strings"
 )
 
@@ -31,6 +33,13 @@ const (
 
 //go:embed chart.css
 var rules string
+
+// Hash returns the source of a content security policy that allows a style sheet
+// or a script of this text alone.
+func Hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // palette has each colour in light and in dark. The shapes have a contrast of
 // at least 3 to the background, and text of at least 4.5 (WCAG AA).
