@@ -29,12 +29,11 @@ const maxWatchers = 16
 // Options say what the page shows. All of them are required.
 type Options struct {
 	Snapshot func() *telemetry.Snapshot
-	Counted  func() *telemetry.Snapshot // the counters alone, which costs less
 	Rules    func() (*rules.Set, error) // in force; looks for newer ones
 	// Explain returns what the rules decide about a request now, without charging
 	// it, as an *operator.ExplainReport: the template "explained" has its fields.
 	Explain  func(context.Context, *request.Request) (any, error)
-	Denials  *Denials
+	Observer *Observer
 	Now      func() time.Time // of the machine
 	Version  string           // of slidegate
 	Store    string           // where the counters are, without a password
@@ -46,8 +45,6 @@ type Options struct {
 type Page struct {
 	Options
 	http.ServeMux
-	started  time.Time
-	rates    rates
 	watchers atomic.Int32
 
 	mu       sync.Mutex
@@ -57,8 +54,7 @@ type Page struct {
 
 // New returns a page. Run keeps it up to date.
 func New(o Options) *Page {
-	p := &Page{Options: o, started: o.Now(), rendered: make(chan struct{})}
-	p.rates.sample(p.started, o.Counted())
+	p := &Page{Options: o, rendered: make(chan struct{})}
 	p.HandleFunc("GET /{$}", p.page)
 	p.HandleFunc("GET /live/events", p.events)
 	p.HandleFunc("GET /live/denials/{id}", p.denial)
@@ -78,17 +74,15 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.ServeMux.ServeHTTP(w, r)
 }
 
-// Run counts rates, and renders the page for those who watch, at each tick until
-// the context ends. Ticks come every second.
+// Run ends the buckets of rates, and renders the page for those who watch, at each
+// tick until the context ends. Ticks come every second.
 func (p *Page) Run(ctx context.Context, ticks <-chan time.Time) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticks:
-			if p.rates.due(now) {
-				p.rates.sample(now, p.Counted())
-			}
+			p.Observer.rates.roll(now)
 			if p.watchers.Load() > 0 {
 				p.render()
 			}
@@ -156,7 +150,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 
 func (p *Page) denial(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // 0 is none
-	denied, kept := p.Denials.find(id)
+	denied, kept := p.Observer.find(id)
 	if !kept {
 		write(w, http.StatusNotFound, "problem", fmt.Sprintf("only the latest %d denials can be explained, and this is none of them any more", keptDenials))
 		return

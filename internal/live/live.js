@@ -30,7 +30,7 @@ async function show(at, url, init) {
     const answer = await fetch(url, init), body = await answer.text();
     if (answer.headers.get("Content-Type").startsWith("text/html")) at.innerHTML = body;
     else at.textContent = body;
-    if (at.dataset.lead) at.insertAdjacentHTML("afterbegin", '<p class="note lead"></p>'), at.firstChild.textContent = at.dataset.lead + ":";
+    if (at.dataset.lead) at.insertAdjacentHTML("afterbegin", '<p class="muted lead"></p>'), at.firstChild.textContent = at.dataset.lead + ":";
   } catch {
     at.textContent = "There was no answer. Is serve still running?";
   }

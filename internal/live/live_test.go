@@ -11,8 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/telemetry"
-	"github.com/slidegate/slidegate/internal/telemetry/metric"
 )
 
 var start = time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
@@ -24,7 +22,7 @@ func TestDenials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := NewDenials(engine.NoObserver{})
+	kept := NewObserver(engine.NoObserver{}, start)
 	decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: kept})
 	send := func(second, n int, path, user string) {
 		for range n {
@@ -77,30 +75,32 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// TestRates: a bucket has what was counted in its five seconds. Ticks may come
+// TestRates: a bucket has what was decided in its five seconds. Ticks may come
 // late, and those of a machine that slept have only the last ten minutes.
 func TestRates(t *testing.T) {
-	var r rates
+	r := rates{until: start.Add(bucketTime)}
 	for _, step := range []struct {
-		at        float64 // seconds since the start
-		decisions int64   // since the start
-		want      string  // of the last buckets, after the empty ones of the start
+		at      float64 // seconds since the start
+		decided int     // before it, and after the step before
+		want    string  // of the last buckets, after the empty ones of the start
 	}{
-		{0, 100, "[]"}, // serve decided before
-		{4.9, 130, "[]"},
-		{5, 140, "[40]"},
-		{9.9, 150, "[40]"},
-		{12, 170, "[40 30]"},
-		{15, 170, "[40 30 0]"},
-		{31, 176, "[40 30 0 6 0 0]"},
-		{5000, 200, fmt.Sprint(make([]int64, 120))},
+		{0, 0, "[]"},
+		{4.9, 30, "[]"},
+		{5, 10, "[40]"},
+		{9.9, 10, "[40]"},
+		{12, 20, "[40 30]"}, // the tick is two seconds late
+		{15, 0, "[40 30 0]"},
+		{31, 6, "[40 30 0 6 0 0]"},
+		{5000, 24, fmt.Sprint(make([]int64, 120))},
 	} {
+		for range step.decided {
+			r.count(&engine.Decision{Allowed: true})
+		}
 		now := start.Add(time.Duration(step.at * float64(time.Second)))
-		s := &telemetry.Snapshot{Counters: map[string]int64{metric.Decisions: step.decisions}}
-		r.sample(now, s)
-		got := make([]int64, 0, len(r.buckets))
-		for _, b := range r.buckets {
-			got = append(got, b.decisions)
+		r.roll(now)
+		got := make([]int64, 0, len(r.ended))
+		for _, b := range r.ended {
+			got = append(got, b.sum())
 		}
 		if fmt.Sprint(got) != step.want {
 			t.Errorf("at %v: %v, want %s", step.at, got, step.want)
@@ -112,12 +112,38 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesByRule: buckets have rules that denied, also those that were new.
+// TestRatesByRule: each rule counts what it allowed, what it would have denied in
+// shadow or with a candidate, and what it denied. Of a denied request, only the
+// rule that denied it counts, and nobody counts a ban.
 func TestRatesByRule(t *testing.T) {
-	b := difference(
-		&telemetry.Snapshot{Rules: map[string]map[string]int64{"a": {metric.Denied: 9}, "b": {metric.ShadowDenied: 3}, "c": {metric.Denied: 5}}},
-		&telemetry.Snapshot{Rules: map[string]map[string]int64{"a": {metric.Denied: 2}, "c": {metric.Denied: 5}}})
-	if got := fmt.Sprint(b.rules); got != "map[a:{0 7 0} b:{0 0 3}]" {
-		t.Errorf("got %s", got)
+	set, err := rulefile.Parse("rules.yaml", []byte(`
+deny: [{path: /admin}]
+rules:
+- {name: api, key: all, limits: [{name: day, capacity: 4, window: 1d, candidate: 3}]}
+- {name: next, mode: shadow, key: all, limit: 1/day}
+- {name: last, key: all, limit: 9/day}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := NewObserver(engine.NoObserver{}, start)
+	decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: seen})
+	for _, path := range []string{"/", "/", "/", "/", "/", "/", "/admin"} {
+		if _, err := decide.Decide(t.Context(), start, &request.Request{Method: "GET", Path: path}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := &seen.rates.current
+	for name, want := range map[string]counts{
+		"api":  {allowed: 3, shadow: 1, denied: 2},
+		"next": {allowed: 1, shadow: 3},
+		"last": {allowed: 4},
+	} {
+		if *got.rule(name) != want {
+			t.Errorf("rule %s: %+v, want %+v", name, *got.rule(name), want)
+		}
+	}
+	if want := (counts{allowed: 1, shadow: 3, denied: 3}); got.counts != want {
+		t.Errorf("all: %+v, want %+v", got.counts, want)
 	}
 }

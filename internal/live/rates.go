@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/telemetry"
-	"github.com/slidegate/slidegate/internal/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 const (
@@ -15,62 +15,93 @@ const (
 	fewBuckets  = 24  // the chart's width at the start: two minutes
 )
 
-// counts are of one bucket, or of one rule in it.
-type counts struct{ decisions, denied, shadow int64 }
+// counts are decisions: of all requests, or of one rule.
+type counts struct {
+	allowed, denied int64
+	shadow          int64 // allowed, and a shadow rule or a candidate would deny
+}
 
+func (c *counts) add(allowed, shadow bool) {
+	switch {
+	case !allowed:
+		c.denied++
+	case shadow:
+		c.shadow++
+	default:
+		c.allowed++
+	}
+}
+
+func (c *counts) sum() int64 { return c.allowed + c.denied + c.shadow }
+
+// bucket has the decisions of five seconds.
 type bucket struct {
 	counts
-	rules map[string]counts // those that are not 0
+	rules map[string]*counts // those that decided
 }
 
-// rates are what was counted in each five seconds of the last ten minutes.
+func (b *bucket) rule(name string) *counts {
+	c := b.rules[name]
+	if c == nil {
+		if b.rules == nil {
+			b.rules = map[string]*counts{}
+		}
+		c = &counts{}
+		b.rules[name] = c
+	}
+	return c
+}
+
+// rates are the decisions of each five seconds of the last ten minutes.
 type rates struct {
 	mu      sync.Mutex
-	until   time.Time // the end of the last bucket
-	last    *telemetry.Snapshot
-	buckets []bucket
+	current bucket
+	until   time.Time // the end of the current bucket
+	ended   []bucket
 }
 
-// due reports whether a bucket is over.
-func (r *rates) due(now time.Time) bool {
+// count counts a decision.
+func (r *rates) count(d *engine.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return now.Sub(r.until) >= bucketTime
-}
-
-// sample ends the buckets that are over. The first call only begins one.
-func (r *rates) sample(now time.Time, s *telemetry.Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.last == nil {
-		r.until, r.last = now, s
-	}
-	for ; now.Sub(r.until) >= bucketTime; r.until = r.until.Add(bucketTime) {
-		r.buckets = append(r.buckets, difference(s, r.last))
-		r.last = s
-	}
-	r.buckets = slices.Delete(r.buckets, 0, max(0, len(r.buckets)-mostBuckets))
-}
-
-// difference returns what was counted between two snapshots.
-func difference(s, before *telemetry.Snapshot) bucket {
-	since := func(name string) int64 { return s.Counters[name] - before.Counters[name] }
-	b := bucket{counts{since(metric.Decisions), since(metric.Denied), since(metric.ShadowDenied)}, map[string]counts{}}
-	for rule, now := range s.Rules {
-		then := before.Rules[rule]
-		c := counts{denied: now[metric.Denied] - then[metric.Denied], shadow: now[metric.ShadowDenied] - then[metric.ShadowDenied]}
-		if c != (counts{}) {
-			b.rules[rule] = c
+	shadow := false
+	for _, verdicts := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
+		for i := range verdicts {
+			allowed, would := outcome(&verdicts[i])
+			r.current.rule(verdicts[i].Rule.Name).add(allowed, would)
+			shadow = shadow || would
 		}
 	}
-	return b
+	r.current.add(d.Allowed, shadow)
 }
 
-// all returns the buckets, filled up with empty ones before the start, and when
-// the first begins.
+// outcome returns whether a rule lets a request pass, and whether the rule would
+// deny it with its candidate capacity or without mode: shadow.
+func outcome(v *engine.Verdict) (allowed, would bool) {
+	shadow := v.Rule.Mode == rules.Shadow
+	would = shadow && !v.Allowed
+	for i := range v.Limits {
+		would = would || v.CandidateOutcome(i) == engine.WouldDeny
+	}
+	return v.Allowed || shadow, would
+}
+
+// roll ends the buckets that are over.
+func (r *rates) roll(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ; !now.Before(r.until); r.until = r.until.Add(bucketTime) {
+		r.ended = append(r.ended, r.current)
+		r.current = bucket{}
+	}
+	r.ended = slices.Delete(r.ended, 0, max(0, len(r.ended)-mostBuckets))
+}
+
+// all returns the buckets that ended, after empty ones from before the start, and
+// when the first begins.
 func (r *rates) all() (buckets []bucket, from time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	buckets = append(make([]bucket, max(0, fewBuckets-len(r.buckets))), r.buckets...)
-	return buckets, r.until.Add(-time.Duration(len(buckets)) * bucketTime)
+	buckets = append(make([]bucket, max(0, fewBuckets-len(r.ended))), r.ended...)
+	return buckets, r.until.Add(-time.Duration(len(buckets)+1) * bucketTime)
 }

@@ -76,10 +76,10 @@ type view struct {
 
 // ruleRow is a rule in force.
 type ruleRow struct {
-	Name, Mode, Key string
-	Limits          []string
-	Denied, Shadow  float64 // a second
-	Spark           template.HTML
+	Name, Mode, Key         string
+	Limits                  []string
+	Allowed, Denied, Shadow float64 // a second
+	Spark                   template.HTML
 }
 
 // Degraded says why decisions are not exact.
@@ -87,10 +87,10 @@ func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot) }
 
 func (p *Page) view() *view {
 	set, err := p.Rules()
-	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Denials.list()}
-	buckets, from := p.rates.all()
+	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Observer.list()}
+	buckets, from := p.Observer.rates.all()
 	now := buckets[len(buckets)-1].counts
-	v.Requests, v.Denied, v.Shadow = perSecond(now.decisions), perSecond(now.denied), perSecond(now.shadow)
+	v.Requests, v.Denied, v.Shadow = perSecond(now.sum()), perSecond(now.denied), perSecond(now.shadow)
 	for _, width := range []int{1120, chart.Narrow} {
 		v.Charts = append(v.Charts, draw(buckets, from, width))
 	}
@@ -98,7 +98,7 @@ func (p *Page) view() *view {
 		v.Problem = err.Error()
 		return v
 	}
-	v.RulesVersion, v.Since = set.Version, p.Denials.since(p.Now(), set)
+	v.RulesVersion, v.Since = set.Version, p.Observer.since(p.Now(), set)
 	v.fillRules(set.Document(), buckets)
 	return v
 }
@@ -117,13 +117,16 @@ func (v *view) fillRules(doc *ruledoc.Document, buckets []bucket) {
 }
 
 func (r *ruleRow) fill(i int, buckets []bucket) {
-	denied, shadow := chart.Series{Kind: chart.Denied}, chart.Series{Kind: chart.Shadow}
+	series := []chart.Series{{Kind: chart.Allowed}, {Kind: chart.Shadow}, {Kind: chart.Denied}}
 	for _, b := range buckets {
-		c := b.rules[r.Name]
-		r.Denied, r.Shadow = perSecond(c.denied), perSecond(c.shadow+b.rules[r.Name+" candidate"].shadow)
-		denied.Values, shadow.Values = append(denied.Values, r.Denied), append(shadow.Values, r.Shadow)
+		c := counts{}
+		if of := b.rules[r.Name]; of != nil {
+			c = *of
+		}
+		r.Allowed, r.Shadow, r.Denied = perSecond(c.allowed+c.shadow), perSecond(c.shadow), perSecond(c.denied)
+		stack(series, &c)
 	}
-	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "denials of "+r.Name+" in the last minutes", []chart.Series{denied, shadow}))
+	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "what "+r.Name+" allowed, would deny and denied in the last minutes", series))
 }
 
 func draw(buckets []bucket, from time.Time, width int) template.HTML {
@@ -135,12 +138,18 @@ func draw(buckets []bucket, from time.Time, width int) template.HTML {
 		From: from, Bucket: bucketTime, Unit: "requests a second", Tips: true,
 		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed"}, {Kind: chart.Shadow, Name: "allowed, would be denied"}, {Kind: chart.Denied, Name: "denied"}},
 	}
-	for _, b := range buckets {
-		for i, n := range []int64{b.decisions - b.denied - b.shadow, b.shadow, b.denied} {
-			t.Series[i].Values = append(t.Series[i].Values, perSecond(max(n, 0)))
-		}
+	for i := range buckets {
+		stack(t.Series, &buckets[i].counts)
 	}
 	return template.HTML(t.SVG(chart.Inline))
+}
+
+// stack adds a bucket to the series of what was allowed, would be denied, and was
+// denied.
+func stack(series []chart.Series, c *counts) {
+	for i, n := range []int64{c.allowed, c.shadow, c.denied} {
+		series[i].Values = append(series[i].Values, perSecond(n))
+	}
 }
 
 func perSecond(n int64) float64 { return float64(n) / bucketTime.Seconds() }

@@ -62,12 +62,12 @@ func openGate(t *testing.T, store limit.Store) *gate {
 	}
 	t.Cleanup(s.Close)
 	ctx, stop := context.WithCancel(t.Context())
-	g := &gate{watched: &watched{Session: s, denials: live.NewDenials(engine.NoObserver{}), store: store}, ticks: make(chan time.Time), stop: stop}
-	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.denials})
+	g := &gate{watched: &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}, time.Now()), store: store}, ticks: make(chan time.Time), stop: stop}
+	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.observer})
 	g.engine = engine.New(engine.Options{Rules: s.Source, Store: store, Local: memory.New(0), Observer: g.recorder})
 	g.page = live.New(live.Options{
-		Snapshot: func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) }, Counted: g.recorder.Counted,
-		Rules: func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }, Explain: g.explain, Denials: g.denials,
+		Snapshot: func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) },
+		Rules:    func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }, Explain: g.explain, Observer: g.observer,
 		Now: time.Now, Version: "v1.2.3", Store: "memory", From: "rules.yaml", Stopping: ctx.Done(),
 	})
 	go g.page.Run(ctx, g.ticks)

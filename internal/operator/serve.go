@@ -136,9 +136,9 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	go decisions.Run(ctx)
 	defer decisions.Flush(context.WithoutCancel(ctx))
 	local, store := app.NewLocal(s.LocalNow), s.Counters()
-	observer, denials := engine.Observer(decisions), live.NewDenials(decisions)
+	observer, watching := engine.Observer(decisions), live.NewObserver(decisions, time.Now())
 	if o.Admin != nil {
-		observer = denials
+		observer = watching
 	}
 	recorder := s.NewRecorder(observer, local.Len)
 	config := engine.Options{
@@ -156,7 +156,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
 	authorizer.Log, authorizer.Rejected = oplog.Throttle(log, "claim"), recorder.Rejected
 	if o.Admin != nil {
-		defer serveAdmin(ctx, s, o, &watched{s, recorder, denials, store}, log)()
+		defer serveAdmin(ctx, s, o, &watched{s, recorder, watching, store}, log)()
 	}
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
@@ -178,7 +178,7 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 	snapshot := func() *telemetry.Snapshot { return w.recorder.Snapshot(s.Now()) }
 	inForce := func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }
 	page := live.New(live.Options{
-		Snapshot: snapshot, Counted: w.recorder.Counted, Rules: inForce, Explain: w.explain, Denials: w.denials,
+		Snapshot: snapshot, Rules: inForce, Explain: w.explain, Observer: w.observer,
 		Now: time.Now, Version: o.Version, Store: s.StoreName(), From: s.RulesName(), Stopping: ctx.Done(),
 	})
 	handler := admin.New(admin.Options{
@@ -204,7 +204,7 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 type watched struct {
 	*session.Session
 	recorder *telemetry.Recorder
-	denials  *live.Denials
+	observer *live.Observer
 	store    limit.Store // of the limiter: counters in memory are in no other
 }
 

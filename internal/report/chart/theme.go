@@ -34,6 +34,9 @@ const (
 //go:embed chart.css
 var rules string
 
+//go:embed base.css
+var base string
+
 // Hash returns the source of a content security policy that allows a style sheet
 // or a script of this text alone.
 func Hash(text string) string {
@@ -57,14 +60,15 @@ var palette = []struct{ name, light, dark string }{
 }
 
 // Style is the style sheet of a page with inline drawings: the variables in
-// light, in dark if the device prefers it, and the rules of the classes.
+// light, in dark if the device prefers it, the rules of the drawings' classes, and
+// what all pages share.
 func Style() string {
 	var light, dark strings.Builder
 	for _, p := range palette {
 		light.WriteString(p.name + ":" + p.light + ";")
 		dark.WriteString(p.name + ":" + p.dark + ";")
 	}
-	return ":root{" + light.String() + "}\n@media (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n" + rules
+	return ":root{" + light.String() + "}\n@media (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n" + rules + base
 }
 
 // own returns the style sheet of a file. It has colours instead of variables,

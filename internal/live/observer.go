@@ -18,11 +18,13 @@ const (
 	deniedPerSecond = 5
 )
 
-// Denials is an engine.Observer that keeps the latest denied requests: 50, and at
-// most five a second, each of another rule and key. So a flood costs a mutex, and
-// one loud key does not hide the others. It is safe for concurrent use.
-type Denials struct {
+// Observer is an engine.Observer that counts decisions, and keeps the latest
+// denied requests: 50, and at most five a second, each of another rule and key.
+// So a flood costs two mutexes, and one loud key does not hide the others. It is
+// safe for concurrent use.
+type Observer struct {
 	engine.Observer
+	rates   rates
 	inForce atomic.Pointer[inForce]
 
 	mu     sync.Mutex
@@ -47,13 +49,17 @@ type inForce struct {
 	since time.Time
 }
 
-// NewDenials returns an observer that passes everything on to another.
-func NewDenials(next engine.Observer) *Denials { return &Denials{Observer: next} }
+// NewObserver returns an observer that passes everything on to another. It
+// counts from the start on, which is a time of this machine.
+func NewObserver(next engine.Observer, start time.Time) *Observer {
+	return &Observer{Observer: next, rates: rates{until: start.Add(bucketTime)}}
+}
 
-// Decided keeps a denied request.
-func (o *Denials) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
+// Decided counts a request, and keeps it if it was denied.
+func (o *Observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, req, d)
 	o.since(now, d.Rules())
+	o.rates.count(d)
 	if !d.Allowed {
 		o.keep(now, req, d)
 	}
@@ -61,7 +67,7 @@ func (o *Denials) Decided(ctx context.Context, now time.Time, req *request.Reque
 
 // since returns since when rules are in force: since their first decision, or
 // since the page first showed them.
-func (o *Denials) since(now time.Time, set *rules.Set) time.Time {
+func (o *Observer) since(now time.Time, set *rules.Set) time.Time {
 	f := o.inForce.Load()
 	if f == nil || f.set != set {
 		f = &inForce{set, now}
@@ -70,7 +76,7 @@ func (o *Denials) since(now time.Time, set *rules.Set) time.Time {
 	return f.since
 }
 
-func (o *Denials) keep(now time.Time, req *request.Request, d *engine.Decision) {
+func (o *Observer) keep(now time.Time, req *request.Request, d *engine.Decision) {
 	one := Denial{At: now, Reason: d.Reason.String(), Method: req.Method, Path: req.Path, request: *req}
 	if len(d.Verdicts) > 0 {
 		one.By, one.Key = d.Verdicts[0].Rule.Name, d.Verdicts[0].Key
@@ -101,9 +107,9 @@ func (o *Denials) keep(now time.Time, req *request.Request, d *engine.Decision) 
 }
 
 // at returns the place of a denial. The caller holds the mutex.
-func (o *Denials) at(id int64) *Denial { return &o.ring[(id-1)%keptDenials] }
+func (o *Observer) at(id int64) *Denial { return &o.ring[(id-1)%keptDenials] }
 
-func (o *Denials) find(id int64) (one Denial, kept bool) {
+func (o *Observer) find(id int64) (one Denial, kept bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if id < 1 || id > o.latest || id <= o.latest-keptDenials {
@@ -113,7 +119,7 @@ func (o *Denials) find(id int64) (one Denial, kept bool) {
 }
 
 // list returns the latest denials, the last one first.
-func (o *Denials) list() (list []Denial) {
+func (o *Observer) list() (list []Denial) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id := o.latest; id > max(0, o.latest-shownDenials); id-- {
