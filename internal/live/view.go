@@ -132,7 +132,7 @@ func (r *ruleRow) fill(i int, buckets []bucket) {
 func draw(buckets []bucket, from time.Time, width int) template.HTML {
 	t := chart.Timeline{
 		Frame: chart.Frame{
-			ID: fmt.Sprint("chart", width), Width: width, Height: 260, Title: "Requests a second",
+			ID: fmt.Sprint("chart", width), Width: width, Title: "Requests a second",
 			Desc: "For each five seconds, requests that were allowed, that shadow rules would deny, and that were denied.",
 		},
 		From: from, Bucket: bucketTime, Unit: "requests a second", Tips: true,

@@ -133,7 +133,7 @@ func TestTryChargesNothing(t *testing.T) {
 	writes := func() int {
 		return len(store.Calls(fakestore.Charge, fakestore.Settle, fakestore.Reset))
 	}
-	before, decided, charges := state(), g.recorder.Counted(), writes()
+	before, decided, charges := state(), g.recorder.Snapshot(at), writes()
 	for range 20 {
 		for _, path := range []string{"/v1/items", "/hello", "/admin/x"} {
 			if status, body := g.fetch(t, "/live/try", tryForm(path, "ada")); status != 200 {
@@ -147,7 +147,7 @@ func TestTryChargesNothing(t *testing.T) {
 	if diff := cmp.Diff(before, state()); diff != "" {
 		t.Errorf("the counters changed: %s", diff)
 	}
-	if diff := cmp.Diff(decided.Counters, g.recorder.Counted().Counters); diff != "" {
+	if diff := cmp.Diff(decided.Counters, g.recorder.Snapshot(at).Counters); diff != "" {
 		t.Errorf("the metrics changed: %s", diff)
 	}
 	if now := writes(); now != charges || charges == 0 || store.Count(fakestore.Peek) < 100 {

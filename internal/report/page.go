@@ -88,7 +88,7 @@ func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline
 		sum.Allowed, sum.WouldDeny, sum.Denied = sum.Allowed+c.Allowed, sum.WouldDeny+c.WouldDeny, sum.Denied+c.Denied
 	}
 	t := &chart.Timeline{
-		Frame: chart.Frame{ID: id, Title: title, Desc: said(sum), Width: chart.Wide, Height: 280},
+		Frame: chart.Frame{ID: id, Title: title, Desc: said(sum), Width: chart.Wide},
 		From:  o.From(), Bucket: o.Bucket(), Unit: "requests per " + per(o.Bucket()), Tips: !narrow,
 		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed", Values: allowed}},
 	}
@@ -97,7 +97,7 @@ func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline
 	}
 	t.Series = append(t.Series, chart.Series{Kind: chart.Denied, Name: "denied", Values: denied})
 	if narrow {
-		t.Width, t.Height = chart.Narrow, 250
+		t.Width = chart.Narrow
 	}
 	return t
 }

@@ -6,7 +6,6 @@ package chart
 func Bar(id, title string, value, limit float64, above Kind) string {
 	const x, y, w, h = 1, 2, 108, 10
 	c := begin(&Frame{ID: id, Title: title}, Inline, w+2*x, h+2*y)
-	value, limit = finite(value), finite(limit)
 	most := max(value, limit, 1)
 	c.rect("c-track", x, y, w, h)
 	below := value
@@ -39,7 +38,7 @@ func Spark(id, title string, series []Series) string {
 			if i%each == 0 {
 				joined.Values = append(joined.Values, 0)
 			}
-			joined.Values[i/each] += finite(v)
+			joined.Values[i/each] += v
 		}
 		t.Series = append(t.Series, joined)
 	}

@@ -19,43 +19,29 @@ type Frame struct {
 	Title string
 	// Desc says in words what the drawing shows.
 	Desc string
-	// Width and Height are in pixels; 0 for the drawing's default.
-	Width, Height int
+	// Width is in pixels, at least 240.
+	Width int
 }
 
 // Wide and Narrow are the widths of drawings for a page and for a phone of 390
-// pixels. A drawing is never narrower than 240.
+// pixels.
 const (
 	Wide   = 760
 	Narrow = 350
 )
 
-// pixels returns n, the fallback if it is 0 or less, and at least 240.
-func pixels(n, fallback int) float64 {
-	if n <= 0 {
-		n = fallback
-	}
-	return float64(max(n, 240))
-}
-
-// canvas writes the elements of a drawing.
+// canvas collects the elements of a drawing.
 type canvas struct {
 	strings.Builder
-	id   string
-	w, h float64
+	*Frame
+	theme Theme
+	id    string
+	w, h  float64
 }
 
-// begin opens a drawing of f, w by h pixels.
+// begin opens a drawing of f.
 func begin(f *Frame, theme Theme, w, h float64) *canvas {
-	c := &canvas{id: safeID(f.ID), w: w, h: h}
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-labelledby="%s-t %s-d">`,
-		num(w), num(h), num(w), num(h), c.id, c.id)
-	fmt.Fprintf(c, "\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n", c.id, escape(f.Title), c.id, escape(f.Desc))
-	if theme != Inline {
-		fmt.Fprintf(c, "<style>\n%s</style>\n", theme.own())
-		c.rect("c-back", 0, 0, w, h)
-	}
-	return c
+	return &canvas{Frame: f, theme: theme, id: safeID(f.ID), w: w, h: h}
 }
 
 // hatch defines the pattern of Shadow, for a drawing that has such a shape.
@@ -64,9 +50,16 @@ func (c *canvas) hatch() {
 		`<rect class="c-tint" width="5" height="5"/><line class="c-hatch" x1="0" y1="0" x2="0" y2="5"/></pattern></defs>`+"\n", c.id)
 }
 
+// end returns the drawing.
 func (c *canvas) end() string {
-	c.WriteString("</svg>\n")
-	return c.String()
+	style := ""
+	if c.theme != Inline {
+		style = fmt.Sprintf("<style>\n%s</style>\n<rect class=\"c-back\" width=\"%s\" height=\"%s\"/>\n", c.theme.own(), num(c.w), num(c.h))
+	}
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-labelledby="%[3]s-t %[3]s-d">
+<title id="%[3]s-t">%[4]s</title><desc id="%[3]s-d">%[5]s</desc>
+%[6]s%[7]s</svg>
+`, num(c.w), num(c.h), c.id, escape(c.Title), escape(c.Desc), style, c.String())
 }
 
 // fill returns the attributes of a shape of a kind.
@@ -146,18 +139,7 @@ func safeID(s string) string {
 
 // num writes a coordinate, to a tenth of a pixel.
 func num(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		v = 0
-	}
 	return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', -1, 64)
-}
-
-// finite returns v, 0 if it is below or no finite number.
-func finite(v float64) float64 {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
 }
 
 // steps returns the path of a line that has height y[i] from x[i] to x[i+1]; x

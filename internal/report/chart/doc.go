@@ -9,6 +9,5 @@
 // page shows it at that width. A page has a second, narrow drawing for phones
 // instead of one that shrinks.
 //
-// Times are shown in UTC. Values that are not finite, or below 0, are drawn
-// as 0. All text is escaped.
+// Times are shown in UTC. Values are finite, and at least 0. All text is escaped.
 package chart

@@ -26,8 +26,14 @@ type Item struct {
 	Name string
 }
 
-// legend writes the entries in rows from p.top, and moves that below them.
-func (p *plot) legend(items []Item) {
+// heading writes the title, which a page has in its own text, and the legend in
+// rows. It moves p.top below them.
+func (p *plot) heading(items []Item) {
+	p.top = 4
+	if p.theme != Inline && p.Title != "" {
+		p.text("c-title", "start", 8, 22, p.Title)
+		p.top = 34
+	}
 	x, y := 8.0, p.top+14
 	for i, item := range items {
 		wide := 18 + width(item.Name) + 12
@@ -61,7 +67,12 @@ func (p *plot) vertical(most float64, unit string) {
 	for _, v := range marks {
 		p.left = max(p.left, 14+width(short(v)))
 	}
-	for _, v := range marks {
+	p.marks(marks)
+}
+
+// marks draws the marks of the axis of values.
+func (p *plot) marks(values []float64) {
+	for _, v := range values {
 		p.line("c-grid", p.left, p.y(v), p.right, p.y(v))
 		p.text("c-muted", "end", p.left-6, p.y(v)+4, short(v))
 	}
@@ -76,12 +87,4 @@ func (p *plot) timeAxis(from, until time.Time) {
 		p.text("c-muted", "middle", x, p.bottom+17, labels[i])
 	}
 	p.text("c-muted", "end", p.right, p.bottom+33, extent(from, until))
-}
-
-// limit draws a dashed line with its label above the left end.
-func (p *plot) limit(at float64, label string) {
-	p.line("c-limit", p.left, p.y(at), p.right, p.y(at))
-	if label != "" {
-		p.text("c-strong c-halo", "start", p.left+5, max(p.y(at)-5, 12), label)
-	}
 }

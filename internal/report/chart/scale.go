@@ -12,7 +12,7 @@ import (
 // of 1, 2 or 5 times a power of ten, and of at least 1, because all values are
 // counts.
 func ticks(most float64, atMost int) []float64 {
-	most = max(finite(most), 1)
+	most = max(most, 1)
 	step := math.Pow(10, math.Floor(math.Log10(most/float64(atMost))))
 	for _, m := range []float64{1, 2, 5, 10} {
 		if s := max(step*m, 1); most/s <= float64(atMost) {

@@ -12,7 +12,7 @@ import (
 type Timeline struct {
 	Frame
 	From   time.Time     // when the first bucket begins
-	Bucket time.Duration // the length of a bucket; below 1 is taken as a second
+	Bucket time.Duration // the length of a bucket, at least 1
 	Series []Series      // from below
 	Unit   string        // of the values, for example "requests per minute"
 	Tips   bool          // name each bucket's values while the mouse is on it
@@ -27,29 +27,20 @@ type Series struct {
 
 // SVG draws the chart.
 func (t *Timeline) SVG(theme Theme) string {
-	f := t.Frame
-	p := plot{canvas: begin(&f, theme, pixels(f.Width, Wide), pixels(f.Height, 280))}
-	for _, s := range t.Series {
-		if s.Kind == Shadow {
-			p.hatch()
-			break
-		}
-	}
-	p.top = 4
-	if theme != Inline && f.Title != "" {
-		p.text("c-title", "start", 8, 22, f.Title)
-		p.top = 34
-	}
+	p := plot{canvas: begin(&t.Frame, theme, float64(t.Width), 280)}
 	var items []Item
 	for _, s := range t.Series {
 		items = append(items, Item{s.Kind, s.Name})
+		if s.Kind == Shadow {
+			p.hatch()
+		}
 	}
-	p.legend(items)
+	p.heading(items)
 	tops, n := t.stack()
 	most := slices.Max(tops[len(tops)-1])
 	p.bottom, p.right = p.h-38, p.w-10
 	p.vertical(most, t.Unit)
-	until := t.From.Add(time.Duration(n) * t.bucket())
+	until := t.From.Add(time.Duration(n) * t.Bucket)
 	p.timeAxis(t.From, until)
 
 	x := make([]float64, n+1)
@@ -60,20 +51,13 @@ func (t *Timeline) SVG(theme Theme) string {
 		p.path(p.fill(s.Kind), between(x, p.heights(tops[i+1]), p.heights(tops[i])))
 	}
 	p.line("c-axis", p.left, p.bottom, p.right, p.bottom)
-	if !(most > 0) {
+	if most == 0 {
 		p.text("c-muted", "middle", (p.left+p.right)/2, (p.top+p.bottom)/2, "no requests")
 	}
 	if t.Tips {
 		t.tips(&p, x)
 	}
 	return p.end()
-}
-
-func (t *Timeline) bucket() time.Duration {
-	if t.Bucket < 1 {
-		return time.Second
-	}
-	return t.Bucket
 }
 
 // stack returns the border below each series and above the last, and the
@@ -87,7 +71,7 @@ func (t *Timeline) stack() (tops [][]float64, n int) {
 	for _, s := range t.Series {
 		top := append([]float64(nil), tops[len(tops)-1]...)
 		for i, v := range s.Values {
-			top[i] += finite(v)
+			top[i] += v
 		}
 		tops = append(tops, top)
 	}
@@ -99,13 +83,13 @@ func (t *Timeline) tips(p *plot, x []float64) {
 		var said []string
 		for _, s := range t.Series {
 			if i < len(s.Values) && s.Values[i] > 0 {
-				said = append(said, s.Name+" "+short(finite(s.Values[i])))
+				said = append(said, s.Name+" "+short(s.Values[i]))
 			}
 		}
 		if len(said) == 0 {
 			continue
 		}
-		from := t.From.Add(time.Duration(i) * t.bucket()).UTC().Format("2 Jan 15:04:05")
+		from := t.From.Add(time.Duration(i) * t.Bucket).UTC().Format("2 Jan 15:04:05")
 		fmt.Fprintf(p, "<rect class=\"c-tip\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", num(x[i]), num(p.top),
 			num(x[i+1]-x[i]), num(p.bottom-p.top), escape(from+": "+strings.Join(said, ", ")))
 	}

@@ -46,7 +46,7 @@ func figure(name string, shown []limit.Algorithm) *chart.Steps {
 	s := &chart.Steps{
 		Frame:   chart.Frame{ID: name, Title: "One burst, a limit of 100 a minute"},
 		Columns: 2, XMin: from.Seconds(), XMax: end.Seconds(), XStep: 20, XLabel: "seconds", YLabel: "requests",
-		Limit: chart.Line{At: capacity},
+		Limit: capacity,
 		Legend: []chart.Item{
 			{Kind: chart.Window, Name: "allowed in the last 60 s"}, {Kind: chart.Denied, Name: "above the limit"},
 			{Kind: chart.Limit, Name: "limit"},
