@@ -26,8 +26,7 @@ func TestClientAddress(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for hops, want := range []string{tc.none, tc.one} {
-				p := &lineParser{parser: (&Log{}).parser(nil)}
-				e, err := p.parse(tc.line)
+				e, err := parseLine((&Log{}).parser(nil), tc.line)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,6 @@ const (
 // earlier, that of the answer. The client is the caller of the load balancer.
 // The log has no X-Forwarded-For.
 func parseALB(line string, r *record) (_ bool, err error) {
-	*r = record{headers: r.headers[:0]}
 	var fields [albCreated + 1]string
 	for i := range fields {
 		if line == "" {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 var errNoAPIGateway = errors.New("no CSV of API Gateway: want the time after the client, such as 17/May/2015:10:05:03 +0000, and method, route, protocol and status after it")
@@ -37,7 +39,7 @@ var apiGateway = table{
 
 // setRoute cuts the method from the route of an HTTP API: "GET /items/{id}".
 func setRoute(r *record, value string) {
-	if method, path, ok := strings.Cut(value, " "); ok && isMethod(method) {
+	if method, path, ok := strings.Cut(value, " "); ok && request.IsToken(method) {
 		value = path
 	}
 	r.Route = value
@@ -49,21 +51,18 @@ func (r *record) routeForPath() {
 	}
 }
 
-// apiGatewayLog reads JSON, and the CSV that the console offers: without a
+// parseAPIGateway reads JSON, and the CSV that the console offers: without a
 // header line. That of REST APIs has caller and user between client and time.
-type apiGatewayLog struct{ clock clfClock }
-
-func (a *apiGatewayLog) parse(line string, r *record) (_ bool, err error) {
+func parseAPIGateway(line string, r *record) (_ bool, err error) {
 	if strings.HasPrefix(line, "{") {
 		return jsonTable{table: &apiGateway}.parse(line, r)
 	}
-	*r = record{headers: r.headers[:0]}
 	values := strings.Split(line, ",")
 	at := clfTimeAt(values)
 	if at < 1 || len(values) < at+5 {
 		return false, errNoAPIGateway
 	}
-	if r.time, err = a.clock.parse(values[at]); err != nil {
+	if r.time, err = parseCLFTime(values[at]); err != nil {
 		return false, err
 	}
 	r.IP, r.Method = values[0], values[at+1]

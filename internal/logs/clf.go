@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 var (
@@ -16,7 +18,7 @@ var (
 	errQuote     = errors.New("a quoted field is never closed")
 )
 
-// clfLog reads lines in the Common Log Format or the combined one, as "Log
+// parseCLF reads lines in the Common Log Format or the combined one, as "Log
 // Files" in Apache's documentation and NGINX's ngx_http_log_module define them:
 //
 //	203.0.113.9 - frank [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "referer" "user agent"
@@ -25,10 +27,7 @@ var (
 // inside the referer or the user agent. It accepts a request without a protocol
 // (HTTP/0.9). A line whose request is "-", or lacks a method or a target, is an
 // error: a gateway would not have called the limiter either.
-type clfLog struct{ clock clfClock }
-
-func (c *clfLog) parse(line string, r *record) (bool, error) {
-	*r = record{headers: r.headers[:0]}
+func parseCLF(line string, r *record) (bool, error) {
 	var ok bool
 	if r.IP, line, ok = strings.Cut(line, " "); !ok {
 		return false, errNoClient
@@ -43,7 +42,7 @@ func (c *clfLog) parse(line string, r *record) (bool, error) {
 		return false, errNoStamp
 	}
 	var err error
-	if r.time, err = c.clock.parse(user[opened+1:]); err != nil {
+	if r.time, err = parseCLFTime(user[opened+1:]); err != nil {
 		return false, err
 	}
 	requestLine, line, closed := cutQuoted(line)
@@ -70,11 +69,11 @@ func (r *record) setRequestLine(text string) error {
 		r.Target = r.Target[:i]
 	}
 	if r.Target != "" && r.Target[0] != '/' { // API Gateway logs the route of an HTTP API: GET GET /items
-		if method, path, ok := strings.Cut(r.Target, " "); ok && strings.HasPrefix(path, "/") && isMethod(method) {
+		if method, path, ok := strings.Cut(r.Target, " "); ok && strings.HasPrefix(path, "/") && request.IsToken(method) {
 			r.Target = path
 		}
 	}
-	if r.Target == "" || !isMethod(r.Method) {
+	if r.Target == "" || !request.IsToken(r.Method) {
 		return fmt.Errorf("%s is no HTTP request", quote(text))
 	}
 	return nil

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -20,22 +19,17 @@ type csvLog struct {
 	warn    func(string)
 	columns []column // nil before the header line
 	bad     error    // why the header line was refused; no other line can be read then
-	line    *bufio.Reader
 }
 
 // column sets a field to a value.
 type column func(r *record, value string) error
-
-func newCSV(warn func(string)) *csvLog {
-	return &csvLog{warn: warn, line: bufio.NewReader(strings.NewReader(""))}
-}
 
 // parse finds no request in the header line.
 func (c *csvLog) parse(line string, r *record) (bool, error) {
 	if c.bad != nil {
 		return false, c.bad
 	}
-	values, err := c.split(line)
+	values, err := splitCSV(line)
 	if c.columns == nil {
 		if err == nil {
 			err = c.setColumns(values)
@@ -49,7 +43,6 @@ func (c *csvLog) parse(line string, r *record) (bool, error) {
 	if len(values) != len(c.columns) {
 		return false, fmt.Errorf("%d values under %d columns", len(values), len(c.columns))
 	}
-	*r = record{headers: r.headers[:0]}
 	for i, value := range values {
 		if err := c.columns[i](r, value); err != nil {
 			return false, err
@@ -58,11 +51,9 @@ func (c *csvLog) parse(line string, r *record) (bool, error) {
 	return true, r.check()
 }
 
-// split returns the values of a line. It reuses the bufio.Reader: otherwise
-// csv.NewReader would allocate one for each line.
-func (c *csvLog) split(line string) ([]string, error) {
-	c.line.Reset(strings.NewReader(line))
-	values, err := csv.NewReader(c.line).Read()
+// splitCSV returns the values of a line.
+func splitCSV(line string) ([]string, error) {
+	values, err := csv.NewReader(strings.NewReader(line)).Read()
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		err = parse.Err
 	}

@@ -46,7 +46,7 @@ func TestCSV(t *testing.T) {
 
 func TestCSVWarnsOfUnusedColumns(t *testing.T) {
 	var warned []string
-	p := newCSV(func(text string) { warned = append(warned, text) })
+	p := csvLog{warn: func(text string) { warned = append(warned, text) }}
 	if _, err := p.parse("time,methd,status,header.,jwt.sub,jwt.,jwt./a/b,apikey", &record{}); err != nil {
 		t.Fatal(err)
 	}

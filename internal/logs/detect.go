@@ -30,8 +30,7 @@ func recognize(line string) Format {
 	if _, err := parseTime(when); err == nil && isALBType(kind) {
 		return ALB
 	}
-	var r record
-	if _, err := new(clfLog).parse(line, &r); !errors.Is(err, errNoClient) && !errors.Is(err, errNoStamp) {
+	if _, err := parseCLF(line, &record{}); !errors.Is(err, errNoClient) && !errors.Is(err, errNoStamp) {
 		return CLF
 	}
 	values := strings.Split(line, ",")

@@ -118,13 +118,13 @@ func FuzzFormats(f *testing.F) {
 			return
 		}
 		for _, format := range []Format{ALB, APIGateway, Caddy, CloudFront, Envoy, Traefik, ""} {
-			p := &lineParser{parser: (&Log{Name: "log", Format: format}).parser(func(string) {})}
+			p := (&Log{Name: "log", Format: format}).parser(func(string) {})
 			if header != "" {
-				_, _ = p.parse(header)
+				_, _ = parseLine(p, header)
 			}
 			checkParser(t, p, line)
 		}
-		checkParser(t, &lineParser{parser: template.parser()}, line)
+		checkParser(t, template.parser(), line)
 	})
 }
 
@@ -137,6 +137,6 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		checkParser(t, &lineParser{parser: template.parser()}, line)
+		checkParser(t, template.parser(), line)
 	})
 }

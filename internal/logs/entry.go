@@ -14,15 +14,11 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// Entry is a recorded request and its time. Entries are reused: one is valid
-// until the next.
+// Entry is a recorded request and its time.
 type Entry struct {
 	Time    time.Time // limit.InRange
 	Request *request.Request
 	Status  int // of the answer; 0 if the log does not have it
-
-	headers map[string][]string // of a request, to be reused
-	values  []string            // in headers
 }
 
 // LineError says why a line could not be read.
@@ -51,11 +47,7 @@ type record struct {
 	Route  string `json:"route"`  // the gateway's template, such as "/users/{id}"
 	APIKey string `json:"apikey"` // the id of a verified key, never the key itself
 	Status status `json:"status"` // of the answer; 0 if unknown
-	rareFields
-}
 
-// rareFields are those that most logs do not have.
-type rareFields struct {
 	Claims     claims            `json:"jwt"`         // of a verified token; nil for none
 	Stage      string            `json:"stage"`       // of the gateway
 	PathParams map[string]string `json:"path_params"` // by the names of the route, decoded
@@ -85,60 +77,38 @@ func (r *record) addHeader(name, value string) {
 
 // check checks what all formats have in common.
 func (r *record) check() (err error) {
+	r.time = r.time.UTC()
 	if r.IP != "" && r.IP != absent {
 		if r.addr, err = netip.ParseAddr(r.IP); err != nil {
 			return fmt.Errorf("client %s is no IP address", quote(r.IP))
 		}
 	}
-	if r.Method != "" && !isMethod(r.Method) {
+	if r.Method != "" && !request.IsMethod(r.Method) {
 		return fmt.Errorf("%s is no HTTP method", quote(r.Method))
 	}
 	return nil
 }
 
-// isMethod knows the methods of nearly all requests without looking at their
-// letters.
-func isMethod(text string) bool {
-	return text == "GET" || text == "POST" || text == "HEAD" || request.IsToken(text)
-}
-
-// fill makes an entry from a record that was checked. It reuses what the entry
-// holds. It derives what it can from the request, so that the goroutine that
-// decides has less to do.
-func (r *record) fill(e *Entry) {
-	e.Time, e.Status = r.time, int(r.Status)
-	if e.Request == nil {
-		e.Request = &request.Request{}
+// entry makes an entry from a record that was checked.
+func (r *record) entry() *Entry {
+	var headers map[string][]string
+	if len(r.headers) > 0 {
+		headers = map[string][]string{}
+	}
+	for _, h := range r.headers {
+		headers[h.name] = append(headers[h.name], h.value)
 	}
 	path, query := request.SplitTarget(r.Target)
-	*e.Request = request.Request{
-		Method: cmp.Or(r.Method, "GET"), Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: e.setHeaders(r.headers),
+	req := &request.Request{
+		Method: cmp.Or(r.Method, "GET"), Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: headers,
 		Query: query, PathParams: r.PathParams, APIKey: r.APIKey, Claims: r.Claims,
 	}
-	e.Request.Derived()
+	req.Derived() // once for all rules that the request goes through
+	return &Entry{r.time, req, int(r.Status)}
 }
 
-// setHeaders returns headers as a map, nil for none.
-func (e *Entry) setHeaders(all []header) map[string][]string {
-	if len(all) == 0 {
-		return nil
-	}
-	if e.headers == nil {
-		e.headers = map[string][]string{}
-	}
-	clear(e.headers)
-	e.values = e.values[:0]
-	for _, h := range all {
-		if same, ok := e.headers[h.name]; ok {
-			e.headers[h.name] = append(same, h.value)
-			continue
-		}
-		e.values = append(e.values, h.value)
-		last := len(e.values)
-		e.headers[h.name] = e.values[last-1 : last : last]
-	}
-	return e.headers
-}
+// clfTime is the time of the common log format.
+const clfTime = "02/Jan/2006:15:04:05 -0700"
 
 var (
 	errNoTime = errors.New("no time")
@@ -151,6 +121,15 @@ func checkTime(t time.Time) error {
 		return errRange
 	}
 	return nil
+}
+
+// parseCLFTime reads a time of the common log format.
+func parseCLFTime(text string) (time.Time, error) {
+	t, err := time.Parse(clfTime, text)
+	if err != nil {
+		return t, fmt.Errorf("time %s is not like %s", quote(text), clfTime)
+	}
+	return t, checkTime(t)
 }
 
 // unixTime matches decimal seconds. Its group ends after nine decimals: digits

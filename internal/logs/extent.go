@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"context"
 	"errors"
 	"time"
 )
@@ -39,28 +38,4 @@ func (x *Extent) Count(e *Entry) {
 	if x.Requests == 1 || at.After(x.Last) {
 		x.Last = at
 	}
-}
-
-// Each calls visit with each request, and ends with its first error, the
-// context's, ErrUnreadable, or a failure to read a log. It records in extent how
-// the requests were read; visit counts them there.
-func (t *Traffic) Each(ctx context.Context, extent *Extent, visit func(context.Context, *Entry) error) error {
-	r := newReading(t, extent)
-	defer func() { extent.Fields = r.fields.sorted() }()
-	for e, err := range r.entries(ctx) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = visit(ctx, e)
-		}
-		if err != nil {
-			return err
-		}
-		r.progress(e.Time)
-	}
-	if extent.Requests == 0 && extent.Skipped > 0 {
-		return ErrUnreadable
-	}
-	return nil
 }

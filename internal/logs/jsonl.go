@@ -56,7 +56,6 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 		}
 		return false, err
 	}
-	j.headers = r.headers[:0]
 	for name, values := range j.Headers {
 		for _, value := range values {
 			if value != absent || j.isDecision() {

@@ -55,11 +55,11 @@ func (f Format) parser(warn func(string)) parser {
 	case JSONL:
 		return parseJSONL
 	case CSV:
-		return newCSV(warn).parse
+		return (&csvLog{warn: warn}).parse
 	case ALB:
 		return parseALB
 	case APIGateway:
-		return new(apiGatewayLog).parse
+		return parseAPIGateway
 	case Caddy:
 		return caddy.parse
 	case CloudFront:
@@ -69,7 +69,7 @@ func (f Format) parser(warn func(string)) parser {
 	case Traefik:
 		return traefik.parse
 	}
-	return new(clfLog).parse
+	return parseCLF
 }
 
 // Log is recorded traffic: lines of text, gzipped or not.

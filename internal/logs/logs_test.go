@@ -202,7 +202,7 @@ func TestDocumentedFormats(t *testing.T) {
 	if !ok || strings.Contains(line, "$") {
 		t.Fatalf("unknown variables: %s", line)
 	}
-	checkCase(t, &lineParser{parser: (&Log{}).parser(nil)}, &parserCase{line: line, want: wanted{at: on(10, 5, 3), method: "PUT", path: "/items/7", route: "/items/{id}",
+	checkCase(t, (&Log{}).parser(nil), &parserCase{line: line, want: wanted{at: on(10, 5, 3), method: "PUT", path: "/items/7", route: "/items/{id}",
 		stage: "prod", ip: "203.0.113.9", status: 200, headers: map[string][]string{"user-agent": {"curl/8"}, "host": {"api.example.com"}}}})
 
 	_, template, _ := strings.Cut(string(page), "--log-format '")
@@ -211,6 +211,6 @@ func TestDocumentedFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkCase(t, &lineParser{parser: parsed.parser()}, &parserCase{line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "c1"`,
+	checkCase(t, parsed.parser(), &parserCase{line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "c1"`,
 		want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", status: 200, headers: map[string][]string{"x-api-client": {"c1"}}}})
 }

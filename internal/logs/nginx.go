@@ -92,17 +92,15 @@ func valuePattern(name, after string) string {
 
 // parser returns a parser for one log.
 func (t *Template) parser() parser {
-	var clock clfClock
 	return func(line string, r *record) (bool, error) {
 		values := t.line.FindStringSubmatch(line)
 		if values == nil {
 			return false, t.misfit(line)
 		}
-		*r = record{headers: r.headers[:0]}
 		var l nginxLine
 		for i, name := range t.names {
 			if value := unescape(values[i+1]); value != "" && value != absent {
-				if err := l.set(r, &clock, name, value); err != nil {
+				if err := l.set(r, name, value); err != nil {
 					return false, err
 				}
 			}
@@ -131,7 +129,7 @@ type nginxLine struct {
 }
 
 // set takes the value of a variable. Others than these mean nothing to rules.
-func (l *nginxLine) set(r *record, clock *clfClock, name, value string) (err error) {
+func (l *nginxLine) set(r *record, name, value string) (err error) {
 	switch name {
 	case "remote_addr":
 		r.IP = value
@@ -150,7 +148,7 @@ func (l *nginxLine) set(r *record, clock *clfClock, name, value string) (err err
 	case "host":
 		l.host = value
 	case "time_local", "time_iso8601", "msec":
-		return l.setTime(r, clock, name, value)
+		return l.setTime(r, name, value)
 	default:
 		if header, ok := strings.CutPrefix(name, "http_"); ok {
 			r.addHeader(strings.ReplaceAll(header, "_", "-"), value)
@@ -160,13 +158,13 @@ func (l *nginxLine) set(r *record, clock *clfClock, name, value string) (err err
 }
 
 // setTime prefers $msec, which has milliseconds.
-func (l *nginxLine) setTime(r *record, clock *clfClock, name, value string) error {
+func (l *nginxLine) setTime(r *record, name, value string) error {
 	rank, read := 1, parseTime
 	switch name {
 	case "msec":
 		rank = 2
 	case "time_local":
-		read = clock.parse
+		read = parseCLFTime
 	}
 	if rank <= l.timed {
 		return nil

@@ -45,7 +45,7 @@ func TestNGINX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkCase(t, &lineParser{parser: template.parser()}, &parserCase{line: tc.line, want: tc.want, err: tc.err})
+			checkCase(t, template.parser(), &parserCase{line: tc.line, want: tc.want, err: tc.err})
 		})
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
-	"math"
+	"io"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -30,174 +28,73 @@ const (
 )
 
 const (
-	// maxBuffer bounds the lines of a log that wait, and maxBuffers those of all
-	// logs, in bytes of their text. They take about as much memory, and the
-	// garbage collector doubles it.
+	// maxBuffer bounds the memory that the waiting lines of a log take, and
+	// maxBuffers that of all logs, about. The garbage collector doubles it.
 	maxBuffer, maxBuffers = 64 << 20, 128 << 20
+	// perLine is what a line takes beside its text.
+	perLine = 300
+	// maxChunk is how many lines are sorted at once.
+	maxChunk = 256
 	// minBuffer is what each of very many logs has. Few of them are open at once.
 	minBuffer = 64 << 10
 	// Of more than fewLogs, a log is opened openAhead before its first request is
 	// due, so that a month of files of five minutes needs few open files. A
 	// request that is more than openAhead earlier than the first of its log may
 	// come late then.
-	fewLogs, openAhead = 32, int64(time.Hour)
-	// maxBatch is how many sorted requests are handed over at once.
-	// batchesAhead bounds the batches that are read before they are needed.
-	maxBatch, batchesAhead = 256, 4
+	fewLogs, openAhead = 32, time.Hour
 )
 
 // reading is recorded traffic that is being read.
 type reading struct {
 	*Traffic
-	extent  *Extent
-	at      Progress
-	batches sync.Pool
-
-	// The goroutine that reads has these.
-	logs    []*logReader
-	bytes   byteCount // of all logs as stored that were read so far
-	queue   queue
-	record  record // of a line
-	encoded []byte // records of a chunk
-	fields  fields
-	batch   *batch // that is being filled
-	yield   func(*batch, error) bool
+	extent *Extent
+	visit  func(context.Context, *Entry) error
+	at     Progress
+	logs   []*logReader
+	queue  queue
+	fields fields
 }
 
-// batch is requests that one goroutine hands over to another, and what was read
-// since the batch before. Batches are reused with all that their records hold.
-type batch struct {
-	records  []record
-	read     int64    // bytes of all logs as stored that were read so far
-	warnings []string // of the logs' formats
-	counts   Extent   // of lines that were skipped, out of order or late
-}
-
-// add adds a record, which may hold what is to be reused.
-func (b *batch) add() *record {
-	n := len(b.records)
-	b.records = slices.Grow(b.records, 1)[:n+1]
-	return &b.records[n]
-}
-
-func (b *batch) skip(err *LineError) {
-	b.counts.Skipped++
-	b.counts.FirstSkipped = cmp.Or(b.counts.FirstSkipped, err)
-}
-
-func newReading(t *Traffic, extent *Extent) *reading {
+// Each calls visit with each request, and ends with its first error, the
+// context's, ErrUnreadable, or a failure to read a log. It records in extent how
+// the requests were read; visit counts them there.
+func (t *Traffic) Each(ctx context.Context, extent *Extent, visit func(context.Context, *Entry) error) error {
+	r := &reading{Traffic: t, extent: extent, visit: visit, at: Progress{Size: totalSize(t.Logs)}}
 	extent.Order = cmp.Or(t.Order, ByTime)
-	return &reading{Traffic: t, extent: extent, at: Progress{Size: totalSize(t.Logs)}}
-}
-
-// progress reports a request that was decided.
-func (r *reading) progress(at time.Time) {
-	r.at.Requests++
-	r.at.At = at
-	if r.Progress != nil {
-		r.Progress(r.at)
+	for i := range t.Logs {
+		r.logs = append(r.logs, newLogReader(i, len(t.Logs), &t.Logs[i], t.Warn))
 	}
-}
-
-// entries yields the requests in the order of the traffic. An error is the
-// last. It records in the extent how many lines cannot be read, are out of order
-// or are late. An entry is valid until the next one.
-func (r *reading) entries(ctx context.Context) iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
-		var e Entry
-		for b, err := range ahead(ctx, batchesAhead, r.read) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			r.took(b)
-			for i := range b.records {
-				b.records[i].fill(&e)
-				if !yield(&e, nil) {
-					return
-				}
-			}
-			r.batches.Put(b)
+	defer func() {
+		for _, l := range r.logs {
+			l.close()
 		}
+		extent.Fields = r.fields.sorted()
+	}()
+	inOrder := r.byTime
+	if extent.Order == AsLogged {
+		inOrder = r.asLogged
 	}
-}
-
-// took records what came with a batch.
-func (r *reading) took(b *batch) {
-	r.at.Read = b.read
-	r.extent.Skipped += b.counts.Skipped
-	r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, b.counts.FirstSkipped)
-	r.extent.OutOfOrder += b.counts.OutOfOrder
-	r.extent.Late += b.counts.Late
-	for _, text := range b.warnings {
-		if r.Warn != nil {
-			r.Warn(text)
-		}
+	if err := inOrder(ctx); err != nil {
+		return err
 	}
-}
-
-// read yields the requests of all logs in batches. An error is the last.
-func (r *reading) read(ctx context.Context) iter.Seq2[*batch, error] {
-	return func(yield func(*batch, error) bool) {
-		r.yield = yield
-		r.newBatch()
-		for i := range r.Logs {
-			r.logs = append(r.logs, newLogReader(i, len(r.Logs), &r.Logs[i], func(text string) { r.batch.warnings = append(r.batch.warnings, text) }))
-		}
-		defer func() {
-			for _, l := range r.logs {
-				l.close()
-			}
-		}()
-		inOrder := r.byTime
-		if r.extent.Order == AsLogged {
-			inOrder = r.asLogged
-		}
-		switch err := inOrder(ctx); {
-		case errors.Is(err, errStopped):
-		case err != nil:
-			_ = r.flush() == nil && yield(nil, err)
-		default:
-			_ = r.flush()
-		}
-	}
-}
-
-// errStopped ends reading when the requests are no longer wanted.
-var errStopped = errors.New("stopped")
-
-// flush hands over the batch.
-func (r *reading) flush() error {
-	b := r.batch
-	b.read = int64(r.bytes)
-	r.newBatch()
-	if !r.yield(b, nil) {
-		return errStopped
+	if extent.Requests == 0 && extent.Skipped > 0 {
+		return ErrUnreadable
 	}
 	return nil
 }
 
-func (r *reading) newBatch() {
-	b, ok := r.batches.Get().(*batch)
-	if !ok {
-		b = &batch{}
-	}
-	*b = batch{records: b.records[:0]}
-	r.batch = b
-}
-
-// asLogged reads one log after another. It hands over what was read at once.
+// asLogged reads one log after another.
 func (r *reading) asLogged(ctx context.Context) error {
 	for _, l := range r.logs {
-		for !l.ended {
-			c, err := r.readChunk(ctx, l)
+		for {
+			one, _, err := r.next(ctx, l)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err == nil {
+				err = r.decide(ctx, one)
+			}
 			if err != nil {
-				return err
-			}
-			for i := range c.lines {
-				c.decode(&c.lines[i], r.batch.add())
-			}
-			if err := r.flush(); err != nil {
 				return err
 			}
 		}
@@ -208,15 +105,14 @@ func (r *reading) asLogged(ctx context.Context) error {
 // byTime reads each log until its buffer is full. Then it takes the earliest
 // line of all, and reads on in that line's log.
 func (r *reading) byTime(ctx context.Context) error {
-	buffer := min(cmp.Or(r.buffer, maxBuffer), max(minBuffer, maxBuffers/max(1, len(r.logs))))
 	unopened, err := r.unopened(ctx)
 	if err != nil {
 		return err
 	}
-	now := int64(math.MinInt64)
+	var now time.Time
 	for {
-		for len(unopened) > 0 && (len(r.queue) == 0 || unopened[0].start-openAhead <= r.queue[0].lines[0].at) {
-			if err := r.fill(ctx, unopened[0], buffer); err != nil {
+		for len(unopened) > 0 && (len(r.queue) == 0 || !unopened[0].start.Add(-openAhead).After(r.queue[0].requests[0].time)) {
+			if err := r.fill(ctx, unopened[0]); err != nil {
 				return err
 			}
 			unopened = unopened[1:]
@@ -224,18 +120,16 @@ func (r *reading) byTime(ctx context.Context) error {
 		if len(r.queue) == 0 {
 			return nil
 		}
-		c, line := r.queue.next()
-		if line.at < now {
-			r.batch.counts.Late++
+		one, log := r.queue.next()
+		if one.time.Before(now) {
+			r.extent.Late++
+		} else {
+			now = one.time
 		}
-		now = max(now, line.at)
-		c.decode(line, r.batch.add())
-		if len(r.batch.records) == maxBatch {
-			if err := r.flush(); err != nil {
-				return err
-			}
+		if err := r.decide(ctx, one); err != nil {
+			return err
 		}
-		if err := r.fill(ctx, c.log, buffer); err != nil {
+		if err := r.fill(ctx, log); err != nil {
 			return err
 		}
 	}
@@ -252,26 +146,76 @@ func (r *reading) unopened(ctx context.Context) ([]*logReader, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *logReader) int { return cmp.Compare(a.start, b.start) })
+	slices.SortStableFunc(all, func(a, b *logReader) int { return a.start.Compare(b.start) })
 	return all, nil
 }
 
 // fill reads a log until its buffer is full.
-func (r *reading) fill(ctx context.Context, l *logReader, buffer int) error {
+func (r *reading) fill(ctx context.Context, l *logReader) error {
+	buffer := min(cmp.Or(r.buffer, maxBuffer), max(minBuffer, maxBuffers/len(r.logs)))
 	for l.waiting < buffer && !l.ended {
-		c, err := r.readChunk(ctx, l)
-		if err != nil {
-			return err
-		}
-		r.queue.add(c)
-		if len(r.batch.warnings) > 0 { // shown while a log is still being written
-			if err := r.flush(); err != nil {
+		c := &chunk{log: l, number: l.chunks}
+		l.chunks++
+		for len(c.requests) < maxChunk && c.bytes < minBuffer {
+			one, bytes, err := r.next(ctx, l)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
 				return err
 			}
+			c.requests = append(c.requests, one)
+			c.bytes += bytes
 		}
-		if l.held-l.waiting > buffer {
-			r.queue.compact(l)
+		r.queue.add(c)
+	}
+	return nil
+}
+
+// next reads the next request of a log, and returns it with the bytes that it
+// takes. It counts lines that cannot be read or are out of order. The error is
+// io.EOF after the last line.
+func (r *reading) next(ctx context.Context, l *logReader) (*record, int, error) {
+	for {
+		line, err := l.next(ctx, &r.at.Read)
+		one, found := &record{}, false
+		if err == nil {
+			if found, err = l.parseLine(line, one); err != nil {
+				err = &LineError{l.Name, l.number, err}
+			}
 		}
+		if unreadable, skip := errors.AsType[*LineError](err); skip {
+			r.extent.Skipped++
+			r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, unreadable)
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if found {
+			r.fields.see(one)
+			if one.time.Before(l.last) {
+				r.extent.OutOfOrder++
+			}
+			l.last = one.time
+			return one, len(line) + perLine, nil
+		}
+	}
+}
+
+// decide has a request decided, and reports the progress.
+func (r *reading) decide(ctx context.Context, one *record) error {
+	err := ctx.Err()
+	if err == nil {
+		err = r.visit(ctx, one.entry())
+	}
+	if err != nil {
+		return err
+	}
+	r.at.Requests++
+	r.at.At = one.time
+	if r.Progress != nil {
+		r.Progress(r.at)
 	}
 	return nil
 }

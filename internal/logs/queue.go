@@ -1,12 +1,21 @@
 package logs
 
 import (
-	"cmp"
 	"container/heap"
 	"slices"
 )
 
-// queue is a heap of chunks by their first lines.
+// chunk is requests of a log that were read one after another. They wait for
+// those that are earlier, and leave the memory together.
+type chunk struct {
+	log      *logReader
+	number   int       // of the chunk in its log
+	requests []*record // by time
+	bytes    int       // that they take, about
+}
+
+// queue is a heap of chunks by their earliest requests. Those of the same time are
+// in the order of the logs and their lines.
 type queue []*chunk
 
 // Len implements heap.Interface, as do the next methods.
@@ -14,8 +23,8 @@ func (q queue) Len() int { return len(q) }
 
 func (q queue) Less(i, j int) bool {
 	a, b := q[i], q[j]
-	if a.lines[0].at != b.lines[0].at {
-		return a.lines[0].at < b.lines[0].at
+	if order := a.requests[0].time.Compare(b.requests[0].time); order != 0 {
+		return order < 0
 	}
 	return a.log.index < b.log.index || a.log == b.log && a.number < b.number
 }
@@ -32,61 +41,25 @@ func (q *queue) Pop() any {
 	return c
 }
 
-// add adds a chunk, and sorts its lines.
+// add adds a chunk, and sorts its requests.
 func (q *queue) add(c *chunk) {
-	if len(c.lines) == 0 {
+	if len(c.requests) == 0 {
 		return
 	}
-	slices.SortFunc(c.lines, func(a, b waitingLine) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
-		}
-		return cmp.Compare(a.start, b.start)
-	})
+	slices.SortStableFunc(c.requests, func(a, b *record) int { return a.time.Compare(b.time) })
 	c.log.waiting += c.bytes
-	c.log.held += c.bytes
 	heap.Push(q, c)
 }
 
-// next removes the earliest line, and returns it with its chunk.
-func (q *queue) next() (*chunk, *waitingLine) {
+// next removes the earliest request, and returns it with its log.
+func (q *queue) next() (*record, *logReader) {
 	c := (*q)[0]
-	l := &c.lines[0]
-	c.lines = c.lines[1:]
-	c.log.waiting -= int(l.bytes)
-	if len(c.lines) > 0 {
+	r := c.requests[0]
+	if c.requests = c.requests[1:]; len(c.requests) > 0 {
 		heap.Fix(q, 0)
-		return c, l
+	} else {
+		heap.Pop(q)
+		c.log.waiting -= c.bytes
 	}
-	c.log.held -= c.bytes
-	heap.Pop(q)
-	return c, l
-}
-
-// compact moves the lines of a log into one chunk. A line whose time is far
-// ahead would otherwise keep its whole chunk in memory.
-func (q *queue) compact(l *logReader) {
-	var own, others queue
-	for _, c := range *q {
-		if c.log == l {
-			own = append(own, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	heap.Init(&own)
-	heap.Init(&others)
-	*q = others
-	all, fields := &chunk{log: l}, []byte(nil)
-	for len(own) > 0 {
-		c, line := own.next()
-		moved := *line
-		moved.start, moved.rare = int32(len(fields)), all.addRare(c.rareOf(line))
-		fields = append(fields, c.fields[line.start:line.end]...)
-		moved.end = int32(len(fields))
-		all.lines = append(all.lines, moved)
-		all.bytes += int(moved.bytes)
-	}
-	all.fields = string(fields)
-	q.add(all)
+	return r, c.log
 }

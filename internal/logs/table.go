@@ -46,7 +46,6 @@ func (t *table) matches(l namedFields) bool {
 // read reads a line. A line without method and path has no request: Envoy and
 // Traefik log plain TCP connections so.
 func (t *table) read(l namedFields, r *record) error {
-	*r = record{headers: r.headers[:0]}
 	if err := t.readTime(l, r); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type Snapshot struct {
 // Snapshot returns what was counted so far, and the states of now, which is the
 // time of decisions. RulesVersion is that of the latest decision.
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
-	s := r.counted()
+	s := r.Counted()
 	r.readGauges(s, r.rulesAge(now), r.breakerOpen())
 	s.TopDenied, s.TopNear = r.denied.top(now, ByCount), r.near.top(now, ByShare)
 	return s
@@ -44,7 +44,7 @@ func (r *Recorder) Snapshot(now time.Time) *Snapshot {
 func (r *Recorder) Take() *Snapshot {
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	all := r.counted()
+	all := r.Counted()
 	s := all.subtract(r.taken)
 	r.taken = all
 	r.readGauges(s, r.age.Swap(0), r.open.Swap(0))
@@ -52,8 +52,8 @@ func (r *Recorder) Take() *Snapshot {
 	return s
 }
 
-// counted returns a Snapshot of the counters and times alone.
-func (r *Recorder) counted() *Snapshot {
+// Counted returns a Snapshot of the counters and times alone.
+func (r *Recorder) Counted() *Snapshot {
 	s := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: r.latency.snapshot()}
 	for name, c := range r.counters {
 		s.Counters[name] = c.Load()

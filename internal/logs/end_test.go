@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // A replay that ends early leaves no goroutine behind: synctest fails if one
@@ -70,28 +68,6 @@ func TestDecidedAsWritten(t *testing.T) {
 		}()
 		if _, err := read(t.Context(), &Traffic{Logs: []Log{Stream("pipe", in, JSONL)}, Order: AsLogged}, keep(&seen)); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// What runs ahead has ended when ahead ends: it may use a file that is closed
-// next.
-func TestAheadWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ended := false
-		endless := func(context.Context) iter.Seq2[int, error] {
-			return func(yield func(int, error) bool) {
-				for yield(1, nil) {
-				}
-				time.Sleep(time.Second)
-				ended = true
-			}
-		}
-		for range ahead(t.Context(), 1, endless) {
-			break
-		}
-		if !ended {
-			t.Error("it still runs")
 		}
 	})
 }
