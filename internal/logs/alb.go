@@ -39,12 +39,8 @@ func parseALB(line string, r *record) (_ bool, err error) {
 			return false, err
 		}
 	}
-	r.IP = absent
 	if end := strings.LastIndexByte(fields[albClient], ':'); end >= 0 { // IPv6 may have no brackets
 		r.IP = strings.Trim(fields[albClient][:end], "[]")
-	}
-	if strings.HasPrefix(fields[albRequest], "- ") { // what the client sent was no HTTP
-		return false, errNoRequest
 	}
 	if err := r.setRequestLine(fields[albRequest]); err != nil {
 		return false, err

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-
-	"github.com/slidegate/slidegate/internal/request"
 )
 
 var errNoAPIGateway = errors.New("no CSV of API Gateway: want the time after the client, such as 17/May/2015:10:05:03 +0000, and method, route, protocol and status after it")
@@ -24,9 +22,9 @@ var apiGateway = table{
 		{[]string{"httpMethod", "method"}, setMethod},
 		{[]string{"path"}, setTarget},
 		{[]string{"resourcePath", "routeKey", "route"}, setRoute},
-		{[]string{"stage"}, func(r *record, value string) { r.Stage = value }},
+		{[]string{"stage"}, setStage},
 		{[]string{"status"}, setStatus},
-		{[]string{"apiKeyId", "apikey"}, func(r *record, value string) { r.APIKey = value }},
+		{[]string{"apiKeyId", "apikey"}, setAPIKey},
 		{[]string{"userAgent"}, setHeader("user-agent")},
 		{[]string{"domainName"}, setHeader("host")},
 	},
@@ -37,40 +35,31 @@ var apiGateway = table{
 	},
 }
 
-// setRoute cuts the method from the route of an HTTP API: "GET /items/{id}".
-func setRoute(r *record, value string) {
-	if method, path, ok := strings.Cut(value, " "); ok && request.IsToken(method) {
-		value = path
-	}
-	r.Route = value
-}
+// routeConnect is the route of a WebSocket API's only request that an authorizer
+// decides, as GET /. It has no method and no path in a log.
+const routeConnect = "$connect"
 
+// routeForPath takes the route for a path: "/items/{id}", or "GET /items/{id}" of
+// an HTTP API.
 func (r *record) routeForPath() {
-	if r.Target == "" && strings.HasPrefix(r.Route, "/") {
-		r.Target = r.Route
+	if i := strings.IndexByte(r.Route, '/'); r.Target == "" && i >= 0 {
+		r.Target = r.Route[i:]
 	}
 }
 
 // parseAPIGateway reads JSON, and the CSV that the console offers: without a
 // header line. That of REST APIs has caller and user between client and time.
-func parseAPIGateway(line string, r *record) (_ bool, err error) {
+func parseAPIGateway(line string, r *record) (bool, error) {
 	if strings.HasPrefix(line, "{") {
-		return jsonTable{table: &apiGateway}.parse(line, r)
+		return apiGateway.parseJSON(line, r)
 	}
 	values := strings.Split(line, ",")
 	at := clfTimeAt(values)
 	if at < 1 || len(values) < at+5 {
 		return false, errNoAPIGateway
 	}
-	if r.time, err = parseCLFTime(values[at]); err != nil {
-		return false, err
-	}
-	r.IP, r.Method = values[0], values[at+1]
-	setRoute(r, values[at+2])
-	r.Status = statusOf(values[at+4])
-	r.routeForPath()
-	r.dropAbsent()
-	return true, r.check()
+	values = append(values[:1:1], values[at:at+5]...)
+	return apiGateway.read(&row{[]string{"ip", "requestTime", "httpMethod", "routeKey", "protocol", "status"}, values}, r)
 }
 
 // clfTimeAt returns the place of the first time of a common log, -1 for none.

@@ -17,7 +17,7 @@ func TestAPIGateway(t *testing.T) {
 		{
 			name: "HTTP, JSON",
 			line: `{ "requestId":"JKJaXmPLvHcESHA=", "ip": "203.0.113.9", "requestTime":"17/May/2015:10:05:03 +0000", "httpMethod":"GET","routeKey":"GET /items/{id}", "status":"403","protocol":"HTTP/1.1", "responseLength":"23", "extendedRequestId": "JKJaXmPLvHcESHA=" }`,
-			want: wanted{at: at, method: "GET", path: "/items/{id}", route: "/items/{id}", ip: "203.0.113.9", status: 403},
+			want: wanted{at: at, method: "GET", path: "/items/{id}", route: "GET /items/{id}", ip: "203.0.113.9", status: 403},
 		},
 		{
 			name: "more variables, stage in the path, milliseconds",
@@ -31,6 +31,12 @@ func TestAPIGateway(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/a", route: "$default", ip: "203.0.113.9"},
 		},
 		{
+			name: "WebSocket, JSON",
+			line: `{"requestTime":"17/May/2015:10:05:03 +0000","ip":"203.0.113.9","eventType":"CONNECT","routeKey":"$connect","status":"200"}`,
+			want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9", status: 200},
+		},
+		{name: "WebSocket, a message", line: `{"requestTime":"17/May/2015:10:05:03 +0000","ip":"203.0.113.9","eventType":"MESSAGE","routeKey":"$default"}`, err: errNoRequest.Error()},
+		{
 			name: "REST, CSV",
 			line: `203.0.113.9,-,-,17/May/2015:10:05:03 +0000,GET,/items/{id},HTTP/1.1,200,12,c6af9ac6-7b61`,
 			want: wanted{at: at, method: "GET", path: "/items/{id}", route: "/items/{id}", ip: "203.0.113.9", status: 200},
@@ -38,7 +44,7 @@ func TestAPIGateway(t *testing.T) {
 		{
 			name: "HTTP, CSV",
 			line: `203.0.113.9,17/May/2015:10:05:03 +0000,POST,POST /items,HTTP/1.1,201,12,JKJaXmPLvHcESHA=,JKJaXmPLvHcESHA=`,
-			want: wanted{at: at, method: "POST", path: "/items", route: "/items", ip: "203.0.113.9", status: 201},
+			want: wanted{at: at, method: "POST", path: "/items", route: "POST /items", ip: "203.0.113.9", status: 201},
 		},
 		{name: "no time", line: `{"ip":"203.0.113.9","a, b":1}`, err: `no time: looked for requestTimeEpoch, requestTime; the line has "a, b", ip`},
 		{name: "seconds for milliseconds", line: `{"requestTimeEpoch":14318571030000000}`, err: `requestTimeEpoch: ` + errRange.Error()},

@@ -1,14 +1,12 @@
 package logs
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // caddy has the fields of access logs in Caddy's JSON, as "How Logging Works" of
 // Caddy's documentation shows them. The client is the address that Caddy has
 // found by its trusted_proxies; then X-Forwarded-For is left out, because a
 // rule's client_ip would count back from it once more.
-var caddy = jsonTable{nested: "request", table: &table{
+var caddy = table{
 	shared: []string{"request.uri", "request.remote_ip", "request.remote_addr"},
 	times:  []timeField{{"ts", anyTime}},
 	fields: []field{
@@ -24,25 +22,24 @@ var caddy = jsonTable{nested: "request", table: &table{
 			return errMessage
 		}
 		if peer := first(l, "request.remote_ip"); peer != "" && !sameAddress(peer, r.IP) {
-			r.withoutHeader("x-forwarded-for")
+			r.removeHeader("x-forwarded-for")
 		}
 		return nil
 	},
-}}
+}
 
 // setCaddyHeaders leaves out values that Caddy has redacted.
-func setCaddyHeaders(r *record, value string) {
-	var headers map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(value), &headers) // none in another form, nor below
-	for name, raw := range headers {
-		var values []string
-		_ = json.Unmarshal(raw, &values)
+func setCaddyHeaders(r *record, value string) error {
+	var headers map[string][]string
+	_ = json.Unmarshal([]byte(value), &headers) // none in another form
+	for name, values := range headers {
 		for _, value := range values {
 			if value != redacted {
 				r.addHeader(name, value)
 			}
 		}
 	}
+	return nil
 }
 
 // redacted is what Caddy and Traefik log in place of a secret header.

@@ -32,6 +32,9 @@ func parseCLF(line string, r *record) (bool, error) {
 	if r.IP, line, ok = strings.Cut(line, " "); !ok {
 		return false, errNoClient
 	}
+	for strings.HasSuffix(r.IP, ",") { // Traefik, behind a proxy that it trusts
+		r.IP, line, _ = strings.Cut(line, " ")
+	}
 	user, after, ok := strings.Cut(line, `] "`)
 	if !ok {
 		user, after, ok = strings.Cut(line, `]"`) // AWS documents this for API Gateway
@@ -61,7 +64,11 @@ func parseCLF(line string, r *record) (bool, error) {
 // setRequestLine reads "GET /path HTTP/1.1". A target may contain spaces: NGINX
 // logs it as it came.
 func (r *record) setRequestLine(text string) error {
-	if text == absent || text == "" {
+	if text == "- $connect -" { // API Gateway, of a WebSocket API
+		r.Route = routeConnect
+		return nil
+	}
+	if text == absent || text == "" || strings.HasPrefix(text, "- ") {
 		return errNoRequest
 	}
 	r.Method, r.Target, _ = strings.Cut(text, " ")
@@ -74,7 +81,7 @@ func (r *record) setRequestLine(text string) error {
 		}
 	}
 	if r.Target == "" || !request.IsToken(r.Method) {
-		return fmt.Errorf("%s is no HTTP request", quote(text))
+		return fmt.Errorf("%s is not a request line such as \"GET / HTTP/1.1\"", quote(text))
 	}
 	return nil
 }
@@ -128,16 +135,16 @@ func cutQuoted(text string) (value, rest string, closed bool) {
 	return unescape(text), "", false
 }
 
-var escape = regexp.MustCompile(`\\(x[0-9a-fA-F]{2}|["\\nrtbvfa])`)
+var escape = regexp.MustCompile(`\\(x[0-9a-fA-F]{2}|u00[0-9a-fA-F]{2}|["\\nrtbvfa])`)
 
-// unescape undoes what servers do to a logged field: \" and \\, \xHH, and the
-// letters of C. Any other backslash stands for itself.
+// unescape undoes what servers do to a logged field: \" and \\, \xHH, \u00HH and
+// the letters of C. Any other backslash stands for itself.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
 	return escape.ReplaceAllStringFunc(s, func(escaped string) string {
-		character, _ := strconv.Unquote(`"` + escaped + `"`) // one byte
+		character, _ := strconv.Unquote(`"` + escaped + `"`) // one character
 		return character
 	})
 }

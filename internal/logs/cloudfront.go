@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -48,8 +47,8 @@ var cloudFront = table{
 	},
 }
 
-func decoded(set func(*record, string)) func(*record, string) {
-	return func(r *record, value string) { set(r, decodeOnce(value)) }
+func decoded(set func(*record, string) error) func(*record, string) error {
+	return func(r *record, value string) error { return set(r, decodeOnce(value)) }
 }
 
 // decodeOnce leaves text that is not percent-encoded as it is.
@@ -62,41 +61,24 @@ func decodeOnce(text string) string {
 
 // cloudFrontLog reads lines in the W3C extended format, in which a line #Fields
 // names the fields of those below it, or in JSON.
-type cloudFrontLog struct{ line w3cLine }
+type cloudFrontLog struct{ names []string }
 
 func (c *cloudFrontLog) parse(line string, r *record) (bool, error) {
-	switch line[0] {
-	case '{':
-		return jsonTable{table: &cloudFront}.parse(line, r)
-	case '#':
+	if line[0] == '{' {
+		return cloudFront.parseJSON(line, r)
+	}
+	if line[0] == '#' {
 		if names, ok := strings.CutPrefix(line, "#Fields:"); ok {
-			c.line.fields = strings.Fields(names)
+			c.names = strings.Fields(names)
 		}
 		return false, nil
 	}
-	if c.line.fields == nil {
+	values := strings.Fields(line) // a value's spaces are encoded
+	switch {
+	case c.names == nil:
 		return false, errNoFieldsLine
+	case len(values) != len(c.names):
+		return false, fmt.Errorf("%d values under %d names in #Fields", len(values), len(c.names))
 	}
-	if c.line.values = strings.Split(line, "\t"); len(c.line.values) == 1 { // the delimiter of v2 is a setting
-		c.line.values = strings.Fields(line)
-	}
-	if len(c.line.values) != len(c.line.fields) {
-		return false, fmt.Errorf("%d values under %d names in #Fields", len(c.line.values), len(c.line.fields))
-	}
-	if err := cloudFront.read(&c.line, r); err != nil {
-		return false, err
-	}
-	return true, nil
+	return cloudFront.read(&row{c.names, values}, r)
 }
-
-// w3cLine has as many fields as values.
-type w3cLine struct{ fields, values []string }
-
-func (l *w3cLine) value(name string) string {
-	if i := slices.Index(l.fields, name); i >= 0 {
-		return l.values[i]
-	}
-	return ""
-}
-
-func (l *w3cLine) names() []string { return slices.Clone(l.fields) }

@@ -30,17 +30,19 @@ func TestCSV(t *testing.T) {
 		}},
 		{name: "unknown columns", header: "time,size", line: `1431857103,200`, want: wanted{at: at, method: "GET", path: "/"}},
 		{name: "the answer's status", header: "time,status", line: `1431857103,429`, want: wanted{at: at, method: "GET", path: "/", status: 429}},
+		{name: "absent as API Gateway logs it", header: "time,method,path,route,apikey,header.x,jwt.sub", line: `1431857103,-,-,-,-,-,-`, want: wanted{at: at, method: "GET", path: "/"}},
+		{name: "client with a port", header: "time,ip", line: `1431857103,203.0.113.9:5543`, want: wanted{at: at, method: "GET", path: "/", ip: "203.0.113.9"}},
 		{name: "a status that is none", header: "time,status", line: `1431857103,000`, want: wanted{at: at, method: "GET", path: "/"}},
 
-		{name: "no time", header: "time,path", line: `,/`, err: `no time`},
+		{name: "no time", header: "time,path", line: `,/`, err: `no time: looked for time; the line has path`},
 		{name: "too few values", header: "time,path", line: `1431857103`, err: `1 values under 2 columns`},
 		{name: "too many values", header: "time", line: `1431857103,/`, err: `2 values under 1 columns`},
-		{name: "quote never closed", header: "time,path", line: `1431857103,"/a`, err: `line is no CSV: extraneous or missing " in quoted-field`},
-		{name: "client is a name", header: "time,ip", line: `1431857103,localhost`, err: `client "localhost" is no IP address`},
+		{name: "quote never closed", header: "time,path", line: `1431857103,"/a`, err: `line is not CSV: extraneous or missing " in quoted-field`},
+		{name: "client is a name", header: "time,ip", line: `1431857103,localhost`, err: `client "localhost" is not an IP address`},
 		{name: "no column time", header: "path,ip", line: `/,203.0.113.9`, err: `header line names no column time`},
 		{name: "a column twice", header: "time,path,path", line: `1431857103,/,/`, err: `header line names "path" twice`},
 		{name: "a claim twice", header: "time,jwt.sub,jwt.sub", line: `1431857103,1,2`, err: `header line names "jwt.sub" twice`},
-		{name: "header line is no CSV", header: `time,"path`, line: `1431857103,/`, err: `line is no CSV: extraneous or missing " in quoted-field`},
+		{name: "header line is no CSV", header: `time,"path`, line: `1431857103,/`, err: `line is not CSV: extraneous or missing " in quoted-field`},
 	})
 }
 

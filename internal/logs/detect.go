@@ -8,13 +8,7 @@ import (
 )
 
 // jsonTables are the formats of JSON objects with names of their own.
-var jsonTables = map[Format]jsonTable{
-	APIGateway: {table: &apiGateway},
-	Caddy:      caddy,
-	CloudFront: {table: &cloudFront},
-	Envoy:      envoy,
-	Traefik:    traefik,
-}
+var jsonTables = map[Format]*table{APIGateway: &apiGateway, Caddy: &caddy, CloudFront: &cloudFront, Envoy: &envoy, Traefik: &traefik}
 
 // recognize returns the format of a line by what is in it; "" for none. It
 // returns JSONL for any JSON object that is of no other format.
@@ -47,7 +41,7 @@ func recognize(line string) Format {
 }
 
 func recognizeJSON(line string) Format {
-	o, err := parseObject(line, caddy.nested) // of the others, none has such an object
+	o, err := parseObject(line)
 	if err != nil {
 		return JSONL
 	}
@@ -59,58 +53,29 @@ func recognizeJSON(line string) Format {
 	return JSONL
 }
 
-// detector parses a log of a format that it finds out. Lines that no format
-// recognizes are errors until then.
-type detector struct {
-	suffix Format // what the log's name says
-	warn   func(string)
-	known  parser // nil until it is found out
-}
-
-func (d *detector) parse(line string, r *record) (bool, error) {
-	if d.known != nil {
-		return d.known(line, r)
-	}
-	f := recognize(line)
-	if f == "" && d.suffix == CLF {
-		return false, unknown(line)
-	}
-	if f == "" {
-		f = d.suffix
-	}
-	parse := f.parser(d.warn)
-	if f != JSONL {
-		d.known = parse
-		return parse(line, r)
-	}
-	found, err := parse(line, r)
-	switch {
-	case found: // a log in JSON may begin with messages
-		d.known = parse
-	case errors.Is(err, errNoTime):
-		err = noTimeAnywhere(line, err)
-	}
-	return found, err
-}
-
-// noTimeAnywhere names the times of all formats.
-func noTimeAnywhere(line string, err error) error {
-	o, failed := parseObject(line, "")
-	if failed != nil {
-		return err
-	}
-	looked := []string{"time"}
-	for _, f := range Formats {
-		if t, ok := jsonTables[f]; ok {
-			looked = append(looked, t.timeNames()...)
+// detect returns a parser for a log whose format it finds out. Lines that no
+// format recognizes are errors until then.
+func detect(warn func(string)) parser {
+	var known parser
+	return func(line string, r *record) (bool, error) {
+		if known != nil {
+			return known(line, r)
 		}
+		f := recognize(line)
+		if f == "" {
+			return false, unknown(line)
+		}
+		parse := f.parser(warn)
+		found, err := parse(line, r)
+		if found || f != JSONL { // a log in JSON may begin with messages
+			known = parse
+		}
+		return found, err
 	}
-	slices.Sort(looked)
-	return noTime(slices.Compact(looked), o)
 }
 
 func unknown(line string) error {
-	if strings.Count(line, "\t") > 2 {
+	if strings.Count(line, "\t") > 2 && !strings.Contains(line, "{") {
 		return errNoFieldsLine
 	}
 	return fmt.Errorf("%s is in no known format: name it by --format, or NGINX's log_format by --log-format", quote(line))

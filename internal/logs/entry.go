@@ -79,12 +79,12 @@ func (r *record) addHeader(name, value string) {
 func (r *record) check() (err error) {
 	r.time = r.time.UTC()
 	if r.IP != "" && r.IP != absent {
-		if r.addr, err = netip.ParseAddr(r.IP); err != nil {
-			return fmt.Errorf("client %s is no IP address", quote(r.IP))
+		if r.addr, err = netip.ParseAddr(addressOf(r.IP)); err != nil {
+			return fmt.Errorf("client %s is not an IP address", quote(r.IP))
 		}
 	}
 	if r.Method != "" && !request.IsMethod(r.Method) {
-		return fmt.Errorf("%s is no HTTP method", quote(r.Method))
+		return fmt.Errorf("%s is not an HTTP method", quote(r.Method))
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ package logs
 // downstream_remote_address, which may come from X-Forwarded-For. That header is
 // left out unless Envoy has added this address to it: a rule's client_ip would
 // count back from another one.
-var envoy = jsonTable{table: &table{
+var envoy = table{
 	marks:  []string{"downstream_remote_address", "response_flags"},
 	shared: []string{"start_time"},
 	times:  []timeField{{"start_time", anyTime}, {"time", anyTime}},
@@ -17,10 +17,11 @@ var envoy = jsonTable{table: &table{
 		{[]string{"authority", ":authority"}, setHeader("host")},
 		{[]string{"user_agent", "user-agent"}, setHeader("user-agent")},
 		{[]string{"referer"}, setHeader("referer")},
-		{[]string{"x_forwarded_for", "x-forwarded-for"}, func(r *record, value string) {
+		{[]string{"x_forwarded_for", "x-forwarded-for"}, func(r *record, value string) error {
 			if sameAddress(lastOf(value), r.IP) {
 				r.addHeader("x-forwarded-for", value)
 			}
+			return nil
 		}},
 	},
-}}
+}

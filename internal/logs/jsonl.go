@@ -12,7 +12,7 @@ import (
 
 var (
 	errHeaders = errors.New("headers are strings or lists of strings, by name")
-	errMessage = errors.New("a message of a log, and no request: it has no method and no path")
+	errMessage = errors.New("a message of a program's log: it has no method and no path")
 	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
 
@@ -51,7 +51,7 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 		return false, errMessage
 	}
 	if j.time, err = jsonTime(j.Time); err != nil {
-		if o, _ := parseObject(line, ""); errors.Is(err, errNoTime) {
+		if o, _ := parseObject(line); errors.Is(err, errNoTime) {
 			err = noTime([]string{"time"}, o)
 		}
 		return false, err
@@ -72,7 +72,7 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 // dropAbsent drops the values that API Gateway logs as absent. Without any claim
 // there is no token.
 func (r *record) dropAbsent() {
-	for _, text := range []*string{&r.Route, &r.APIKey, &r.Stage} {
+	for _, text := range []*string{&r.Method, &r.Target, &r.Route, &r.APIKey, &r.Stage} {
 		if *text == absent {
 			*text = ""
 		}
@@ -151,12 +151,12 @@ func (c *claims) UnmarshalJSON(data []byte) error {
 func plainError(err error) error {
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if e.Field == "" {
-			return errors.New("line is no JSON object")
+			return errors.New("line is not a JSON object")
 		}
 		return fmt.Errorf("field %s is of the wrong type: %s", e.Field[strings.LastIndexByte(e.Field, '.')+1:], e.Value)
 	}
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line is no JSON: %w", err)
+		return fmt.Errorf("line is not JSON: %w", err)
 	}
 	return err
 }

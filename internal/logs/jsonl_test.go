@@ -51,6 +51,7 @@ func TestJSONL(t *testing.T) {
 			line: `{"time":1431857103,"route":"-","stage":"-","apikey":"-","headers":{"a":"-"},"jwt":{"sub":"-","plan":"-"}}`,
 			want: wanted{at: at, method: "GET", path: "/"},
 		},
+		{name: "a connection of a WebSocket API", line: `{"time":1431857103,"method":"-","path":"-","route":"$connect","ip":"203.0.113.9"}`, want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9"}},
 		{name: "an absent claim", line: `{"time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{"sub": "7"}}},
 
 		{
@@ -63,10 +64,10 @@ func TestJSONL(t *testing.T) {
 		{name: "another message of serve", line: `{"time":1431857103,"level":"INFO","msg":"listening","url":"http://127.0.0.1:8080"}`, err: errMessage.Error()},
 		{name: "denials of serve", line: `{"time":1431857103,"level":"INFO","msg":"denials","rule":"api","reason":"limited","denied":1}`, err: errMessage.Error()},
 
-		{name: "no JSON", line: `GET /`, err: `line is no JSON: invalid character 'G' looking for beginning of value`},
-		{name: "cut", line: `{"time":14318`, err: `line is no JSON: unexpected end of JSON input`},
-		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is no JSON: invalid character '{' after top-level value`},
-		{name: "no object", line: `[1431857103]`, err: `line is no JSON object`},
+		{name: "no JSON", line: `GET /`, err: `line is not JSON: invalid character 'G' looking for beginning of value`},
+		{name: "cut", line: `{"time":14318`, err: `line is not JSON: unexpected end of JSON input`},
+		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is not JSON: invalid character '{' after top-level value`},
+		{name: "no object", line: `[1431857103]`, err: `line is not a JSON object`},
 		{name: "no time", line: `{"path":"/"}`, err: `no time: looked for time; the line has path`},
 		{name: "null is no object with a time", line: `null`, err: `no time: looked for time; the line has no field with a value`},
 		{name: "null time", line: `{"time":null}`, err: `no time: looked for time; the line has no field with a value`},
@@ -80,7 +81,7 @@ func TestJSONL(t *testing.T) {
 		{name: "more digits than fit an integer", line: `{"time":99999999999999999999}`, err: errRange.Error()},
 		{name: "year 9999", line: `{"time":"9999-12-31T00:00:00Z"}`, err: errRange.Error()},
 		{name: "method is a number", line: `{"time":1,"method":5}`, err: `field method is of the wrong type: number`},
-		{name: "method with a space", line: `{"time":1,"method":"GET /"}`, err: `"GET /" is no HTTP method`},
+		{name: "method with a space", line: `{"time":1,"method":"GET /"}`, err: `"GET /" is not an HTTP method`},
 		{name: "headers in a list", line: `{"time":1,"headers":["a"]}`, err: `field headers is of the wrong type: array`},
 		{name: "header is a number", line: `{"time":1,"headers":{"a":5}}`, err: errHeaders.Error()},
 		{name: "header of numbers", line: `{"time":1,"headers":{"a":[5]}}`, err: errHeaders.Error()},
@@ -89,7 +90,7 @@ func TestJSONL(t *testing.T) {
 		{name: "key is a number", line: `{"time":1,"apikey":5}`, err: `field apikey is of the wrong type: number`},
 		{name: "stage is a number", line: `{"time":1,"stage":5}`, err: `field stage is of the wrong type: number`},
 		{name: "parameters are a list", line: `{"time":1,"path_params":["7"]}`, err: `field path_params is of the wrong type: array`},
-		{name: "client is a name", line: `{"time":1,"ip":"localhost"}`, err: `client "localhost" is no IP address`},
+		{name: "client is a name", line: `{"time":1,"ip":"localhost"}`, err: `client "localhost" is not an IP address`},
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Format is the format of a log, by its name on the command line. The empty one
-// is found out by the first lines.
+// Format is the format of a log, by its name on the command line. If it is empty,
+// the first lines tell it.
 type Format string
 
 // The formats of a log.
@@ -31,21 +31,8 @@ const (
 // Formats are all formats.
 var Formats = []Format{CLF, JSONL, CSV, ALB, APIGateway, Caddy, CloudFront, Envoy, Traefik}
 
-// FormatOf returns the format that a file's suffix names, before .gz if it has
-// that. For other suffixes it returns CLF. Only lines that no format recognizes
-// are read by it.
-func FormatOf(path string) Format {
-	path = strings.TrimSuffix(strings.ToLower(path), ".gz")
-	for _, f := range []Format{JSONL, CSV} {
-		if strings.HasSuffix(path, "."+string(f)) {
-			return f
-		}
-	}
-	return CLF
-}
-
-// parser parses the lines of one log, one after another. It reports whether a
-// line has a request, which a header line has not, and puts it into a record.
+// parser parses the lines of one log, one after another, each into a new record.
+// It reports false for a line without a request, such as a header line.
 type parser func(line string, r *record) (bool, error)
 
 // parser returns a parser for one log. warn gets what the log has and a replay
@@ -60,14 +47,10 @@ func (f Format) parser(warn func(string)) parser {
 		return parseALB
 	case APIGateway:
 		return parseAPIGateway
-	case Caddy:
-		return caddy.parse
 	case CloudFront:
 		return new(cloudFrontLog).parse
-	case Envoy:
-		return envoy.parse
-	case Traefik:
-		return traefik.parse
+	case Caddy, Envoy, Traefik:
+		return jsonTables[f].parseJSON
 	}
 	return parseCLF
 }
@@ -78,7 +61,7 @@ type Log struct {
 	Format Format
 	// Template is NGINX's log_format, in place of a Format; nil for none.
 	Template *Template
-	Size     int64 // bytes as stored, for the progress; 0 if unknown
+	Size     int64 // bytes as stored, for the progress; -1 if unknown
 	Open     func() (io.ReadCloser, error)
 }
 
@@ -86,9 +69,9 @@ type Log struct {
 func (l *Log) parser(warn func(string)) parser {
 	switch {
 	case l.Template != nil:
-		return l.Template.parser()
+		return l.Template.parse
 	case l.Format == "":
-		return (&detector{suffix: FormatOf(l.Name), warn: warn}).parse
+		return detect(warn)
 	}
 	return forced(l.Format, l.Format.parser(warn))
 }
@@ -119,10 +102,11 @@ func Files(path string, format Format) ([]Log, error) {
 	}
 	var all []Log
 	for _, entry := range entries {
-		if entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+		name := filepath.Join(path, entry.Name())
+		if info, err := os.Stat(name); strings.HasPrefix(entry.Name(), ".") || err == nil && info.IsDir() {
 			continue
 		}
-		log, err := File(filepath.Join(path, entry.Name()), format)
+		log, err := File(name, format)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +120,7 @@ func Files(path string, format Format) ([]Log, error) {
 
 // Stream returns the log that a reader delivers, such as standard input.
 func Stream(name string, r io.Reader, format Format) Log {
-	return Log{Name: name, Format: format, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
+	return Log{Name: name, Format: format, Size: -1, Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
 }
 
 // Traffic is recorded requests, to be decided in an order. The zero value of
@@ -162,7 +146,7 @@ type Progress struct {
 // totalSize returns the size of all logs, or 0 if one is unknown.
 func totalSize(logs []Log) (size int64) {
 	for i := range logs {
-		if logs[i].Size == 0 {
+		if logs[i].Size < 0 {
 			return 0
 		}
 		size += logs[i].Size

@@ -39,11 +39,11 @@ func TestLogs(t *testing.T) {
 		{
 			name: "broken lines",
 			logs: []Log{text(requests("5 /a") + "\nbroken\n" + requests("3 /b") + "{}\n")}, want: []string{"5 /a", "3 /b"},
-			skipped: 2, first: `log:3: line is no JSON: invalid character 'b' looking for beginning of value`,
+			skipped: 2, first: `log:3: line is not JSON: invalid character 'b' looking for beginning of value`,
 		},
 		{
 			name: "broken lines alone", logs: []Log{text("x\n"), text("y\n")},
-			skipped: 2, first: `log:1: line is no JSON: invalid character 'x' looking for beginning of value`, err: ErrUnreadable.Error(),
+			skipped: 2, first: `log:1: line is not JSON: invalid character 'x' looking for beginning of value`, err: ErrUnreadable.Error(),
 		},
 		{
 			name: "a line too long to hold",
@@ -90,7 +90,7 @@ func TestFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, err := File(path, FormatOf(path))
+	log, err := File(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +103,9 @@ func TestFile(t *testing.T) {
 	size := 2 * int64(len(content))
 	if want := (Progress{Requests: 2, Read: size, Size: size, At: time.Unix(5, 0)}); !cmp.Equal(last, want) {
 		t.Errorf("the last progress was %+v, want %+v", last, want)
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(filepath.Dir(path), "link")); err != nil {
+		t.Fatal(err)
 	}
 	if all, err := Files(filepath.Dir(path), CLF); err != nil || len(all) != 1 || all[0].Name != path || all[0].Format != CLF {
 		t.Errorf("files of the directory: %+v, error %v", all, err)
@@ -211,6 +214,6 @@ func TestDocumentedFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkCase(t, parsed.parser(), &parserCase{line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "c1"`,
+	checkCase(t, parsed.parse, &parserCase{line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "c1"`,
 		want: wanted{at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", status: 200, headers: map[string][]string{"x-api-client": {"c1"}}}})
 }

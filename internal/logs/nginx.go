@@ -80,7 +80,7 @@ func valuePattern(name, after string) string {
 		return `(\d{3}|-)`
 	case name == "request_uri":
 		return `([^\s"]*)`
-	case name == "host":
+	case name == "host", name == "http_host", name == "server_name":
 		return `([^\s/"]*)`
 	case strings.HasSuffix(name, "uri") && after == "": // $uri$is_args$args
 		return `([^\s?"]*)`
@@ -90,109 +90,52 @@ func valuePattern(name, after string) string {
 	return `(.*?)`
 }
 
-// parser returns a parser for one log.
-func (t *Template) parser() parser {
-	return func(line string, r *record) (bool, error) {
-		values := t.line.FindStringSubmatch(line)
-		if values == nil {
-			return false, t.misfit(line)
-		}
-		var l nginxLine
-		for i, name := range t.names {
-			if value := unescape(values[i+1]); value != "" && value != absent {
-				if err := l.set(r, name, value); err != nil {
-					return false, err
-				}
-			}
-		}
-		if err := l.finish(r); err != nil {
-			return false, err
-		}
-		return true, r.check()
+// parse reads a line.
+func (t *Template) parse(line string, r *record) (bool, error) {
+	values := t.line.FindStringSubmatch(line)
+	if values == nil {
+		return false, t.mismatch(line)
 	}
+	for i, value := range values {
+		values[i] = unescape(value)
+	}
+	return nginx.read(&row{t.names, values[1:]}, r)
 }
 
-// misfit says where a line does not fit.
-func (t *Template) misfit(line string) error {
+// mismatch says where a line does not fit.
+func (t *Template) mismatch(line string) error {
 	for i, start := range t.starts {
 		if !start.MatchString(line) {
 			return fmt.Errorf("the line does not fit the log_format from $%s on", t.names[i])
 		}
 	}
-	return fmt.Errorf("the line goes on after $%s, the end of the log_format", t.names[len(t.names)-1])
+	return fmt.Errorf("text follows $%s, the last variable of the log_format", t.names[len(t.names)-1])
 }
 
-// nginxLine is what several variables say together.
-type nginxLine struct {
-	uri, args, host string
-	timed           int // how precise the time is
-}
-
-// set takes the value of a variable. Others than these mean nothing to rules.
-func (l *nginxLine) set(r *record, name, value string) (err error) {
-	switch name {
-	case "remote_addr":
-		r.IP = value
-	case "request":
-		return r.setRequestLine(value)
-	case "request_method":
-		r.Method = value
-	case "request_uri":
-		r.Target = value
-	case "uri", "document_uri":
-		l.uri = value
-	case "args", "query_string":
-		l.args = value
-	case "status":
-		r.Status = statusOf(value)
-	case "host":
-		l.host = value
-	case "time_local", "time_iso8601", "msec":
-		return l.setTime(r, name, value)
-	default:
-		if header, ok := strings.CutPrefix(name, "http_"); ok {
-			r.addHeader(strings.ReplaceAll(header, "_", "-"), value)
+// nginx has the variables that mean something to rules. $uri, which NGINX has
+// decoded, counts only if there is no path as sent.
+var nginx = table{
+	times: []timeField{{"msec", anyTime}, {"time_iso8601", anyTime}, {"time_local", commonTime}},
+	fields: []field{
+		{[]string{"remote_addr"}, setIP},
+		{[]string{"request"}, (*record).setRequestLine},
+		{[]string{"request_method"}, setMethod},
+		{[]string{"request_uri"}, setTarget},
+		{[]string{"status"}, setStatus},
+		{[]string{"http_host", "host"}, setHeader("host")},
+	},
+	finish: func(l namedFields, r *record) error {
+		if r.Target == "" {
+			r.Target = first(l, "uri", "document_uri")
+			if query := first(l, "args", "query_string"); r.Target != "" && query != "" {
+				r.Target += "?" + query
+			}
 		}
-	}
-	return nil
-}
-
-// setTime prefers $msec, which has milliseconds.
-func (l *nginxLine) setTime(r *record, name, value string) error {
-	rank, read := 1, parseTime
-	switch name {
-	case "msec":
-		rank = 2
-	case "time_local":
-		read = parseCLFTime
-	}
-	if rank <= l.timed {
+		for _, name := range l.names() {
+			if header, ok := strings.CutPrefix(name, "http_"); ok && header != "host" {
+				r.addHeader(strings.ReplaceAll(header, "_", "-"), first(l, name))
+			}
+		}
 		return nil
-	}
-	t, err := read(value)
-	if err != nil {
-		return fmt.Errorf("$%s: %w", name, err)
-	}
-	r.time, l.timed = t, rank
-	return nil
-}
-
-// finish makes a target of $uri, which NGINX has decoded, only if there is no
-// better one.
-func (l *nginxLine) finish(r *record) error {
-	if l.timed == 0 {
-		return errNoTime
-	}
-	if r.Target == "" && l.uri != "" {
-		if r.Target = l.uri; l.args != "" {
-			r.Target += "?" + l.args
-		}
-	}
-	if r.Method == "" && r.Target == "" {
-		return errNoRequest
-	}
-	if !slices.ContainsFunc(r.headers, func(h header) bool { return h.name == "host" }) {
-		r.addHeader("host", l.host)
-	}
-	return nil
+	},
 }

@@ -80,17 +80,6 @@ func checkCase(t *testing.T, p parser, tc *parserCase) {
 	}
 }
 
-func TestFormats(t *testing.T) {
-	for path, want := range map[string]Format{
-		"a.jsonl": JSONL, "a.jsonl.gz": JSONL, "A.JSONL.GZ": JSONL, "a.csv": CSV, "a.csv.gz": CSV,
-		"a.clf": CLF, "access.log": CLF, "access.log.gz": CLF, "csv": CLF, "-": CLF, "": CLF,
-	} {
-		if got := FormatOf(path); got != want {
-			t.Errorf("FormatOf(%q) is %s, want %s", path, got, want)
-		}
-	}
-}
-
 func FuzzCLF(f *testing.F) {
 	f.Add(`203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 2326 "http://example.com/" "say \"hi\""`)
 	f.Add(`2001:db8::1 - jo [17/May/2015:10:05:03 -0730] "GET /\x22 HTTP/1.0" 304 -`)

@@ -56,7 +56,7 @@ func newLogReader(index, logs int, log *Log, warn func(string)) *logReader {
 // probe looks for the first request of a file. It looks at no stream, which
 // cannot be read twice.
 func (l *logReader) probe(ctx context.Context) error {
-	if l.Size == 0 {
+	if l.Size < 0 {
 		return ctx.Err()
 	}
 	first := newLogReader(l.index, math.MaxInt, l.Log, nil)

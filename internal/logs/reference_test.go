@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -19,78 +18,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/request"
 )
-
-// referenceCLF reads a line as clfLog does, by the plainest code.
-func referenceCLF(line string, r *record) (_ bool, err error) {
-	*r = record{}
-	var ok bool
-	if r.IP, line, ok = strings.Cut(line, " "); !ok {
-		return false, errNoClient
-	}
-	separator := `] "`
-	if !strings.Contains(line, separator) {
-		separator = `]"`
-	}
-	user, line, ok := strings.Cut(line, separator)
-	opened := strings.LastIndex(user, "[")
-	if !ok || opened < 0 {
-		return false, errNoStamp
-	}
-	if r.time, err = time.Parse(clfTime, user[opened+1:]); err != nil {
-		return false, fmt.Errorf("time %s is not like %s", quote(user[opened+1:]), clfTime)
-	}
-	if err := checkTime(r.time); err != nil {
-		return false, err
-	}
-	requestLine, line, closed := referenceCut(line)
-	if !closed {
-		return false, errQuote
-	}
-	if requestLine == "" || requestLine == "-" {
-		return false, errNoRequest
-	}
-	r.Method, r.Target, _ = strings.Cut(requestLine, " ")
-	if i := strings.LastIndex(r.Target, " HTTP/"); i >= 0 {
-		r.Target = r.Target[:i]
-	}
-	if method, path, ok := strings.Cut(r.Target, " /"); ok && request.IsToken(method) {
-		r.Target = "/" + path
-	}
-	if r.Target == "" || !request.IsToken(r.Method) {
-		return false, fmt.Errorf("%s is no HTTP request", quote(requestLine))
-	}
-	fields := strings.SplitN(strings.TrimPrefix(line, " "), " ", 3)
-	if _, err := strconv.ParseUint("1"+fields[0], 10, 64); len(fields) < 2 || err != nil || len(fields[0]) != 3 {
-		return false, errNoStatus
-	}
-	if size := fields[1]; size != "-" && (size == "" || strings.Trim(size, "0123456789") != "") {
-		return false, errNoStatus
-	}
-	rest := strings.Join(fields[2:], "")
-	for _, name := range []string{"referer", "user-agent"} {
-		if !strings.HasPrefix(rest, `"`) {
-			break
-		}
-		var value string
-		if value, rest, _ = referenceCut(rest[1:]); value != "-" {
-			r.addHeader(name, value)
-		}
-		rest = strings.TrimPrefix(rest, " ")
-	}
-	return true, r.check()
-}
-
-func referenceCut(text string) (value, rest string, closed bool) {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return unescape(text[:i]), text[i+1:], true
-		}
-	}
-	return unescape(text), "", false
-}
 
 // outcome is what a replay does with logs.
 type outcome struct {
@@ -115,9 +42,6 @@ func reference(texts []string, formats []Format, order Order) (want outcome) {
 		last := time.Time{}
 		name := fmt.Sprint("log", i)
 		parse := formats[i].parser(func(text string) { want.Warned = append(want.Warned, name+": "+text) })
-		if formats[i] == CLF {
-			parse = referenceCLF
-		}
 		for number, line := range strings.Split(content, "\n") {
 			if line = strings.TrimRight(line, "\r\n"); line == "" {
 				continue
@@ -259,7 +183,7 @@ func TestLineNumbers(t *testing.T) {
 		t.Fatalf("a log of %d bytes is read at once", len(log))
 	}
 	report, err := read(t.Context(), &Traffic{Logs: []Log{text(log + "?\n")}}, keep(new([]string)))
-	if got, want := fmt.Sprint(report.FirstSkipped, err), fmt.Sprintf("log:%d: line is no JSON: invalid character '?' looking for beginning of value <nil>", lines+1); got != want {
+	if got, want := fmt.Sprint(report.FirstSkipped, err), fmt.Sprintf("log:%d: line is not JSON: invalid character '?' looking for beginning of value <nil>", lines+1); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	broken := Stream("log", io.MultiReader(strings.NewReader(log), iotest.ErrReader(errDown)), JSONL)

@@ -1,7 +1,9 @@
 package logs
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -11,8 +13,8 @@ import (
 
 // table says what rules see of a format whose lines have fields with names.
 type table struct {
-	marks  []string    // a line of the format has one of these; lines of other formats have none
-	shared []string    // like marks, but a line that also has time is JSONL
+	marks  []string    // names that occur in this format alone
+	shared []string    // names that JSON Lines may have too; a line with time is one of those
 	times  []timeField // the first that a line has counts
 	fields []field
 	finish func(l namedFields, r *record) error // is called after all fields; nil for none
@@ -35,7 +37,7 @@ type timeField struct {
 // field sets what a record holds. The first name with a value counts.
 type field struct {
 	names []string
-	set   func(r *record, value string)
+	set   func(r *record, value string) error
 }
 
 // matches reports whether a line is of the format.
@@ -45,24 +47,35 @@ func (t *table) matches(l namedFields) bool {
 
 // read reads a line. A line without method and path has no request: Envoy and
 // Traefik log plain TCP connections so.
-func (t *table) read(l namedFields, r *record) error {
+func (t *table) read(l namedFields, r *record) (bool, error) {
 	if err := t.readTime(l, r); err != nil {
-		return err
+		return false, err
 	}
 	for i := range t.fields {
 		if value := first(l, t.fields[i].names...); value != "" {
-			t.fields[i].set(r, value)
+			if err := t.fields[i].set(r, value); err != nil {
+				return false, err
+			}
 		}
 	}
 	if t.finish != nil {
 		if err := t.finish(l, r); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if r.Method == "" && r.Target == "" {
-		return errNoRequest
+	if r.Method == "" && r.Target == "" && r.Route != routeConnect {
+		return false, errNoRequest
 	}
-	return r.check()
+	return true, r.check()
+}
+
+// parseJSON reads a line that is a JSON object.
+func (t *table) parseJSON(line string, r *record) (bool, error) {
+	o, err := parseObject(line)
+	if err != nil {
+		return false, err
+	}
+	return t.read(o, r)
 }
 
 func (t *table) readTime(l namedFields, r *record) (err error) {
@@ -114,18 +127,42 @@ func noTime(looked []string, l namedFields) error {
 	return fmt.Errorf("%w: looked for %s; the line has %s", errNoTime, strings.Join(looked, ", "), list)
 }
 
-func setMethod(r *record, value string) { r.Method = value }
-func setTarget(r *record, value string) { r.Target = value }
-func setStatus(r *record, value string) { r.Status = statusOf(value) }
-func setIP(r *record, value string)     { r.IP = addressOf(value) }
-
-// setHeader adds a value of a header.
-func setHeader(name string) func(*record, string) {
-	return func(r *record, value string) { r.addHeader(name, value) }
+// set returns a function that sets a text of a record.
+func set(field func(r *record) *string) func(*record, string) error {
+	return func(r *record, value string) error {
+		*field(r) = value
+		return nil
+	}
 }
 
-// withoutHeader removes a header.
-func (r *record) withoutHeader(name string) {
+var (
+	setMethod = set(func(r *record) *string { return &r.Method })
+	setTarget = set(func(r *record) *string { return &r.Target })
+	setRoute  = set(func(r *record) *string { return &r.Route })
+	setAPIKey = set(func(r *record) *string { return &r.APIKey })
+	setStage  = set(func(r *record) *string { return &r.Stage })
+)
+
+func setStatus(r *record, value string) error {
+	r.Status = statusOf(value)
+	return nil
+}
+
+func setIP(r *record, value string) error {
+	r.IP = addressOf(value)
+	return nil
+}
+
+// setHeader adds a value of a header.
+func setHeader(name string) func(*record, string) error {
+	return func(r *record, value string) error {
+		r.addHeader(name, value)
+		return nil
+	}
+}
+
+// removeHeader removes a header.
+func (r *record) removeHeader(name string) {
 	r.headers = slices.DeleteFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
 }
 
@@ -156,6 +193,9 @@ func lastOf(list string) string {
 // anyTime reads what parseTime reads.
 func anyTime(_ namedFields, value string) (time.Time, error) { return parseTime(value) }
 
+// commonTime reads a time of the common log format.
+func commonTime(_ namedFields, value string) (time.Time, error) { return parseCLFTime(value) }
+
 // milliseconds reads Unix milliseconds.
 func milliseconds(_ namedFields, value string) (time.Time, error) {
 	n, err := strconv.ParseInt(value, 10, 64)
@@ -164,4 +204,54 @@ func milliseconds(_ namedFields, value string) (time.Time, error) {
 	}
 	t := time.UnixMilli(n)
 	return t, checkTime(t)
+}
+
+// row is a line with a value for each of the names.
+type row struct{ fields, values []string }
+
+func (l *row) value(name string) string {
+	if i := slices.Index(l.fields, name); i >= 0 {
+		return l.values[i]
+	}
+	return ""
+}
+
+func (l *row) names() (names []string) {
+	for i, name := range l.fields {
+		if value := l.values[i]; value != "" && value != absent {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// jsonObject has the fields of a line that is a JSON object.
+type jsonObject map[string]json.RawMessage
+
+// parseObject reads a line. The fields of an object request, which Caddy's lines
+// have, are fields of the line too, as "request.name".
+func parseObject(line string) (o jsonObject, err error) {
+	if err := json.Unmarshal([]byte(line), &o); err != nil {
+		return nil, plainError(err)
+	}
+	var inner jsonObject
+	if json.Unmarshal(o["request"], &inner) == nil {
+		for name, value := range inner {
+			o["request."+name] = value
+		}
+	}
+	return o, nil
+}
+
+// value returns a string's text, and any other value as JSON.
+func (o jsonObject) value(name string) (text string) {
+	raw := o[name]
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text // "" for null
+}
+
+func (o jsonObject) names() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(o)), func(name string) bool { return o.value(name) == "" })
 }

@@ -5,11 +5,11 @@ import "strings"
 // traefik has the fields of Traefik's access logs in JSON, as "Logs & Access
 // Logs" of its documentation lists them. The client is the last entry of
 // ClientHost: Traefik puts the X-Forwarded-For of a trusted proxy there.
-var traefik = jsonTable{table: &table{
+var traefik = table{
 	marks: []string{"StartUTC", "StartLocal", "ClientHost", "ClientAddr", "RequestPath"},
 	times: []timeField{{"StartUTC", anyTime}, {"StartLocal", anyTime}, {"time", anyTime}},
 	fields: []field{
-		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) { setIP(r, lastOf(value)) }},
+		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) error { return setIP(r, lastOf(value)) }},
 		{[]string{"RequestMethod"}, setMethod},
 		{[]string{"RequestPath"}, setTarget},
 		{[]string{"DownstreamStatus", "OriginStatus"}, setStatus},
@@ -28,4 +28,4 @@ var traefik = jsonTable{table: &table{
 		}
 		return nil
 	},
-}}
+}
