@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,8 +63,8 @@ func refuseTokenFlags(a *starter.Answers) error {
 // initialize writes a first rules file. It asks on a terminal, unless flags have
 // the answers.
 func (c *cli) initialize(ctx context.Context, path string, a starter.Answers, flagged, terminal bool) (err error) {
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already: give another name, or remove it first", path)
+	if err := outfile.CheckNew(path); err != nil {
+		return err
 	}
 	switch {
 	case terminal && !flagged:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -32,12 +31,13 @@ func (c *cli) suggestCommand() *cobra.Command {
 		Long: `Suggest reads logs and shows, for each window, what round limits would do: how many keys they touch, how many
 requests they deny, and how many of these were answered 2xx. It proposes a rule in shadow, which denies
 nothing, with the knee of each window: the smallest limit of the table that touches at most 1% of the keys.
-The rule leaves out a limit that denies nothing beside that of a longer window.
+It drops a limit if a longer window's limit already denies the same requests, or if its window is longer
+than the log.
 
 A key's peak is the most requests in any window of that length, wherever it begins, to the nanosecond. The
-engine decides the numbers of the table: with sliding_window in memory, at the times of the log, as replay
-does. A sliding window counts its oldest slot in full, so a limit may also deny a key whose peak it equals.
-"Hit first" names a key that the limit touches and the next higher limit does not: the one with the highest peak.
+numbers of the table are those of a replay with sliding_window, which counts its oldest slot in full. So a
+limit may deny a key whose peak it equals. "Hit first" names the key with the highest peak, as the limit
+counts it, of those that the limit touches and the next higher limit does not.
 
 Spikes are keys whose peak is over ten times their typical window. That is the median of the windows that
 follow one another from the key's first request, without those in which it made none. Look at them: the
@@ -64,7 +64,10 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 	flags.Complete(cmd, "only-status", flags.OneOf("2xx", "3xx", "4xx", "5xx"))
 	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault) // files
 	flags.Check(cmd, func() (err error) {
-		if o.Windows = strings.Split(windows, ","); slices.Contains(o.Windows, "") {
+		for window := range strings.SplitSeq(windows, ",") {
+			o.Windows = append(o.Windows, strings.TrimSpace(window))
+		}
+		if slices.Contains(o.Windows, "") {
 			return fmt.Errorf("--window %s: want lengths of time such as 1m,1h", windows)
 		}
 		if o.Only, err = parseStatuses(only); err != nil {
@@ -73,8 +76,11 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		if o.Key == "" {
 			return errors.New("--key is missing: whom to limit, such as ip:{ip}")
 		}
-		if _, err := os.Lstat(file); file != "" && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("--write %s: there is such a file: name a new one", file)
+		if err := suggest.Check(&o); err != nil || file == "" {
+			return err
+		}
+		if err := outfile.CheckNew(file); err != nil {
+			return fmt.Errorf("--write %w", err)
 		}
 		return nil
 	})
@@ -116,7 +122,7 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 	}
 	for text := range strings.SplitSeq(list, ",") {
 		one, err := rules.ParseStatuses(text)
-		if err != nil || one.First < 100 || one.First > 599 || len(text) != 3 {
+		if err != nil || one.First < 100 || one.First > 599 {
 			return nil, fmt.Errorf("--only-status %s: want statuses such as 2xx,304", list)
 		}
 		all = append(all, one)
@@ -138,6 +144,9 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 			p.Line("%s left out: %s", text.Plural(left.n, "request"), left.why)
 		}
 	}
+	if r.WithStatus == 0 {
+		p.Line("the log has no statuses, so the share of 2xx is unknown")
+	}
 	for i := range r.Windows {
 		printWindow(p, r, &r.Windows[i])
 	}
@@ -146,8 +155,8 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 		p.Line("  %s", reason)
 	}
 	o := &r.Proposed
-	p.Line("\nThe knees as one rule would deny %s of %s (%s)%s:\n", text.Plural(o.Denied, "request"), text.Plural(o.Keys, "key"),
-		text.Percent(o.Denied, r.Counted), answered(r, o, ", ", " of them answered 2xx"))
+	p.Line("\nThe proposed rule would deny %s of %s (%s)%s:\n", text.Plural(o.Denied, "request"), text.Plural(o.Keys, "key"),
+		text.Percent(o.Denied, r.Counted), answered(o, ", ", " of them answered 2xx"))
 	p.Line("%s", strings.TrimSuffix(r.Rules, "\n"))
 	if file == "" {
 		file = "rules.yaml"
@@ -158,6 +167,9 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 	p.Line("  slidegate replay %s", shellWords(append(logs, "--rules", file, "--report", "report.html")...))
 }
 
+// keyWidth is the width of a key in tables. --json has whole keys.
+const keyWidth = 60
+
 func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
 	var rows [][]string
 	for _, row := range w.Limits {
@@ -166,23 +178,20 @@ func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
 			mark, limit = "knee", p.Green(limit)
 		}
 		if row.First != nil {
-			first = fmt.Sprintf("%s (%s)", row.First.Key, text.Thousands(row.First.Peak))
+			first = fmt.Sprintf("%s (%s)", text.Cut(row.First.Key, keyWidth), text.Thousands(row.First.Counted))
 		}
 		rows = append(rows, []string{
 			mark, limit, text.Thousands(row.Keys), text.Percent(int64(row.Keys), int64(r.Keys)),
-			text.Thousands(row.Denied), text.Percent(row.Denied, r.Counted), answered(r, &row.Outcome, "", ""), first,
+			text.Thousands(row.Denied), text.Percent(row.Denied, r.Counted), answered(&row.Outcome, "", ""), first,
 		})
 	}
-	p.Section("lrrrrrrl", []string{"", "limit in " + w.Window, "keys touched", "", "denied", "", "of these 2xx", "hit first (peak)"}, rows)
-	if r.WithStatus == 0 {
-		p.Line("the log has no statuses: what was answered 2xx is not known")
-	}
+	p.Section("lrrrrrrl", []string{"", "limit in " + w.Window, "keys touched", "", "denied", "", "of these 2xx", "hit first (peak as counted)"}, rows)
 	if w.Spikes == 0 {
 		return
 	}
 	rows = nil
 	for _, k := range w.Spiking {
-		rows = append(rows, []string{text.Thousands(k.Peak), text.Thousands(k.Typical), text.Stamp(k.At), k.Key})
+		rows = append(rows, []string{text.Thousands(k.Peak), text.Thousands(k.Typical), text.Stamp(k.At), text.Cut(k.Key, keyWidth)})
 	}
 	if more := w.Spikes - len(w.Spiking); more > 0 {
 		rows = append(rows, []string{"", "", "", "and " + text.Thousands(more) + " more"})
@@ -191,9 +200,9 @@ func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
 }
 
 // answered writes the share of denied requests that were answered 2xx, between
-// two texts; nothing if no denied request has a status.
-func answered(r *suggest.Report, o *suggest.Outcome, before, after string) string {
-	if r.WithStatus == 0 || o.WithStatus == 0 {
+// two texts; nothing if the statuses of most are unknown.
+func answered(o *suggest.Outcome, before, after string) string {
+	if o.WithStatus == 0 || 2*o.WithStatus < o.Denied {
 		return ""
 	}
 	return before + text.Percent(o.Answered, o.WithStatus) + after

@@ -96,7 +96,7 @@ func TestSuggestWrites(t *testing.T) {
 	if !strings.Contains(next, "/a b.log' --format clf --order file --rules rules.yaml") || !strings.Contains(mustRun(t, replay), "would deny") {
 		t.Errorf("next: %s", next)
 	}
-	if r := slidegate(t.Context(), "", command); r.code != 2 || !strings.Contains(r.stderr, "name a new one") {
+	if r := slidegate(t.Context(), "", command); r.code != 2 || !strings.Contains(r.stderr, "choose another name") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	wantFile(t, path, string(text))

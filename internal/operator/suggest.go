@@ -44,11 +44,11 @@ func Suggest(ctx context.Context, traffic logs.Traffic, o suggest.Options, liste
 	}
 	for _, w := range r.Windows {
 		if !r.Covers(w.Length) {
-			listener.Warn("the window %s is longer than the log, %s: its peaks are of a part", w.Window, text.Brief(r.Span()))
+			listener.Warn("the log covers only %s of the window %s, so its peaks may be too low", text.Brief(r.Span()), w.Window)
 		}
 	}
-	for _, text := range r.Unused {
-		listener.Warn("--exclude %s leaves out no request: write a key as the table shows it, an address or a network", text)
+	for _, unused := range r.Unused {
+		listener.Warn("--exclude %s leaves out no request: write a whole key, an address or a network", unused)
 	}
 	WarnAll(listener, r.Warnings)
 	return r, nil
@@ -60,7 +60,7 @@ func asItIs(log *logs.Log) func() (io.ReadCloser, error) {
 	open, size := log.Open, log.Size
 	return func() (io.ReadCloser, error) {
 		file, err := open()
-		if err != nil || size == 0 {
+		if err != nil || size < 0 {
 			return file, err
 		}
 		return struct {

@@ -70,29 +70,17 @@ func (c *Counter) Add(windows []Window, at time.Time) {
 		}
 		oldest = min(oldest, m.first)
 	}
-	if int(oldest) > len(c.times)/2 && oldest > 32 {
-		c.forget(oldest)
+	if int(oldest) <= len(c.times)/2 || oldest <= 32 {
+		return
 	}
-}
-
-// forget drops the first n times, and their memory where most of it is not used.
-func (c *Counter) forget(n uint32) {
-	kept := c.times[n:]
-	if cap(c.times) > 4*len(kept) {
-		c.times = slices.Clone(kept)
-	} else {
-		c.times = c.times[:copy(c.times, kept)]
-	}
+	c.times = slices.Clone(c.times[oldest:]) // frees the rest
 	for i := range c.marks {
-		c.marks[i].first -= n
+		c.marks[i].first -= oldest
 	}
 }
 
 // Peak returns the most requests in window i of Add, and when the last of them
-// came; 0 before any request.
+// came. There must be one.
 func (c *Counter) Peak(i int) (requests int64, at time.Time) {
-	if c.marks == nil {
-		return 0, time.Time{}
-	}
 	return int64(c.marks[i].peak), time.Unix(0, c.marks[i].at)
 }

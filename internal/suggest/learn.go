@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -15,19 +15,26 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
+var seed = maphash.MakeSeed()
+
 // learner is the first pass.
 type learner struct {
-	report  Report
-	name    string // of the rule
-	set     *rules.Set
-	rule    *rules.Rule // with a limit of any capacity
-	reads   []rules.Read
-	lacking []int64 // counted requests without each of reads
-	only    []rules.Statuses
-	exclude []exclusion
-	windows []peaks.Window // of limit i: exact at 2i, as the limit counts at 2i+1
-	keys    map[string]*history
-	key     []byte
+	report   Report
+	again    logs.Extent // of the second pass
+	sum      uint64      // of the counted requests of the first pass
+	sumAgain uint64
+	set      *rules.Set
+	rule     *rules.Rule   // its capacity is a placeholder
+	limits   []limit.Limit // of each window
+	verdict  limit.Verdict
+	reads    []rules.Read
+	lacking  []int64 // counted requests without each of reads
+	only     []rules.Statuses
+	exclude  []exclusion
+	days     map[int64]bool // with requests, since 1970 in UTC
+	windows  []peaks.Window // of limit i: exact at 2i, as the limit counts at 2i+1
+	keys     map[string]*history
+	key      []byte
 }
 
 // exclusion leaves out a key, or the clients of a network.
@@ -42,33 +49,38 @@ type history struct {
 	peaks    peaks.Counter
 	start    time.Time // of the first request
 	activity []activity
+	trials   []trial
 }
 
 func newLearner(o *Options) (*learner, error) {
-	l := &learner{name: ruleName(o.Key), only: o.Only, keys: map[string]*history{}}
+	l := &learner{only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
 	l.report.Key = o.Key
 	if len(o.Windows) > limit.MaxLimits {
 		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
 	}
 	for _, window := range o.Windows {
-		set, err := compile(l.name, o.Key, window)
+		set, err := compile(o.Key, window)
 		if err != nil {
 			return nil, err
 		}
 		l.set, l.rule = set, set.Rules[0] // of any window: it is for the key
-		own := &l.rule.Limits[0]
-		for _, earlier := range l.report.Windows {
-			if earlier.Length == own.Window {
-				return nil, fmt.Errorf("--window %s: as long as %s: leave out one", window, earlier.Window)
+		own := l.rule.Limits[0]
+		for i := range l.limits {
+			if l.limits[i].Window == own.Window {
+				return nil, fmt.Errorf("--window %s: as long as %s: leave out one", window, o.Windows[i])
 			}
 		}
-		l.windows = append(l.windows, peaks.Exact(own.Window), peaks.Of(own))
+		l.limits = append(l.limits, own)
+		l.windows = append(l.windows, peaks.Exact(own.Window), peaks.Of(&own))
 		l.report.Windows = append(l.report.Windows, Window{Window: window, Length: own.Window})
 	}
 	l.reads = l.set.Reads(l.rule)
 	l.lacking = make([]int64, len(l.reads))
 	for _, text := range o.Exclude {
 		network, err := netip.ParsePrefix(text)
+		if a := network.Addr(); a.Is4In6() && network.Bits() >= 96 {
+			network = netip.PrefixFrom(a.Unmap(), network.Bits()-96)
+		}
 		if address, failed := netip.ParseAddr(text); err != nil && failed == nil {
 			network = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
 		}
@@ -81,13 +93,13 @@ func newLearner(o *Options) (*learner, error) {
 func (l *learner) learn(_ context.Context, e *logs.Entry) error {
 	r := &l.report
 	r.Extent.Count(e)
-	l.set.Locate(e.Request)
-	l.key = l.rule.AppendKey(l.key[:0], e.Request)
 	if left := l.leftOut(e); left != nil {
 		*left++
 		return nil
 	}
+	l.sum = l.sumWith(l.sum, e)
 	r.Counted++
+	l.days[e.Time.Unix()/86400] = true
 	if e.Status > 0 {
 		r.WithStatus++
 	}
@@ -111,10 +123,12 @@ func (l *learner) learn(_ context.Context, e *logs.Entry) error {
 	return nil
 }
 
-// leftOut returns the count of the report for the reason to leave out a request,
-// whose key is in l.key; nil for none.
+// leftOut finds the key of a request, and returns the count of the report for the
+// reason to leave it out; nil for none.
 func (l *learner) leftOut(e *logs.Entry) *int64 {
 	r := &l.report
+	l.set.Locate(e.Request)
+	l.key = l.rule.AppendKey(l.key[:0], e.Request)
 	switch {
 	case l.set.Ambiguous(e.Request), !l.rule.Counts(e.Request): // as the engine decides
 		return &r.Uncounted
@@ -124,6 +138,12 @@ func (l *learner) leftOut(e *logs.Entry) *int64 {
 		return &r.OtherStatus
 	}
 	return nil
+}
+
+// sumWith adds a request, whose key is in l.key, to a sum that tells whether both
+// passes read the same.
+func (l *learner) sumWith(sum uint64, e *logs.Entry) uint64 {
+	return sum*31 + maphash.Bytes(seed, l.key) + uint64(e.Time.UnixNano())
 }
 
 // excludes reports whether an option leaves out the key in l.key or a client.
@@ -136,66 +156,39 @@ func (l *learner) excludes(client netip.Addr) (out bool) {
 	return out
 }
 
-// byPeak returns the keys of a window by their peak, the highest first; equals
-// by name.
+// byPeak returns the keys of a window by their peak as the limit counts, the
+// highest first; equals by their exact peak, then by name.
 func (l *learner) byPeak(window int) []Key {
 	all := make([]Key, 0, len(l.keys))
 	for name, h := range l.keys {
 		k := Key{Key: name, Typical: h.activity[window].median()}
 		k.Peak, k.At = h.peaks.Peak(2 * window)
-		k.counted, _ = h.peaks.Peak(2*window + 1)
+		k.Counted, _ = h.peaks.Peak(2*window + 1)
 		k.At = k.At.UTC()
 		all = append(all, k)
 	}
 	slices.SortFunc(all, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(b.Peak, a.Peak), cmp.Compare(b.counted, a.counted), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.Counted, a.Counted), cmp.Compare(b.Peak, a.Peak), cmp.Compare(a.Key, b.Key))
 	})
 	return all
 }
 
-// activity counts how many requests each window of a key had. Windows follow
-// one another from the key's first request, and those without a request do not
-// count. It has an element for each number of requests that occurred: few,
-// because their sum is at most that of all requests.
+// activity counts the requests of each window of a key. Windows follow one another
+// from the key's first request, and those without a request do not count.
 type activity struct {
 	window int64 // the current one
-	n      int   // its requests
-	all    []frequency
+	counts []uint32
 }
-
-type frequency struct{ requests, windows int }
 
 func (a *activity) add(window int64) {
-	if window > a.window { // a late request counts in the current window
-		a.end()
-		a.window, a.n = window, 0
+	if len(a.counts) == 0 || window > a.window { // a late request counts in the current window
+		a.window, a.counts = window, append(a.counts, 0)
 	}
-	a.n++
+	a.counts[len(a.counts)-1]++
 }
 
-// end counts the current window.
-func (a *activity) end() {
-	i := sort.Search(len(a.all), func(i int) bool { return a.all[i].requests >= a.n })
-	if i == len(a.all) || a.all[i].requests != a.n {
-		a.all = slices.Insert(a.all, i, frequency{requests: a.n})
-	}
-	a.all[i].windows++
-}
-
-// median ends the current window, and returns the requests of the typical one:
-// half of the windows with a request have at most as many. It is the lower of
-// two in the middle.
+// median sorts the counts, and returns the lower of two in the middle.
 func (a *activity) median() int64 {
-	a.end()
-	windows := 0
-	for _, f := range a.all {
-		windows += f.windows
-	}
-	at := (windows + 1) / 2
-	for _, f := range a.all {
-		if at -= f.windows; at <= 0 {
-			return int64(f.requests)
-		}
-	}
-	return 0
+	slices.Sort(a.counts)
+	return int64(a.counts[(len(a.counts)-1)/2])
 }

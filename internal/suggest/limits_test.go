@@ -1,7 +1,6 @@
 package suggest
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,40 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Peaks of keys as number × peak, the limits to look at, and the knee.
-func TestCandidates(t *testing.T) {
-	type keys struct{ n, peak int64 }
-	for _, tc := range []struct {
-		keys []keys
-		want string
-	}{
-		{[]keys{{100, 1}}, "[1], knee 1"},
-		{[]keys{{90, 1}, {10, 2}}, "[1 2], knee 2"},
-		{[]keys{{99, 9}, {1, 40}}, "[10 15 20 30 50], knee 10"},
-		{[]keys{{89, 9}, {10, 16}, {1, 40}}, "[20 30 50], knee 20"}, // 10 touches more than a tenth
-		{[]keys{{99, 5}, {1, 100}}, "[5 7 10 15 20 30 50 70 100], knee 5"},
-		{[]keys{{99, 5}, {1, 1001}}, "[5 10 20 50 100 200 500 1000 2000], knee 5"}, // too many for the finer numbers
-		{[]keys{{99, 1}, {1, 3000000}}, "[1 2 5 10 20 50 100 200 500 1000 2000 5000000], knee 1"},
-	} {
-		var peaks []int64
-		for _, k := range tc.keys {
-			peaks = append(slices.Repeat([]int64{k.peak}, int(k.n)), peaks...)
-		}
-		limits := candidates(peaks)
-		if got := fmt.Sprintf("%v, knee %d", limits, limits[knee(limits, peaks)]); got != tc.want {
-			t.Errorf("%v: %s, want %s", tc.keys, got, tc.want)
-		}
-	}
-}
-
-// Whatever the peaks are, the limits ascend, the first touches a tenth at most,
-// the last touches none, and there is a knee.
 func TestAnyPeaks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		peaks := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(1, 50), rapid.Int64Range(1, 1e7)), 30, 300).Draw(t, "peaks")
 		slices.Sort(peaks)
 		slices.Reverse(peaks)
-		limits := candidates(peaks)
+		limits, knee := candidates(peaks)
 		over := func(limit int64) (n int) {
 			for _, p := range peaks {
 				if p > limit {
@@ -51,14 +22,9 @@ func TestAnyPeaks(t *testing.T) {
 			}
 			return n
 		}
-		for _, n := range limits {
-			if over(n) != touched(peaks, n) {
-				t.Fatalf("%d touches %d, want %d", n, touched(peaks, n), over(n))
-			}
-		}
-		at := knee(limits, peaks)
+		at := slices.Index(limits, knee)
 		switch {
-		case len(limits) > maxLimits, !slices.IsSorted(limits), over(limits[0])*10 > len(peaks), over(limits[len(limits)-1]) != 0:
+		case !slices.IsSorted(limits), over(limits[0])*10 > len(peaks), over(limits[len(limits)-1]) != 0:
 			t.Fatalf("limits %v", limits)
 		case at < 0 || over(limits[at])*100 > len(peaks) || at > 0 && over(limits[at-1])*100 <= len(peaks):
 			t.Fatalf("knee %d of %v", at, limits)
@@ -101,18 +67,26 @@ func TestRuleName(t *testing.T) {
 	}
 }
 
-// A limit is of no use beside one of a longer window that is as low.
+// A limit is of no use beside one of a longer window that is as low, nor if its
+// window is longer than the log. The shortest window stays.
 func TestDropNeedless(t *testing.T) {
-	windows := []Window{{Length: time.Hour}, {Length: time.Minute}, {Length: 24 * time.Hour}}
-	for _, tc := range []struct{ capacity, want []int64 }{
-		{[]int64{50, 50, 50}, []int64{0, 0, 50}},
-		{[]int64{50, 20, 200}, []int64{50, 20, 200}},
-		{[]int64{50, 70, 200}, []int64{50, 0, 200}},
-		{[]int64{200, 20, 100}, []int64{0, 20, 100}},
+	for _, tc := range []struct {
+		span           time.Duration
+		capacity, want []int64 // of an hour, a minute, a day
+	}{
+		{48 * time.Hour, []int64{50, 50, 50}, []int64{0, 0, 50}},
+		{48 * time.Hour, []int64{50, 20, 200}, []int64{50, 20, 200}},
+		{48 * time.Hour, []int64{50, 70, 200}, []int64{50, 0, 200}},
+		{48 * time.Hour, []int64{200, 20, 100}, []int64{0, 20, 100}},
+		{2 * time.Hour, []int64{50, 20, 50}, []int64{50, 20, 0}},
+		{59 * time.Minute, []int64{30, 20, 30}, []int64{0, 20, 0}},
+		{0, []int64{30, 30, 30}, []int64{0, 30, 0}},
 	} {
+		r := Report{Windows: []Window{{Length: time.Hour}, {Length: time.Minute}, {Length: 24 * time.Hour}}}
+		r.First, r.Last = time.Unix(0, 0), time.Unix(0, 0).Add(tc.span)
 		got := slices.Clone(tc.capacity)
-		if dropNeedless(windows, got); !slices.Equal(got, tc.want) {
-			t.Errorf("%v: %v, want %v", tc.capacity, got, tc.want)
+		if r.dropNeedless(got); !slices.Equal(got, tc.want) {
+			t.Errorf("%v %v: %v, want %v", tc.span, tc.capacity, got, tc.want)
 		}
 	}
 }

@@ -31,21 +31,20 @@ func ruleName(key string) string {
 }
 
 // document returns a rule in shadow with a limit for each capacity above 0.
-func document(name, key string, windows []string, capacity []int64) *ruledoc.Document {
-	rule := ruledoc.Rule{Name: name, Key: key, Mode: "shadow"}
+func document(key string, windows []Window, capacity []int64) *ruledoc.Document {
+	rule := ruledoc.Rule{Name: ruleName(key), Key: key, Mode: "shadow"}
 	for i, n := range capacity {
 		if n > 0 {
-			rule.Limits = append(rule.Limits, ruledoc.Limit{Capacity: n, Window: windows[i]})
+			rule.Limits = append(rule.Limits, ruledoc.Limit{Capacity: n, Window: windows[i].Window})
 		}
 	}
 	return &ruledoc.Document{Rules: []ruledoc.Rule{rule}}
 }
 
 // compile returns a rule with a limit of any capacity in one window. Its errors
-// name the flag that is wrong. Windows of the calendar are refused: a sliding
-// window has a length.
-func compile(name, key, window string) (*rules.Set, error) {
-	set, problems := rules.Compile(document(name, key, []string{window}, []int64{1}))
+// name the flag that is wrong.
+func compile(key, window string) (*rules.Set, error) {
+	set, problems := rules.Compile(document(key, []Window{{Window: window}}, []int64{1}))
 	switch {
 	case len(problems) > 0 && problems[0].Path.Last() == "key":
 		return nil, fmt.Errorf("--key %s: %s", key, problems[0].Reason())
@@ -57,22 +56,20 @@ func compile(name, key, window string) (*rules.Set, error) {
 	return set, nil
 }
 
-// write returns a rules file with these capacities, and its rules as limiters
-// read them.
-func (l *learner) write(capacity []int64) (string, *rules.Set, error) {
-	r := &l.report
-	var windows []string
-	for _, w := range r.Windows {
-		windows = append(windows, w.Window)
-	}
+// write returns a rules file with these capacities, and the warnings of those who
+// would use it.
+func (r *Report) write(capacity []int64) (file string, warnings []string, err error) {
 	const day = "2006-01-02"
 	about := fmt.Sprintf("Proposed by slidegate suggest: %s of %s, %s to %s.\n"+
 		"mode: shadow denies nothing and counts what it would deny. To enforce the rule, remove that line.",
 		text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.First.UTC().Format(day), r.Last.UTC().Format(day))
-	file, err := rulefile.Write(document(l.name, r.Key, windows, capacity), map[string]string{"": about})
+	yaml, err := rulefile.Write(document(r.Key, r.Windows, capacity), map[string]string{"": about})
 	if err != nil {
 		return "", nil, err
 	}
-	set, err := rulefile.Parse("the proposed rules", file)
-	return string(file), set, err
+	set, err := rulefile.Parse("the proposed rules", yaml)
+	if err != nil {
+		return "", nil, err
+	}
+	return string(yaml), set.Warnings, nil
 }

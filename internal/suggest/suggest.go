@@ -1,9 +1,8 @@
 // Package suggest proposes limits by recorded traffic.
 //
 // It reads the traffic twice. The first pass finds each key's peak: the most
-// requests in any window. The peaks tell for every capacity which keys it would
-// touch, so they tell which capacities are worth a look. In the second pass the
-// engine decides at each of these, for the keys that it would touch.
+// requests in any window. The peaks show which keys each capacity would
+// touch. The second pass decides the requests of these keys.
 package suggest
 
 import (
@@ -91,7 +90,7 @@ type Key struct {
 	At      time.Time `json:"at"`   // of the last of them
 	Typical int64     `json:"typical"`
 
-	counted int64 // the peak as the limit counts, by slots
+	Counted int64 `json:"peak_counted"` // the peak as the limit counts, by slots
 }
 
 // Confidence says how much traffic there was to learn from.
@@ -99,6 +98,12 @@ type Confidence struct {
 	Level     string   `json:"level"` // low, fair or good
 	Reasons   []string `json:"reasons"`
 	WholeWeek bool     `json:"whole_week"`
+}
+
+// Check returns what is wrong with options.
+func Check(o *Options) error {
+	_, err := newLearner(o)
+	return err
 }
 
 // Run proposes limits. pass is called before each of the two passes over the
@@ -113,28 +118,27 @@ func Run(ctx context.Context, t *logs.Traffic, o Options, pass func(number int))
 	if err := t.Each(ctx, &l.report.Extent, l.learn); err != nil {
 		return &l.report, err
 	}
-	if err := l.enough(); err != nil {
+	if err := l.finish(); err != nil {
 		return &l.report, err
 	}
-	p, err := l.choose()
-	if err != nil {
+	if err := l.choose(); err != nil {
 		return &l.report, err
 	}
 	pass(2)
-	if err := t.Each(ctx, &p.again, p.predict); err != nil {
+	if err := t.Each(ctx, &l.again, l.predict); err != nil {
 		return &l.report, err
 	}
-	if p.again.Requests != l.report.Requests {
+	if l.again.Requests != l.report.Requests || l.sumAgain != l.sum {
 		return &l.report, errChanged
 	}
-	return &l.report, p.failures.First()
+	return &l.report, nil
 }
 
 var errChanged = errors.New("the logs changed between the two passes: copy them first")
 
-// enough fails if there is too little to learn from, and else completes what the
-// report says of the traffic.
-func (l *learner) enough() error {
+// finish completes what the report says of the traffic. It fails if there is too
+// little to learn from.
+func (l *learner) finish() error {
 	r := &l.report
 	r.Fields, r.SpanSeconds, r.Keys = r.Extent.Fields, r.Span().Seconds(), len(l.keys)
 	for i, read := range l.reads {
@@ -150,14 +154,11 @@ func (l *learner) enough() error {
 		return errors.New("the log has no statuses to choose requests by")
 	}
 	if r.Keys < MinKeys {
-		left := ""
-		if out := r.Requests - r.Counted; out > 0 {
-			left = fmt.Sprintf(", with %s left out", text.Plural(out, "request"))
-		}
-		return fmt.Errorf("%s of %s%s: a limit for everyone needs %d keys or more. Give more logs, or a key that tells more clients apart",
-			text.Plural(r.Keys, "key"), text.Plural(r.Counted, "request"), left, MinKeys)
+		return fmt.Errorf("want at least %d keys, got %d (%s, %s left out): add logs, or use a key with more values",
+			MinKeys, r.Keys, text.Plural(r.Counted, "request"), text.Thousands(r.Requests-r.Counted))
 	}
-	r.Confidence = confidence(r)
+	r.First, r.Last = r.First.UTC(), r.Last.UTC()
+	r.Confidence = confidence(r, len(l.days))
 	for _, x := range l.exclude {
 		if !x.used {
 			r.Unused = append(r.Unused, x.text)
@@ -170,11 +171,12 @@ func (l *learner) enough() error {
 // a log of one day ends before the time at which it began.
 func (r *Report) Covers(length time.Duration) bool { return r.Span() >= length-length/100 }
 
-// confidence is low, fair or good, by the number of keys and the time covered.
-func confidence(r *Report) Confidence {
+// confidence is low, fair or good, by the number of keys, the time covered, and
+// the days with requests.
+func confidence(r *Report, days int) Confidence {
 	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
-	length := text.Brief(r.Span())
-	c := Confidence{Level: "good", WholeWeek: r.Covers(week)}
+	length := fmt.Sprintf("%s with requests in %s", text.Plural(days, "day"), text.Brief(r.Span()))
+	c := Confidence{Level: "good", WholeWeek: days >= 7 && r.Covers(week)}
 	keys := text.Plural(r.Keys, "key")
 	if r.Keys < 100 {
 		keys += ": 1% is less than one key, so a knee touches none"

@@ -77,7 +77,7 @@ func TestPredictions(t *testing.T) {
 			row := rapid.SampledFrom(w.Limits).Draw(t, w.Window)
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = row.Limit
-			text, _, err := (&learner{report: *r, name: "alone"}).write(capacity)
+			text, _, err := r.write(capacity)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,8 @@ func TestOptions(t *testing.T) {
 		{[]string{"198.51.100.0/33", "ip:198.51.100.7", "::ffff:198.51.100.8", "10.0.0.0/8"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other, unused [198.51.100.0/33 10.0.0.0/8]"},
 		{nil, []rules.Statuses{{First: 200, Last: 299}}, "40 of 40 keys, knee 1, 0 excluded, 53 other"},
 		{nil, []rules.Statuses{{First: 200, Last: 200}, {First: 403, Last: 403}}, "90 of 42 keys, knee 30, 0 excluded, 3 other"},
-		{[]string{"192.0.2.0/26"}, nil, "2 keys of 50 requests, with 43 requests left out: a limit for everyone needs 30 keys or more. Give more logs, or a key that tells more clients apart"},
+		{[]string{"::ffff:198.51.100.0/120"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other"},
+		{[]string{"192.0.2.0/26"}, nil, "want at least 30 keys, got 2 (50 requests, 43 left out): add logs, or use a key with more values"},
 	} {
 		r, err := run(traffic(logs.ByTime, b.String()), Options{Key: "ip:{ip}", Windows: []string{"1m"}, Exclude: tc.exclude, Only: tc.only})
 		got := fmt.Sprint(err)
@@ -209,11 +210,17 @@ func TestLogThatChanges(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, `{"time":%d,"ip":"192.0.2.%d"}`+"\n", 1_000_000_000+i, i)
 	}
-	for _, more := range []string{`{"time":1000000000,"ip":"192.0.2.1"}`, `{"time":1000000000,"ip":"192.0.2.99"}`} {
-		log, opened := traffic(logs.ByTime, ""), 0
+	for _, second := range []string{
+		b.String() + `{"time":1000000000,"ip":"192.0.2.1"}`,
+		b.String() + `{"time":1000000000,"ip":"192.0.2.99"}`,
+		strings.Replace(b.String(), `1000000005,"ip":"192.0.2.5"`, `1000000006,"ip":"192.0.2.5"`, 1),
+		strings.Replace(b.String(), `1000000005,"ip":"192.0.2.5"`, `1000000005,"ip":"192.0.2.6"`, 1),
+	} {
+		log, texts := traffic(logs.ByTime, ""), []string{b.String(), second}
 		log.Logs[0].Open = func() (io.ReadCloser, error) {
-			opened++
-			return io.NopCloser(strings.NewReader(b.String() + strings.Repeat(more+"\n", opened-1))), nil
+			text := texts[0]
+			texts = texts[1:]
+			return io.NopCloser(strings.NewReader(text)), nil
 		}
 		if _, err := run(log, Options{Key: "ip:{ip}", Windows: []string{"1m"}}); !errors.Is(err, errChanged) {
 			t.Errorf("%v", err)
@@ -224,20 +231,21 @@ func TestLogThatChanges(t *testing.T) {
 // Logs of whole days begin after midnight and end before the next.
 func TestConfidence(t *testing.T) {
 	for _, tc := range []struct {
-		keys int
-		span time.Duration
-		want string
+		keys, days int
+		span       time.Duration
+		want       string
 	}{
-		{30, 3000 * time.Hour, "low: 30 keys: 1% is less than one key, so a knee touches none; 125d 0h: a whole week is covered"},
-		{2000, 23 * time.Hour, "low: 2,000 keys; 23h 0m: no whole day, daily and weekly peaks are not in it"},
-		{100, 24*time.Hour - time.Minute, "fair: 100 keys; 23h 59m: no whole week, weekly peaks are not in it"},
-		{999, 7*24*time.Hour - 2*time.Second, "fair: 999 keys; 6d 23h: a whole week is covered"},
-		{1000, 166 * time.Hour, "fair: 1,000 keys; 6d 22h: no whole week, weekly peaks are not in it"},
-		{1000, 168 * time.Hour, "good: 1,000 keys; 7d 0h: a whole week is covered"},
+		{30, 126, 3000 * time.Hour, "low: 30 keys: 1% is less than one key, so a knee touches none; 126 days with requests in 125d 0h: a whole week is covered"},
+		{2000, 1, 23 * time.Hour, "low: 2,000 keys; 1 day with requests in 23h 0m: no whole day, daily and weekly peaks are not in it"},
+		{100, 1, 24*time.Hour - time.Minute, "fair: 100 keys; 1 day with requests in 23h 59m: no whole week, weekly peaks are not in it"},
+		{999, 7, 7*24*time.Hour - 2*time.Second, "fair: 999 keys; 7 days with requests in 6d 23h: a whole week is covered"},
+		{1000, 7, 166 * time.Hour, "fair: 1,000 keys; 7 days with requests in 6d 22h: no whole week, weekly peaks are not in it"},
+		{1000, 7, 168 * time.Hour, "good: 1,000 keys; 7 days with requests in 7d 0h: a whole week is covered"},
+		{1000, 2, 480 * time.Hour, "fair: 1,000 keys; 2 days with requests in 20d 0h: no whole week, weekly peaks are not in it"},
 	} {
 		r := Report{Keys: tc.keys}
 		r.First, r.Last = time.Unix(0, 0), time.Unix(0, 0).Add(tc.span)
-		c := confidence(&r)
+		c := confidence(&r, tc.days)
 		if got := c.Level + ": " + strings.Join(c.Reasons, "; "); got != tc.want || c.WholeWeek != strings.HasSuffix(tc.want, "a whole week is covered") {
 			t.Errorf("%s\nwant %s", got, tc.want)
 		}

@@ -60,6 +60,14 @@ func Printable(s string) string {
 	return s
 }
 
+// Cut shortens text to n characters, the last of which is then an ellipsis.
+func Cut(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:max(n-1, 0)]) + "…"
+	}
+	return s
+}
+
 // Escape returns text fit for several lines of a terminal. Characters that do not
 // print become escapes of JSON, such as \u202e, and bytes that are not UTF-8
 // become \xff. Line ends, tabs and the texts to keep stay as they are.

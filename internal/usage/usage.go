@@ -94,7 +94,7 @@ type Reporter struct {
 // New returns a reporter.
 func New(o Options) *Reporter {
 	o.Deadline = cmp.Or(o.Deadline, engine.DefaultDeadline)
-	return &Reporter{Options: o, counters: newCounters(o.Store)}
+	return &Reporter{Options: o, counters: &counters{store: o.Store, reads: map[string]*read{}}}
 }
 
 // Of returns what the caller of a request has used, whatever the request's path.

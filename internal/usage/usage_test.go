@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -243,29 +242,29 @@ func TestTooManyCallers(t *testing.T) {
 
 // Callers who ask at once share one read, also if the first of them hangs up.
 func TestOneReadAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, perAddress)
-		b.store.Hook = func(*fakestore.Call) error {
-			time.Sleep(100 * time.Millisecond)
-			return nil
-		}
-		first, hangUp := context.WithCancel(t.Context())
-		asked := make(chan error)
-		ask := func(ctx context.Context) {
-			req := from("192.0.2.1")
-			_, err := b.Of(ctx, &req)
-			asked <- err
-		}
-		go ask(first)
-		synctest.Wait()
-		go ask(t.Context())
-		synctest.Wait()
-		hangUp()
-		<-asked
-		if err := <-asked; err != nil || b.reads() != 1 {
-			t.Errorf("%v after %d reads", err, b.reads())
-		}
-	})
+	b := newBench(t, perAddress)
+	reading, gate := make(chan struct{}), make(chan struct{})
+	b.store.Hook = func(*fakestore.Call) error {
+		close(reading)
+		<-gate
+		return nil
+	}
+	first, hangUp := context.WithCancel(t.Context())
+	asked := make(chan error)
+	ask := func(ctx context.Context) {
+		req := from("192.0.2.1")
+		_, err := b.Of(ctx, &req)
+		asked <- err
+	}
+	go ask(first)
+	<-reading
+	go ask(t.Context())
+	hangUp()
+	close(gate)
+	<-asked
+	if err := <-asked; err != nil || b.reads() != 1 {
+		t.Errorf("%v after %d reads", err, b.reads())
+	}
 }
 
 // An override that cannot be read may change the limits: there are no numbers.

@@ -5,6 +5,7 @@ package outfile
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -56,6 +57,17 @@ func WriteString(path string, stdout io.Writer, text string) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
+}
+
+// CheckNew reports why WriteNew would fail, before the work on the text.
+func CheckNew(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: file exists: choose another name", path)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s: there is no directory %s", path, filepath.Dir(path))
+	}
+	return nil
 }
 
 // WriteNew writes a text to a file that must not exist yet, under any name.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Frame is what all drawings have.
@@ -95,7 +97,7 @@ func (c *canvas) text(class, anchor string, x, y float64, s string) {
 	if strings.Contains(class, "c-title") {
 		size = 1.3
 	}
-	s = cut(s, int((c.w-8)/(advance*size)))
+	s = text.Cut(s, int((c.w-8)/(advance*size)))
 	left := map[string]float64{"start": 0, "middle": 0.5, "end": 1}[anchor] * width(s) * size
 	x = max(left+2, min(x, c.w-2-(width(s)*size-left)))
 	fmt.Fprintf(c, "<text class=\"%s\" x=\"%s\" y=\"%s\" text-anchor=\"%s\">%s</text>\n", class, num(x), num(y), anchor, escape(s))
@@ -106,14 +108,6 @@ func (c *canvas) text(class, anchor string, x, y float64, s string) {
 const advance = 6.6
 
 func width(s string) float64 { return advance * float64(len([]rune(s))) }
-
-// cut shortens s to n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:max(n-1, 0)]) + "…"
-	}
-	return s
-}
 
 // escape makes s the text of an element. Control characters, which XML does
 // not allow or which reverse the direction of text, become spaces.

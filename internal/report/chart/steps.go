@@ -3,6 +3,8 @@ package chart
 import (
 	"slices"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/text"
 )
 
 // Steps are panels on the same two axes, each with a line of steps: for example
@@ -69,8 +71,8 @@ func (s *Steps) most() float64 {
 
 func (s *Steps) panel(c *canvas, panel *Panel, x, y, w float64) {
 	p := plot{canvas: c, top: y + 42, left: x, right: x + w - 16, bottom: y + panelHeight - 40}
-	p.text("c-strong", "start", x+8, y+16, cut(panel.Title, int(w/advance/1.1)))
-	p.text("c-muted", "start", x+8, y+32, cut(panel.Subtitle, int(w/advance)))
+	p.text("c-strong", "start", x+8, y+16, text.Cut(panel.Title, int(w/advance/1.1)))
+	p.text("c-muted", "start", x+8, y+32, text.Cut(panel.Subtitle, int(w/advance)))
 	p.axes(s)
 	across := func(v float64) float64 {
 		return p.left + (p.right-p.left)*min(max(v-s.XMin, 0)/(s.XMax-s.XMin), 1)
