@@ -20,19 +20,12 @@ func (l *Limiter) parts(refundOn []string) (*setup.LimiterParts, error) {
 		}
 	}
 	return &setup.LimiterParts{
-		Log: l.config.Log, Decide: r.decide, Charge: r.chargeOf, Name: l.config.Name, Config: &l.config.Config,
+		Log: l.config.Log, Decide: r.decide,
 		Finish: func(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
 			r.engine.Finish(ctx, r.config.Now(), d, o)
 		},
 		Decision: func(result any) *engine.Decision { return r.decisionOf(result.(Result)) },
 	}, nil
-}
-
-// chargeOf returns what one request of a key would take.
-func (l *Limiter) chargeOf(key string) *limit.Charge {
-	c := l.newCall()
-	c.Charge.Key, c.Charge.Limits, c.Charge.Checked = l.item(key), l.rule.Limits, true
-	return &c.Charge
 }
 
 // decide is AllowN for a middleware.

@@ -55,12 +55,6 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 		return parts.Decide(r.Context(), c.key(r), c.cost(r))
 	}
 	h.Finish = func(ctx context.Context, d *engine.Decision, o *engine.Outcome, _ []string) { parts.Finish(ctx, d, o) }
-	if c.byHeader && c.usagePath != "" {
-		panic("limithttp: UsagePath with ByHeader shows every client the numbers of others: use ByKey, with a value that the server has verified")
-	}
-	c.usage(parts.Config, setup.Rules{}, func(u *usage.Reporter, r *http.Request) (*usage.Report, error) {
-		return u.OfKey(r.Context(), parts.Name, parts.Charge(c.key(r)))
-	})
 	return c.middleware()
 }
 
@@ -87,9 +81,14 @@ func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http
 		return parts.Decide(r.Context(), c.described(parts, r))
 	}
 	h.Finish = parts.Finish
-	c.usage(parts.Config, parts.Rules, func(u *usage.Reporter, r *http.Request) (*usage.Report, error) {
-		return u.Of(r.Context(), c.described(parts, r))
-	})
+	if c.usagePath != "" {
+		of := usage.New(usage.Options{
+			Rules: parts.Rules.RuleSource, Overrides: parts.Rules.Overrides, Store: parts.Config.Store, Now: parts.Config.Now, Deadline: parts.Config.Deadline,
+		})
+		h.Usage = &usage.Endpoint{Path: c.usagePath, Log: h.Log, Report: func(r *http.Request) (*usage.Report, error) {
+			return of.Of(r.Context(), c.described(parts, r))
+		}}
+	}
 	return c.middleware()
 }
 

@@ -42,7 +42,6 @@ type config struct {
 	usagePath string
 
 	key      func(*http.Request) string // of a limiter
-	byHeader bool                       // key is of ByHeader
 	cost     func(*http.Request) int64
 	refundOn []string
 
@@ -86,11 +85,7 @@ func ByForwardedIP(proxies int) Option {
 // values as they are, so do not use it for secrets such as API keys.
 func ByHeader(name string) Option {
 	prefix := strings.ToLower(name) + ":"
-	key := ByKey(func(r *http.Request) string { return prefix + r.Header.Get(name) })
-	return limiterOption(func(c *config) {
-		key.forLimiter(c)
-		c.byHeader = true
-	})
+	return ByKey(func(r *http.Request) string { return prefix + r.Header.Get(name) })
 }
 
 // ByKey counts by what a function returns, such as the user of a session. A
@@ -134,30 +129,16 @@ func SkipIf(skip func(*http.Request) bool) SharedOption {
 // UsagePath answers GET requests of a path, such as "/usage", with what their
 // caller has used of its limits, as JSON; docs/usage.md has its form. The requests
 // are charged nothing and do not reach the handler, and a denial with status 429
-// names the path in a Link field.
+// names the path in a Link field. A caller sees its numbers of the rules that
+// count by its address, its API key or its verified claims, which [WithRequest]
+// gives.
 //
-// With a gate, a caller sees its numbers of the rules that count by its address,
-// its API key or its verified claims, which [WithRequest] gives. With a limiter, it
-// sees those of its key, so UsagePath panics beside [ByHeader]: a client could ask
-// for the numbers of others.
-//
-// UsagePath panics for a path that is not one of its own.
-func UsagePath(path string) SharedOption {
+// UsagePath panics if the path is empty or /, or has wildcards, a query or escapes.
+func UsagePath(path string) GateOption {
 	if err := usage.CheckPath(path); err != nil {
 		panic(fmt.Sprintf("limithttp: UsagePath(%q): %v", path, err))
 	}
-	return func(c *config) { c.usagePath = path }
-}
-
-// usage sets up the answers of UsagePath, if it was given.
-func (c *config) usage(s *setup.Config, from setup.Rules, report func(*usage.Reporter, *http.Request) (*usage.Report, error)) {
-	if c.usagePath == "" {
-		return
-	}
-	reporter := usage.New(usage.Options{Rules: from.RuleSource, Overrides: from.Overrides, Store: s.Store, Now: s.Now, Deadline: s.Deadline})
-	c.handler.Usage = &usage.Endpoint{Path: c.usagePath, Log: c.handler.Log, Report: func(r *http.Request) (*usage.Report, error) {
-		return report(reporter, r)
-	}}
+	return gateOption(func(c *config) { c.usagePath = path })
 }
 
 // OnDenied replaces the answer to denied requests. The fields of the limits are

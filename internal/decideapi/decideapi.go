@@ -74,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.forward(w, r, ofEnvoy(r, target), writeDenial)
 		return
 	}
-	if s.usagePath != "" && r.URL.Path == s.usagePath {
+	if s.usagePath != "" && r.URL.EscapedPath() == s.usagePath {
 		s.reportUsage(w, r)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -15,7 +16,7 @@ import (
 // CheckUsagePath returns why a path cannot answer with the usage of callers.
 func CheckUsagePath(path string) error {
 	taken := []string{decisions, forwardAuth, authRequest, extAuthz, openAPI, health}
-	if slices.Contains(taken, path) {
+	if slices.Contains(taken, path) || strings.HasPrefix(path, extAuthz+"/") {
 		return fmt.Errorf("%s is an endpoint of decisions: want another path, such as /usage", path)
 	}
 	return usage.CheckPath(path)
@@ -49,7 +50,7 @@ func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		if r.Context().Err() == nil {
-			s.log.ErrorContext(r.Context(), "the usage of a caller is not known", "error", err)
+			s.log.ErrorContext(r.Context(), "cannot report a caller's usage", "error", err)
 		}
 		p := noDecision()
 		p.Detail = "the usage of the caller is not known now: the log of slidegate says why"

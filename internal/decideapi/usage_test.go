@@ -73,10 +73,13 @@ rules:
 		}
 		wantSchema(t, name, got.body)
 	}
+	if got := send(t, h, "POST", "/us%61ge", ann, "Content-Type: application/json"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("the path as it is not written: status %d", got.StatusCode)
+	}
 	if got := send(t, h, "GET", "/usage", ""); got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != "POST" {
 		t.Errorf("GET: status %d, Allow %q", got.StatusCode, got.Header.Get("Allow"))
 	}
-	for path, ok := range map[string]bool{"/usage": true, "/v1/usage": true, "/v1/decisions": false, "/healthz": false, "usage": false} {
+	for path, ok := range map[string]bool{"/usage": true, "/v1/usage": true, "/v1/decisions": false, "/healthz": false, "/v1/ext-authz/usage": false, "usage": false} {
 		if err := decideapi.CheckUsagePath(path); (err == nil) != ok {
 			t.Errorf("%s: %v", path, err)
 		}

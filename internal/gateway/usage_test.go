@@ -79,8 +79,7 @@ func TestUsagePath(t *testing.T) {
 		{"GET", "/usage", []string{"X-Forwarded-For: 192.0.2.1, 192.0.2.2"}, 200, none, ""}, // the client wrote the first
 		{"GET", "/usage", []string{v1, ann}, 200, `{"rule":"per-user","key":"user:{jwt.sub}","limits":[{"capacity":5,"window_s":60,"used":0,`, ""},
 		{"GET", "/usage", []string{v1, "X-User: ann", "Sub: ann"}, 200, one, ""},
-		{"POST", "/usage", []string{v1}, 405, `"title":"Method Not Allowed"`, ""},
-		{"GET", "/usage/", []string{v1}, 200, "", ""}, // another path: charged, and for the backend
+		{"POST", "/usage", []string{v1}, 200, "", ""}, // another method or path: charged, and for the backend
 		{"GET", "/us%61ge", []string{v1}, 200, "", ""},
 		{"GET", "/items", []string{v1}, 429, "quota-exceeded", policy},
 		{"GET", "/usage", []string{v1}, 200, three, ""}, // also once the limit is reached
@@ -104,9 +103,6 @@ func TestUsagePath(t *testing.T) {
 		own := strings.HasPrefix(w.Body.String(), `{"rules"`) || step.method == "HEAD" || step.status == 503
 		if own != (w.Header().Get("Cache-Control") == "no-store") {
 			t.Errorf("step %d: %v", i, w.Header())
-		}
-		if step.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
-			t.Errorf("step %d: Allow %q", i, w.Header().Get("Allow"))
 		}
 	}
 	store.Hook = fakestore.Fail(errors.New("away"))

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 )
@@ -30,10 +29,6 @@ type LimiterParts struct {
 	Log    *slog.Logger
 	Decide func(ctx context.Context, key string, n int64) (*engine.Decision, error)
 	Finish func(context.Context, *engine.Decision, *engine.Outcome)
-	// Charge returns what one request of a key would take, for reports of usage.
-	Charge func(key string) *limit.Charge
-	Name   string
-	Config *Config
 	// Decision returns the decision that a slidegate.Result of the limiter was.
 	Decision func(result any) *engine.Decision
 }

@@ -29,9 +29,10 @@ type Report struct {
 
 // Rule is a rule that may count requests of the caller.
 type Rule struct {
-	Rule string `json:"rule"`
-	Key  string `json:"key,omitempty"`  // the template, such as "ip:{ip}"; empty for a limiter without rules
-	When *When  `json:"when,omitempty"` // nil for all requests
+	Rule   string `json:"rule"`
+	Key    string `json:"key"`              // the template, such as "ip:{ip}"
+	When   *When  `json:"when,omitempty"`   // nil for all requests
+	Unless *When  `json:"unless,omitempty"` // of these, requests that the rule does not count
 	// Limits are the limits in force for the caller. They are absent for a rule
 	// that counts by anything else than the caller, or that counts nothing.
 	Limits    []Limit `json:"limits,omitempty"`
@@ -131,7 +132,8 @@ func (r *Reporter) Of(ctx context.Context, req *request.Request) (*Report, error
 		if !rule.Enforced() || rule.Quiet || !rule.CoversCaller(req) {
 			continue
 		}
-		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(set.Document().Rule(rule.Name).When)}
+		stated := set.Document().Rule(rule.Name)
+		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(stated.When), Unless: when(stated.Unless)}
 		if rule.CountsCaller(req) {
 			res := resolver.Resolve(ctx, rule, req, plan.Name)
 			if err := r.fill(ctx, now, &shown, &res); err != nil {
@@ -156,17 +158,6 @@ func (r *Reporter) fill(ctx context.Context, now time.Time, shown *Rule, res *en
 	return err
 }
 
-// OfKey returns what is used of one counter, which a limiter without rules has.
-func (r *Reporter) OfKey(ctx context.Context, name string, c *limit.Charge) (*Report, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Deadline, limit.ErrDeadline)
-	defer cancel()
-	limits, err := r.counters.limits(ctx, r.Now(), c)
-	if err != nil {
-		return nil, err
-	}
-	return &Report{Rules: []Rule{{Rule: name, Limits: limits}}}, nil
-}
-
 // when returns what clients may know of a selector: not whose addresses, claims
 // and plans it names.
 func when(s *ruledoc.Selector) *When {
@@ -181,7 +172,7 @@ var plainPath = regexp.MustCompile(`^/[\w.~!$&'()+,;=:@/-]+$`)
 // CheckPath returns what is wrong with a path for reports.
 func CheckPath(p string) error {
 	if !plainPath.MatchString(p) || path.Clean(p) != p {
-		return errors.New("want one path of its own, such as /usage: no wildcard, query, escape, space, or segment that is empty or dots")
+		return errors.New("want a fixed path such as /usage, without wildcards, query or escapes")
 	}
 	return nil
 }
