@@ -54,6 +54,8 @@ func refuseTokenFlags(a *starter.Answers) error {
 	switch given := a.Issuer != "" || a.Audience != ""; {
 	case a.Per == starter.User && (a.Issuer == "" || a.Audience == ""):
 		return errors.New("--per user needs --issuer and --audience: which tokens to trust")
+	case a.Limit == "":
+		return errors.New("--limit is empty: want a rate, such as 100/minute")
 	case a.Per != starter.User && given:
 		return errors.New("--issuer and --audience are for --per user")
 	}
@@ -146,13 +148,17 @@ func (d *dialogue) question(prompt string, to *string, standard string) error {
 // showNext prints what to do with the new file, a line for each command.
 func (c *cli) showNext(path string, a *starter.Answers) error {
 	p := term.NewPrinter(c.stdout)
-	p.Line("%s limits each %s to %s. Its comments say what to change. Next:", text.Printable(path), a.Per, a.Limit)
+	does := "limits each %s to %s"
+	if a.Shadow {
+		does = "counts each %s by %s, and denies nothing"
+	}
+	p.Line("%s "+does+". Its comments say what to change. Next:", text.Printable(path), a.Per, a.Limit)
 	p.Line("")
-	file := shellWords(path)
+	file, key := shellWords(path), map[string]string{starter.Address: "ip:{ip}", starter.APIKey: "apikey:{apikey}", starter.User: "user:{jwt.sub}"}[a.Per]
 	rows := [][]string{
 		{"  try it, on http://127.0.0.1:8080", "slidegate serve --rules " + file},
 		{"  see what it does to a log", "slidegate replay access.log --rules " + file},
-		{"  find the limit that a log needs", "slidegate suggest access.log --key ip:{ip}"},
+		{"  find the limit that a log needs", "slidegate suggest access.log --key " + key},
 		{"  put it before an API on AWS", "slidegate aws deploy --rules " + file},
 	}
 	if a.Per == starter.APIKey {

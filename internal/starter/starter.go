@@ -22,7 +22,7 @@ const (
 	User    = "user"
 )
 
-// Callers are all of them.
+// Callers lists the values of Answers.Per.
 var Callers = []string{Address, APIKey, User}
 
 // DefaultLimit is for an API that people use: a page that loads twenty things
