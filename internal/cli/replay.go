@@ -36,7 +36,7 @@ func (c *cli) replayCommand() *cobra.Command {
 may be gzipped; - is standard input, and a directory stands for the files in it. A line that cannot be read, or
 has no time, is counted and skipped, and the first is shown.
 
-The format of each log is found out by its first lines, or named by --format:
+Slidegate detects the format of each log from its first lines, unless --format names it:
   clf         Apache's and NGINX's common and combined log formats, and API Gateway's CLF
   alb         Application Load Balancer
   apigateway  API Gateway: the console's JSON and CSV
@@ -44,48 +44,25 @@ The format of each log is found out by its first lines, or named by --format:
   cloudfront  standard logs, as W3C or JSON, and real-time logs as JSON
   csv         a header line naming time method path ip route status header.NAME apikey jwt.NAME
   jsonl       objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, status,
-              stage, path_params, apikey (a key's id), jwt (a token's claims); of the log of serve --log requests
-              --json the lines that are no decisions are skipped
---log-format reads other logs of NGINX. The page docs/logs.md says how to switch each log on, which of its
-fields rules see, and which address is the client's.
+              stage, path_params, apikey (a key's id), jwt (a token's claims), and the log of serve --log requests --json
+--log-format reads other logs of NGINX. docs/logs.md says how to switch each log on, and what rules see of it.
 
-In csv and jsonl only time is required. Credentials count as verified. A path that begins with the stage of its
-line loses it: rules see paths without the stage, and API Gateway logs them with it.
+The requests of all logs are sorted by time, in a buffer of 64 MiB for each log or of its share of 128 MiB. Those
+that are further from their place come late: they are counted, and decided after later ones. --order file decides
+each line as it comes, for a log that does not end.
 
-Apache logs a request when it ends, with the time at which it began, so lines are often out of order. The
-requests of all logs are sorted by time; those of the same time stay in the order of the logs and their
-lines. Lines wait for earlier ones in a buffer of 64 MiB for each log, or of its share of 128 MiB. So logs
-that fit are sorted whatever their order, and longer ones if no line is further from its place, as in
-rotated logs. Lines that are further from it come late: they are counted, and decided at their own time
-after later ones, as with --order file. That order decides each line as it comes: for a log that does not
-end, or to see what a clock that goes back does. The report has the number of lines that are out of order:
-earlier than the line before.
+If over 1% of the requests of an enforced rule lack a part of its key or its cost, replay fails: such a log does
+not show what the rule would deny. Add the field to the log. If real requests lack it too, --missing group accepts
+that: they share a counter, or pay the most.
 
-The report says how many requests lacked what a rule reads, and which fields the log has. Without a part of
-the key, requests share a counter; without the cost, they pay the most. If over 1% of the requests of an
-enforced rule lack either, replay fails: such a log does not show what the rule would deny. Add the field to
-the log. If real requests lack it too, --missing group accepts that. A rule that covered no request is marked,
-with what kept the nearest of the requests compared from it: a method, a pattern, or a prefix of the path.
-
-Overrides in the rules apply. So do overrides set by command, as they are now, if the rules are in a table:
-replay looks each key up once. An override applies until it ends by the log's clock, and a grant from when it
-was given. If an override cannot be read, the replay fails.
-
-A candidate capacity is evaluated on the units that the capacity in force has counted. So the denials reported
-for a lower candidate are too many rather than too few.
-
-Counters in a table or in Redis are charged for good, beside those of real requests: use a table
-or a database of their own.
-
---decisions writes a line for each request and each rule that covers it; for a denied request, only for the
-rule that denied. Tabs separate Unix nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
-nanoseconds (0 if allowed, -1 for never). A shadow rule (mode: shadow) has lines of its own verdicts.
+Overrides in the rules apply. So do overrides set by command, as they are now, if the rules are in a table.
+Counters in a table or in Redis are charged for good, beside those of real requests: use a table or a database of
+their own.
 
 --report writes one HTML page that loads nothing: the traffic over time, each rule, the keys that were denied
 most with their peaks beside their limits, and what a month costs on AWS. For rules with one limit it also has
 the same requests decided by half and by twice the limit and by the other algorithms, which takes up to ten
-times as long. --svg writes the chart of the traffic alone.
-
+times as long. --svg writes the chart of the traffic alone, and --decisions a line for each decision.
 These files appear when the replay has succeeded. One of them may be -, which is standard output; then the
 totals go to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml

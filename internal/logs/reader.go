@@ -96,7 +96,7 @@ func (l *logReader) next(ctx context.Context, read *int64) (string, error) {
 	case errors.Is(err, errLong):
 		err = &LineError{l.Name, l.number, err}
 	case errors.Is(err, io.EOF):
-		l.ended = true
+		l.ended, l.text = true, nil
 		l.close()
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = fmt.Errorf("%s:%d: %w: the gzip file is cut short: copy it again", l.Name, l.number, err)
