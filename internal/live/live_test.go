@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
@@ -100,7 +101,7 @@ func TestRates(t *testing.T) {
 		r.roll(now)
 		got := make([]int64, 0, len(r.ended))
 		for _, b := range r.ended {
-			got = append(got, b.sum())
+			got = append(got, b.Allowed)
 		}
 		if fmt.Sprint(got) != step.want {
 			t.Errorf("at %v: %v, want %s", step.at, got, step.want)
@@ -134,16 +135,16 @@ rules:
 		}
 	}
 	got := &seen.rates.current
-	for name, want := range map[string]counts{
-		"api":  {allowed: 3, shadow: 1, denied: 2},
-		"next": {allowed: 1, shadow: 3},
-		"last": {allowed: 4},
+	for name, want := range map[string]replay.Counts{
+		"api":  {Allowed: 3, WouldDeny: 1, Denied: 2},
+		"next": {Allowed: 1, WouldDeny: 3},
+		"last": {Allowed: 4},
 	} {
 		if *got.rule(name) != want {
 			t.Errorf("rule %s: %+v, want %+v", name, *got.rule(name), want)
 		}
 	}
-	if want := (counts{allowed: 1, shadow: 3, denied: 3}); got.counts != want {
-		t.Errorf("all: %+v, want %+v", got.counts, want)
+	if want := (replay.Counts{Allowed: 1, WouldDeny: 3, Denied: 3}); got.Counts != want {
+		t.Errorf("all: %+v, want %+v", got.Counts, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -15,38 +16,19 @@ const (
 	fewBuckets  = 24  // the chart's width at the start: two minutes
 )
 
-// counts are decisions: of all requests, or of one rule.
-type counts struct {
-	allowed, denied int64
-	shadow          int64 // allowed, and a shadow rule or a candidate would deny
-}
-
-func (c *counts) add(allowed, shadow bool) {
-	switch {
-	case !allowed:
-		c.denied++
-	case shadow:
-		c.shadow++
-	default:
-		c.allowed++
-	}
-}
-
-func (c *counts) sum() int64 { return c.allowed + c.denied + c.shadow }
-
 // bucket has the decisions of five seconds.
 type bucket struct {
-	counts
-	rules map[string]*counts // those that decided
+	replay.Counts
+	rules map[string]*replay.Counts // those that decided
 }
 
-func (b *bucket) rule(name string) *counts {
+func (b *bucket) rule(name string) *replay.Counts {
 	c := b.rules[name]
 	if c == nil {
 		if b.rules == nil {
-			b.rules = map[string]*counts{}
+			b.rules = map[string]*replay.Counts{}
 		}
-		c = &counts{}
+		c = &replay.Counts{}
 		b.rules[name] = c
 	}
 	return c
@@ -68,11 +50,11 @@ func (r *rates) count(d *engine.Decision) {
 	for _, verdicts := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
 		for i := range verdicts {
 			allowed, would := outcome(&verdicts[i])
-			r.current.rule(verdicts[i].Rule.Name).add(allowed, would)
+			r.current.rule(verdicts[i].Rule.Name).Add(allowed, would)
 			shadow = shadow || would
 		}
 	}
-	r.current.add(d.Allowed, shadow)
+	r.current.Add(d.Allowed, shadow)
 }
 
 // outcome returns whether a rule lets a request pass, and whether the rule would

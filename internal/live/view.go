@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/admin"
+	"github.com/slidegate/slidegate/internal/replay"
 	"github.com/slidegate/slidegate/internal/report/chart"
 	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/telemetry"
@@ -89,8 +90,8 @@ func (p *Page) view() *view {
 	set, err := p.Rules()
 	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Observer.list()}
 	buckets, from := p.Observer.rates.all()
-	now := buckets[len(buckets)-1].counts
-	v.Requests, v.Denied, v.Shadow = perSecond(now.sum()), perSecond(now.denied), perSecond(now.shadow)
+	now := buckets[len(buckets)-1].Counts
+	v.Requests, v.Denied, v.Shadow = perSecond(now.Allowed+now.WouldDeny+now.Denied), perSecond(now.Denied), perSecond(now.WouldDeny)
 	for _, width := range []int{1120, chart.Narrow} {
 		v.Charts = append(v.Charts, draw(buckets, from, width))
 	}
@@ -119,11 +120,11 @@ func (v *view) fillRules(doc *ruledoc.Document, buckets []bucket) {
 func (r *ruleRow) fill(i int, buckets []bucket) {
 	series := []chart.Series{{Kind: chart.Allowed}, {Kind: chart.Shadow}, {Kind: chart.Denied}}
 	for _, b := range buckets {
-		c := counts{}
+		c := replay.Counts{}
 		if of := b.rules[r.Name]; of != nil {
 			c = *of
 		}
-		r.Allowed, r.Shadow, r.Denied = perSecond(c.allowed+c.shadow), perSecond(c.shadow), perSecond(c.denied)
+		r.Allowed, r.Shadow, r.Denied = perSecond(c.Allowed+c.WouldDeny), perSecond(c.WouldDeny), perSecond(c.Denied)
 		stack(series, &c)
 	}
 	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "what "+r.Name+" allowed, would deny and denied in the last minutes", series))
@@ -139,15 +140,15 @@ func draw(buckets []bucket, from time.Time, width int) template.HTML {
 		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed"}, {Kind: chart.Shadow, Name: "allowed, would be denied"}, {Kind: chart.Denied, Name: "denied"}},
 	}
 	for i := range buckets {
-		stack(t.Series, &buckets[i].counts)
+		stack(t.Series, &buckets[i].Counts)
 	}
 	return template.HTML(t.SVG(chart.Inline))
 }
 
 // stack adds a bucket to the series of what was allowed, would be denied, and was
 // denied.
-func stack(series []chart.Series, c *counts) {
-	for i, n := range []int64{c.allowed, c.shadow, c.denied} {
+func stack(series []chart.Series, c *replay.Counts) {
+	for i, n := range []int64{c.Allowed, c.WouldDeny, c.Denied} {
 		series[i].Values = append(series[i].Values, perSecond(n))
 	}
 }
