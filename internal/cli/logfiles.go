@@ -43,8 +43,8 @@ func (f *logFlags) parseTemplate(text string) (*logs.Template, error) {
 	return t, nil
 }
 
-// words returns the flags as they were given.
-func (f *logFlags) words() (all []string) {
+// args returns the flags as they were given.
+func (f *logFlags) args() (all []string) {
 	for _, flag := range [][]string{{"--format", string(f.format)}, {"--log-format", f.text}, {"--order", string(f.order)}} {
 		if flag[1] != "" {
 			all = append(all, flag...)

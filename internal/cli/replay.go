@@ -184,7 +184,7 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 		}
 	}
 	lines("out of order", r.OutOfOrder, "lines earlier than the one before: "+howOrdered(&r.Extent))
-	lines("late", r.Late, "lines too far from their place to be sorted: decided after later ones")
+	lines("late", r.Late, "outside the sort buffer: decided after later requests")
 	lines("skipped", r.Skipped, "lines that could not be read")
 	return rows
 }

@@ -85,7 +85,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		return nil
 	})
 	show := func(p *term.Printer, r *suggest.Report) {
-		printSuggestion(p, r, append(paths, reading.words()...), file)
+		printSuggestion(p, r, append(paths, reading.args()...), file)
 	}
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*suggest.Report, error) {
 		paths = args

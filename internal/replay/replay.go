@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/clock"
@@ -31,10 +30,8 @@ import (
 // log.
 const maxDegraded = 10
 
-var (
-	// ErrOutage is returned when the store has failed too many times running.
-	ErrOutage = errors.New("gave up: the store failed 10 times running")
-)
+// ErrOutage is returned when the store has failed too many times running.
+var ErrOutage = errors.New("gave up: the store failed 10 times running")
 
 // Decider decides a request at a time, as engine.Engine does.
 type Decider interface {
@@ -85,7 +82,6 @@ type run struct {
 	deciding  context.Context                                                              // does not end: a decision is finished
 	pace      pacer
 	decisions *bufio.Writer // nil to write nothing
-	line      []byte        // of decisions
 	degraded  int           // decisions in a row without the store
 }
 
@@ -157,30 +153,21 @@ func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 	if r.decisions == nil {
 		return nil
 	}
-	r.line = r.line[:0]
-	for i := range d.Verdicts {
-		r.line = appendDecision(r.line, e, &d.Verdicts[i])
+	for _, verdicts := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
+		for i := range verdicts {
+			v := &verdicts[i]
+			retryAfter, allowed := v.RetryAfter, 0
+			if v.Terms.Denied { // by an override, for good
+				retryAfter = limit.Never
+			}
+			if v.Allowed {
+				allowed = 1
+			}
+			if _, err := fmt.Fprintf(r.decisions, "%d\t%s\t%s\t%d\t%d\t%d\n",
+				e.Time.UnixNano(), v.Rule.Name, v.Key, allowed, v.Remaining, int64(retryAfter)); err != nil {
+				return writeError(err)
+			}
+		}
 	}
-	for i := range d.Shadows {
-		r.line = appendDecision(r.line, e, &d.Shadows[i])
-	}
-	_, err := r.decisions.Write(r.line)
-	return writeError(err)
-}
-
-func appendDecision(b []byte, e *logs.Entry, v *engine.Verdict) []byte {
-	retryAfter, allowed := v.RetryAfter, "0"
-	if v.Terms.Denied { // by an override, for good
-		retryAfter = limit.Never
-	}
-	if v.Allowed {
-		allowed = "1"
-	}
-	b = strconv.AppendInt(b, e.Time.UnixNano(), 10)
-	for _, field := range []string{v.Rule.Name, v.Key, allowed} {
-		b = append(append(b, '\t'), field...)
-	}
-	b = strconv.AppendInt(append(b, '\t'), v.Remaining, 10)
-	b = strconv.AppendInt(append(b, '\t'), int64(retryAfter), 10)
-	return append(b, '\n')
+	return nil
 }
