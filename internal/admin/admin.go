@@ -20,8 +20,10 @@ import (
 type Options struct {
 	Snapshot func() *telemetry.Snapshot
 	Rules    func() (*rules.Set, error) // in force; looks for newer ones
-	Now      func() time.Time           // of the machine
-	Version  string                     // of slidegate
+	// NotReloaded says why a newer rules file is not in force; nil for none.
+	NotReloaded func() error
+	Now         func() time.Time // of the machine
+	Version     string           // of slidegate
 	// Store and RulesFrom say where counters and rules are, without a password.
 	Store, RulesFrom string
 	Stopping         <-chan struct{} // is closed when serve takes no more requests
@@ -97,7 +99,7 @@ func (s *server) readiness(of *telemetry.Snapshot) (r readiness) {
 	default:
 		r.Ready = true
 	}
-	r.Degraded = Degraded(of)
+	r.Degraded = Degraded(of, s.NotReloaded())
 	return r
 }
 

@@ -59,7 +59,8 @@ func newServer(t *testing.T, s *telemetry.Snapshot, stopping <-chan struct{}) ht
 	}
 	set.Version = 8 // published after the latest decision
 	return admin.New(admin.Options{
-		Snapshot: func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
+		NotReloaded: func() error { return nil },
+		Snapshot:    func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
 		Now:     func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },
 		Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: stopping,
 		Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("page")) }),

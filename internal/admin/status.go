@@ -101,8 +101,12 @@ func latencyOf(h *telemetry.Histogram) Latency {
 // look for newer rules every ten seconds.
 const oldRules = time.Minute
 
-// Degraded says why decisions are not exact; nil if they are.
-func Degraded(s *telemetry.Snapshot) (why []string) {
+// Degraded says why decisions are not exact, or not by the newest rules; nil if
+// they are.
+func Degraded(s *telemetry.Snapshot, notReloaded error) (why []string) {
+	if notReloaded != nil {
+		why = append(why, fmt.Sprintf("the rules file has changed, and the rules in force stay: %v", notReloaded))
+	}
 	if s.Gauges[metric.BreakerOpen] > 0 {
 		why = append(why, "the store does not answer: on_error decides")
 	}

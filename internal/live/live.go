@@ -30,6 +30,8 @@ const maxWatchers = 16
 type Options struct {
 	Snapshot func() *telemetry.Snapshot
 	Rules    func() (*rules.Set, error) // in force; looks for newer ones
+	// NotReloaded says why a newer rules file is not in force; nil for none.
+	NotReloaded func() error
 	// Explain returns what the rules decide about a request now, without charging
 	// it, as an *operator.ExplainReport: the template "explained" has its fields.
 	Explain  func(context.Context, *request.Request) (any, error)

@@ -83,8 +83,8 @@ type ruleRow struct {
 	Spark                   template.HTML
 }
 
-// Degraded says why decisions are not exact.
-func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot) }
+// Degraded says why decisions are not exact, or not by the newest rules.
+func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot, v.NotReloaded()) }
 
 func (p *Page) view() *view {
 	set, err := p.Rules()

@@ -32,6 +32,7 @@ import (
 )
 
 const liveRules = `
+client_ip: {trusted_hops: 1}
 deny: [{path: /admin/**}]
 rules:
 - {name: per-ip, key: 'ip:{ip}', limit: 100/hour}
@@ -48,6 +49,8 @@ type gate struct {
 	engine *engine.Engine
 	ticks  chan time.Time
 	stop   context.CancelFunc
+
+	notReloaded error
 }
 
 func openGate(t *testing.T, store limit.Store) *gate {
@@ -66,8 +69,9 @@ func openGate(t *testing.T, store limit.Store) *gate {
 	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.observer})
 	g.engine = engine.New(engine.Options{Rules: s.Source, Store: store, Local: memory.New(0), Observer: g.recorder})
 	g.page = live.New(live.Options{
-		Snapshot: func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) },
-		Rules:    func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }, Explain: g.explain, Observer: g.observer,
+		Snapshot:    func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) },
+		NotReloaded: func() error { return g.notReloaded },
+		Rules:       func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }, Explain: g.explain, Observer: g.observer,
 		Now: time.Now, Version: "v1.2.3", Store: "memory", From: "rules.yaml", Stopping: ctx.Done(),
 	})
 	go g.page.Run(ctx, g.ticks)
@@ -191,6 +195,25 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// TestDenialBehindAProxy: a denial is explained by the key that was denied, and not
+// by an address before the client's.
+func TestDenialBehindAProxy(t *testing.T) {
+	g := openGate(t, memory.New(0))
+	for range 101 {
+		req := &request.Request{
+			Method: "GET", Path: "/", IP: netip.MustParseAddr("10.0.0.5"),
+			Headers: map[string][]string{"X-Forwarded-For": {"198.51.100.5, 192.0.2.1"}},
+		}
+		if _, err := g.engine.Decide(t.Context(), g.Now(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, body := g.fetch(t, "/live/denials/1", nil)
+	if !strings.Contains(body, "denied</strong> by ") || !strings.Contains(body, "ip:192.0.2.1") || strings.Contains(body, "198.51.100.5") {
+		t.Errorf("explained as %s", body)
+	}
+}
+
 // TestLivePageInAnOutage: a store that does not answer is a message, and the page
 // stays.
 func TestLivePageInAnOutage(t *testing.T) {
@@ -222,6 +245,10 @@ func TestLiveRules(t *testing.T) {
 	g.page.Rules = func() (*rules.Set, error) { return many, nil }
 	if _, body := g.fetch(t, "/", nil); !strings.Contains(body, ">r0<") || !strings.Contains(body, ">r299<") {
 		t.Error("the page does not list all of 300 rules")
+	}
+	g.notReloaded = errors.New("rules.yaml:2:3: <b>")
+	if _, body := g.fetch(t, "/", nil); !strings.Contains(body, "the rules file has changed, and the rules in force stay: rules.yaml:2:3: &lt;b&gt;") {
+		t.Error("the page does not say that newer rules are refused")
 	}
 	g.page.Rules = func() (*rules.Set, error) { return nil, errors.New("no route to <host>") }
 	if status, body := g.fetch(t, "/live/rules", nil); status != 502 || !strings.Contains(body, "no route") {

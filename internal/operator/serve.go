@@ -177,12 +177,16 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watched, log *slog.Logger) (stop func()) {
 	snapshot := func() *telemetry.Snapshot { return w.recorder.Snapshot(s.Now()) }
 	inForce := func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }
+	notReloaded := func() error { return nil }
+	if file, ok := s.Source.(*rulefile.Follower); ok {
+		notReloaded = file.Problem
+	}
 	page := live.New(live.Options{
-		Snapshot: snapshot, Rules: inForce, Explain: w.explain, Observer: w.observer,
+		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce, Explain: w.explain, Observer: w.observer,
 		Now: time.Now, Version: o.Version, Store: s.StoreName(), From: s.RulesName(), Stopping: ctx.Done(),
 	})
 	handler := admin.New(admin.Options{
-		Snapshot: snapshot, Rules: inForce, Page: page,
+		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce, Page: page,
 		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
 	})
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -21,8 +21,13 @@ type ClientAddress struct {
 const CloudFrontAddress = "cloudfront-viewer-address"
 
 // Locate replaces the gateway's peer by the client's address if there are
-// proxies between them. It keeps the peer if the request names no client.
+// proxies between them. It keeps the peer if the request names no client. The
+// address of a request that was located before, such as a copy, is the client's.
 func (a *ClientAddress) Locate(r *Request) {
+	if r.located {
+		return
+	}
+	r.located = true
 	var stated string
 	switch {
 	case a.Header == "":

@@ -47,6 +47,7 @@ type Request struct {
 	Missing *Missing
 
 	derived Derived
+	located bool // ClientAddress.Locate has set IP
 }
 
 // Missing names what the events of one kind of gateway lack.

@@ -50,6 +50,7 @@ type Follower struct {
 	log     *slog.Logger
 	compile func(text []byte) (*rules.Set, error)
 	set     atomic.Pointer[rules.Set]
+	problem atomic.Pointer[error] // why the file as it is now is not in force; nil for none
 
 	// Calls of the file system, which tests replace.
 	lstat, stat func(name string) (os.FileInfo, error)
@@ -94,6 +95,20 @@ func (f *File) Follow(log *slog.Logger, set *rules.Set, compile func(text []byte
 
 // Rules returns the last valid rules.
 func (f *Follower) Rules(context.Context, time.Time) (*rules.Set, error) { return f.set.Load(), nil }
+
+// Problem returns why the file as it is now is not in force; nil if it is.
+func (f *Follower) Problem() error {
+	if err := f.problem.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// refuse keeps the rules in force.
+func (f *Follower) refuse(err error) {
+	f.problem.Store(&err)
+	f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", err)
+}
 
 // Watch looks at the file at each tick, and reads it at each signal, until the
 // context ends.
@@ -209,7 +224,7 @@ func (f *Follower) isWhole(l *look) bool {
 	}
 	f.partial = l.text
 	if f.changing >= longAfter && f.mayLog(&f.nextError) {
-		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", errChanging)
+		f.refuse(errChanging)
 	}
 	return false
 }
@@ -219,6 +234,9 @@ func (f *Follower) isWhole(l *look) bool {
 func (f *Follower) reload(l *look) {
 	if !l.asked && l.err == nil && f.text != nil && bytes.Equal(l.text, f.text) {
 		f.loaded = l.file
+		if errors.Is(f.Problem(), errChanging) {
+			f.problem.Store(nil)
+		}
 		return
 	}
 	var set *rules.Set
@@ -230,10 +248,11 @@ func (f *Follower) reload(l *look) {
 	}
 	f.loaded, f.text = l.file, l.text // the file as it was before the read: a later change is another
 	if l.err != nil {
-		f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", l.err)
+		f.refuse(l.err)
 		return
 	}
 	f.set.Store(set)
+	f.problem.Store(nil)
 	f.log.Info("rules reloaded", "file", f.name, "rules", len(set.Rules))
 	for _, w := range set.Warnings {
 		f.log.Warn("rules", "warning", w)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -159,10 +160,19 @@ func TestBadRulesFileIsNotReloaded(t *testing.T) {
 	e.replace("rules: [{name: x}]")
 	e.want(2, "first", "rules.yaml:1:9: rules[0]: key is missing")
 	e.want(3, "first", "")
+	if err := e.f.Problem(); err == nil || !strings.Contains(err.Error(), "key is missing") {
+		t.Errorf("the problem is %v", err)
+	}
 	e.remove()
 	e.want(3, "first", "no such file")
+	if err := e.f.Problem(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the problem is %v", err)
+	}
 	e.replace("second")
 	e.want(2, "second", "rules reloaded")
+	if err := e.f.Problem(); err != nil {
+		t.Errorf("the problem is %v", err)
+	}
 }
 
 // A named pipe has no end before another program closes it.

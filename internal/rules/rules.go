@@ -97,8 +97,8 @@ type Set struct {
 func (s *Set) Document() *ruledoc.Document { return s.document }
 
 // Locate replaces the gateway's peer by the client's address if the document
-// says that there are proxies between them. Call it once, before any other use
-// of the request.
+// says that there are proxies between them. Call it before any other use of the
+// request.
 func (s *Set) Locate(r *request.Request) { s.address.Locate(r) }
 
 // Ambiguous reports whether the request is denied before anything else, because
