@@ -5,6 +5,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/webguard"
 )
 
-// Options say what a server reports. All of them are required but Stopping.
+// Options say what a server reports. All of them are required.
 type Options struct {
 	Snapshot func() *telemetry.Snapshot
 	Rules    func() (*rules.Set, error) // in force; looks for newer ones
@@ -26,7 +27,7 @@ type Options struct {
 	Version     string           // of slidegate
 	// Store and RulesFrom say where counters and rules are, without a password.
 	Store, RulesFrom string
-	Stopping         <-chan struct{} // is closed when serve takes no more requests
+	Stopping         context.Context // ends when serve takes no more requests
 	// Page is for browsers: / and all below /live/.
 	Page http.Handler
 }
@@ -93,14 +94,8 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 	write(w, status, answer)
 }
 
-func (s *server) readiness(of *telemetry.Snapshot) (r readiness) {
-	select {
-	case <-s.Stopping:
-	default:
-		r.Ready = true
-	}
-	r.Degraded = Degraded(of, s.NotReloaded())
-	return r
+func (s *server) readiness(of *telemetry.Snapshot) readiness {
+	return readiness{s.Stopping.Err() == nil, Degraded(of, s.NotReloaded())}
 }
 
 func write(w http.ResponseWriter, status int, answer any) {

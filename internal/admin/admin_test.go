@@ -51,7 +51,7 @@ func counted() *telemetry.Snapshot {
 }
 
 // newServer returns a server of a snapshot, whose clock stands still.
-func newServer(t *testing.T, s *telemetry.Snapshot, stopping <-chan struct{}) http.Handler {
+func newServer(t *testing.T, s *telemetry.Snapshot, stopping context.Context) http.Handler {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
@@ -84,7 +84,7 @@ func ask(h http.Handler, method, path, host string, fields ...string) *httptest.
 // TestMetrics: Prometheus gets every metric of serve under its name, also those
 // of rules that have counted nothing.
 func TestMetrics(t *testing.T) {
-	answer := ask(newServer(t, counted(), nil), "GET", "/metrics", "localhost:9090")
+	answer := ask(newServer(t, counted(), t.Context()), "GET", "/metrics", "localhost:9090")
 	var own strings.Builder
 	for line := range strings.Lines(answer.Body.String()) {
 		if strings.Contains(line, "slidegate_") {
@@ -107,7 +107,7 @@ func TestMetrics(t *testing.T) {
 // TestStatus: the status has the counters, the rules in their order, and the top
 // keys.
 func TestStatus(t *testing.T) {
-	answer := ask(newServer(t, counted(), nil), "GET", "/v1/status", "127.0.0.1:9090")
+	answer := ask(newServer(t, counted(), t.Context()), "GET", "/v1/status", "127.0.0.1:9090")
 	var text bytes.Buffer
 	if err := json.Indent(&text, answer.Body.Bytes(), "", "  "); err != nil {
 		t.Fatal(err)
@@ -121,18 +121,18 @@ func TestReadiness(t *testing.T) {
 	open, old := counted(), counted()
 	open.Gauges[metric.BreakerOpen] = 1
 	old.Gauges[metric.RulesAge] = 61
-	stopped := make(chan struct{})
-	close(stopped)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
 	for _, test := range []struct {
 		name     string
 		snapshot *telemetry.Snapshot
-		stopping <-chan struct{}
+		stopping context.Context
 		status   int
 		body     string
 	}{
-		{"healthy", counted(), nil, 200, `{"ready":true}`},
-		{"no store", open, nil, 200, `{"ready":true,"degraded":["the store does not answer: on_error decides"]}`},
-		{"no rules table", old, nil, 200, `{"ready":true,"degraded":["the rules table was last read 61 seconds ago: its rules of then stay in force"]}`},
+		{"healthy", counted(), t.Context(), 200, `{"ready":true}`},
+		{"no store", open, t.Context(), 200, `{"ready":true,"degraded":["the store does not answer: on_error decides"]}`},
+		{"no rules table", old, t.Context(), 200, `{"ready":true,"degraded":["the rules table was last read 61 seconds ago: its rules of then stay in force"]}`},
 		{"stopping", counted(), stopped, 503, `{"ready":false}`},
 	} {
 		h := newServer(t, test.snapshot, test.stopping)
@@ -147,7 +147,7 @@ func TestReadiness(t *testing.T) {
 
 // TestRefusals: pages of other sites get nothing, and there is nothing to change.
 func TestRefusals(t *testing.T) {
-	h := newServer(t, counted(), nil)
+	h := newServer(t, counted(), t.Context())
 	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/status", "/", "/live/events", "/live/try"} {
 		if got := ask(h, "GET", path, "evil.example:9090"); got.Code != 421 {
 			t.Errorf("%s by a name of a web page: %d", path, got.Code)

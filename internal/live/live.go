@@ -17,30 +17,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rulefile"
-	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/telemetry"
 )
 
 // maxWatchers bounds the browsers that get events.
 const maxWatchers = 16
 
-// Options say what the page shows. All of them are required.
+// Options say what the page shows. All of them are required but Page.
 type Options struct {
-	Snapshot func() *telemetry.Snapshot
-	Rules    func() (*rules.Set, error) // in force; looks for newer ones
-	// NotReloaded says why a newer rules file is not in force; nil for none.
-	NotReloaded func() error
+	admin.Options // Stopping ends the events, which would delay the end of serve
 	// Explain returns what the rules decide about a request now, without charging
 	// it, as an *operator.ExplainReport: the template "explained" has its fields.
 	Explain  func(context.Context, *request.Request) (any, error)
 	Observer *Observer
-	Now      func() time.Time // of the machine
-	Version  string           // of slidegate
-	Store    string           // where the counters are, without a password
-	From     string           // where the rules are
-	Stopping <-chan struct{}  // ends the events: a browser's would delay the end of serve
 }
 
 // Page is the handler of the page, and of all below /live/.
@@ -118,9 +109,8 @@ func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
 // first.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	defer p.watchers.Add(-1)
-	if p.watchers.Add(1) > maxWatchers || isClosed(p.Stopping) {
-		http.Error(w, fmt.Sprintf("at most %d pages are kept up to date, and none while serve stops: close another one, or ask /v1/status", maxWatchers),
-			http.StatusServiceUnavailable)
+	if p.watchers.Add(1) > maxWatchers || p.Stopping.Err() != nil {
+		http.Error(w, fmt.Sprintf("%d pages are open already, or serve is stopping: close one", maxWatchers), http.StatusServiceUnavailable)
 		return
 	}
 	stream := http.NewResponseController(w)
@@ -133,7 +123,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-p.Stopping:
+		case <-p.Stopping.Done():
 			return
 		case <-next:
 		}
@@ -154,7 +144,7 @@ func (p *Page) denial(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // 0 is none
 	denied, kept := p.Observer.find(id)
 	if !kept {
-		write(w, http.StatusNotFound, "problem", fmt.Sprintf("only the latest %d denials can be explained, and this is none of them any more", keptDenials))
+		write(w, http.StatusNotFound, "problem", fmt.Sprintf("This denial is no longer kept: only the latest %d are.", keptDenials))
 		return
 	}
 	p.explain(w, r, &denied.request)
@@ -192,13 +182,4 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request, req *request.Requ
 		return
 	}
 	write(w, http.StatusOK, "explained", report)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

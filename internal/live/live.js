@@ -4,14 +4,16 @@ const state = document.getElementById("state"), form = document.getElementById("
 function say(text, lost) {
   if (state.textContent !== text) state.textContent = text;
   state.classList.toggle("problem", lost);
+  document.querySelector("main").classList.toggle("lost", lost);
 }
 
 // replace gives a part of the page new content. What is open stays open, with
-// its explanation; the focus and selected text stay too.
+// its explanation; the focus stays too. It returns false, and waits, while text of
+// the part is selected.
 function replace(id, html) {
   const part = document.getElementById(id), was = document.activeElement, held = part.contains(was);
   const selection = getSelection();
-  if (!selection.isCollapsed && part.contains(selection.anchorNode)) return;
+  if (!selection.isCollapsed && part.contains(selection.anchorNode)) return false;
   const next = document.createElement("template");
   next.innerHTML = html;
   for (const open of part.querySelectorAll("details[open]")) {
@@ -21,6 +23,7 @@ function replace(id, html) {
   }
   part.replaceChildren(next.content);
   if (held) (was.isConnected ? was : document.getElementById(was.id))?.focus({preventScroll: true});
+  return true;
 }
 
 // show fetches an explanation. Only this program's own answers are HTML.
@@ -46,13 +49,23 @@ form.addEventListener("submit", (e) => {
   show(document.getElementById("tried"), "live/try", {method: "POST", body: new URLSearchParams(new FormData(form))});
 });
 
+// Browsers have few connections to one server, and a page that watches holds one:
+// a page that is hidden does not watch.
+let events, pending = {};
 function watch() {
-  const events = new EventSource("live/events");
+  events?.close();
+  if (document.hidden) return;
+  events = new EventSource("live/events");
   events.onopen = () => say("live", false);
-  events.onmessage = (e) => { for (const [id, html] of Object.entries(JSON.parse(e.data))) replace(id, html); };
+  events.onmessage = (e) => {
+    Object.assign(pending, JSON.parse(e.data));
+    for (const [id, html] of Object.entries(pending)) if (replace(id, html)) delete pending[id];
+  };
   events.onerror = () => {
-    say("connection lost, retrying", true);
-    if (events.readyState === EventSource.CLOSED) setTimeout(watch, 3000);
+    const refused = events.readyState === EventSource.CLOSED;
+    say(refused ? "not updated: serve is stopping, or 16 pages are open" : "connection lost, retrying", true);
+    if (refused) setTimeout(watch, 3000);
   };
 }
+document.addEventListener("visibilitychange", watch);
 watch();

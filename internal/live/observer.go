@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -19,9 +20,9 @@ const (
 )
 
 // Observer is an engine.Observer that counts decisions, and keeps the latest
-// denied requests: 50, and at most five a second, each of another rule and key.
-// So a flood costs two mutexes, and one loud key does not hide the others. It is
-// safe for concurrent use.
+// denied requests: 50, at most five a second, and one a minute of each rule and
+// key. So a flood costs two mutexes, and one loud key does not hide the others. It
+// is safe for concurrent use.
 type Observer struct {
 	engine.Observer
 	rates   rates
@@ -43,7 +44,10 @@ type Denial struct {
 	request              request.Request
 }
 
-// inForce is rules and since when this process decides by them.
+// Subject is the key that was denied or, without one, the client's address.
+func (d *Denial) Subject() string { return cmp.Or(d.Key, d.Client) }
+
+// inForce is the rules and the time of their first decision here.
 type inForce struct {
 	set   *rules.Set
 	since time.Time
@@ -92,10 +96,10 @@ func (o *Observer) keep(now time.Time, req *request.Request, d *engine.Decision)
 	if now.Unix() != o.second {
 		o.second, o.taken = now.Unix(), 0
 	}
-	for i := range int64(o.taken) {
-		if last := o.at(o.latest - i); o.taken == deniedPerSecond || last.By == one.By && last.Key == one.Key && last.Reason == one.Reason {
-			return
-		}
+	if o.taken == deniedPerSecond || slices.ContainsFunc(o.ring, func(last Denial) bool {
+		return last.By == one.By && last.Subject() == one.Subject() && last.Reason == one.Reason && now.Sub(last.At) < time.Minute
+	}) {
+		return
 	}
 	o.taken++
 	o.latest++

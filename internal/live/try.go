@@ -36,6 +36,9 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 		}
 	}
 	for line := range strings.Lines(field("headers")) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
 		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || !request.IsToken(name) {
 			return nil, fmt.Errorf("header %q: want NAME: VALUE, one a line", strings.TrimSpace(line))

@@ -32,14 +32,11 @@ var (
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"printable": text.Printable, "thousands": text.Thousands[int64], "rate": rate,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(share*100)) },
-		"bar": func(id string, i int, share float64) template.HTML {
-			return template.HTML(chart.Bar(fmt.Sprint(id, i), fmt.Sprintf("%.0f%% of the limit in use", math.Floor(share*100)), share*100, 100, chart.Denied))
-		},
-		"clock":  func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"stamp":  text.Stamp,
-		"wait":   func(seconds float64) string { return text.Wait(time.Duration(seconds * float64(time.Second))) },
-		"style":  func() template.CSS { return template.CSS(style) },
-		"script": func() template.JS { return template.JS(script) },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"stamp":   text.Stamp,
+		"wait":    func(seconds float64) string { return text.Wait(time.Duration(seconds * float64(time.Second))) },
+		"style":   func() template.CSS { return template.CSS(style) },
+		"script":  func() template.JS { return template.JS(script) },
 	}).Parse(source))
 )
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/admin"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/live"
@@ -68,12 +69,12 @@ func openGate(t *testing.T, store limit.Store) *gate {
 	g := &gate{watched: &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}, time.Now()), store: store}, ticks: make(chan time.Time), stop: stop}
 	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.observer})
 	g.engine = engine.New(engine.Options{Rules: s.Source, Store: store, Local: memory.New(0), Observer: g.recorder})
-	g.page = live.New(live.Options{
+	g.page = live.New(live.Options{Explain: g.explain, Observer: g.observer, Options: admin.Options{
 		Snapshot:    func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) },
 		NotReloaded: func() error { return g.notReloaded },
-		Rules:       func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }, Explain: g.explain, Observer: g.observer,
-		Now: time.Now, Version: "v1.2.3", Store: "memory", From: "rules.yaml", Stopping: ctx.Done(),
-	})
+		Rules:       func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) },
+		Now:         time.Now, Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: ctx,
+	}})
 	go g.page.Run(ctx, g.ticks)
 	g.server = httptest.NewServer(g.page)
 	t.Cleanup(g.server.Close)
@@ -334,7 +335,7 @@ func TestWatchers(t *testing.T) {
 		}
 		open = append(open, response)
 	}
-	if status, body := g.fetch(t, "/live/events", nil); status != 503 || !strings.Contains(body, "at most 16 pages") {
+	if status, body := g.fetch(t, "/live/events", nil); status != 503 || !strings.Contains(body, "16 pages are open already") {
 		t.Errorf("the 17th: %d %s", status, body)
 	}
 	g.stop()

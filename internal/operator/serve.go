@@ -181,20 +181,19 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 	if file, ok := s.Source.(*rulefile.Follower); ok {
 		notReloaded = file.Problem
 	}
-	page := live.New(live.Options{
-		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce, Explain: w.explain, Observer: w.observer,
-		Now: time.Now, Version: o.Version, Store: s.StoreName(), From: s.RulesName(), Stopping: ctx.Done(),
-	})
-	handler := admin.New(admin.Options{
-		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce, Page: page,
-		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx.Done(),
-	})
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	go page.Run(life, time.NewTicker(time.Second).C)
+	reports := admin.Options{
+		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce,
+		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx,
+	}
+	page := live.New(live.Options{Options: reports, Explain: w.explain, Observer: w.observer})
+	reports.Page = page
+	handler := admin.New(reports)
+	adminCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	go page.Run(adminCtx, time.NewTicker(time.Second).C)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := gateway.Serve(life, o.Admin, handler, gateway.Timeouts{}, gateway.HeaderSize); err != nil {
+		if err := gateway.Serve(adminCtx, o.Admin, handler, gateway.Timeouts{}, gateway.HeaderSize); err != nil {
 			log.Error("the admin address is not served any more", "error", err)
 		}
 	}()
