@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -166,7 +165,7 @@ func printCost(p *term.Printer, r *cost.Report) {
 	}
 	for i, l := range r.Month.Lines {
 		row(l.Item, func(b *cost.Bill) (float64, string) {
-			return b.Lines[i].Dollars, amount(b.Lines[i].Quantity) + " " + l.Unit
+			return b.Lines[i].Dollars, text.Amount(b.Lines[i].Quantity) + " " + l.Unit
 		})
 	}
 	row("total", func(b *cost.Bill) (float64, string) { return b.Total, "" })
@@ -196,14 +195,6 @@ func printSavings(p *term.Printer, savings []cost.Saving) {
 		rows = append(rows, []string{most, dollars(s.Dollars), setting, s.Remark})
 	}
 	p.Section("rrll", []string{"", "saves", "by", "but"}, rows)
-}
-
-// amount writes a quantity to three digits or to the whole number.
-func amount(n float64) string {
-	if n < 100 && n != math.Trunc(n) {
-		return strconv.FormatFloat(n, 'g', 3, 64)
-	}
-	return text.Thousands(int64(math.Round(n)))
 }
 
 // dollars writes an amount of money to the cent.

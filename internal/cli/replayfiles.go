@@ -44,8 +44,8 @@ func (f *replayFiles) onStdout() (n int) {
 	return n
 }
 
-// write calls run with the files. They appear if run succeeds. It fails before
-// run for one that cannot be made.
+// write calls run with the files. They appear if run succeeds. If a file cannot
+// be created, write fails before it calls run.
 func (f *replayFiles) write(stdout io.Writer, run func(*replayWriters) error) error {
 	var w replayWriters
 	next := func() error { return run(&w) }

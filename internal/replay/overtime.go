@@ -36,8 +36,8 @@ func (c *Counts) Add(allowed, wouldDeny bool) {
 }
 
 // OverTime counts requests in buckets of equal length. The zero value has none.
-// Its buckets depend only on the times that it was given, so two that were given
-// the same times have the same.
+// Bucket boundaries depend only on the recorded times, so the scenarios of one log
+// align.
 type OverTime struct {
 	length  int // of bucketLengths
 	first   int64

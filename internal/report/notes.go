@@ -21,7 +21,7 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 	if t.Skipped > 0 {
 		first := ""
 		if t.FirstSkipped != nil {
-			first = fmt.Sprintf(" The first: %v.", t.FirstSkipped)
+			first = fmt.Sprintf(" The first: %s.", text.Printable(t.FirstSkipped.Error()))
 		}
 		add(true, "%s could not be read, and are not in the numbers.%s", text.Plural(t.Skipped, "line"), first)
 	}
@@ -30,7 +30,7 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 	if t.Requests == 0 {
 		return all
 	}
-	add(t.Statuses == 0, "The log has no statuses, so nothing says which denied requests had been answered 2xx.")
+	add(t.Statuses == 0, "The log has no statuses, so the page cannot show which denied requests had succeeded.")
 	add(t.Statuses > 0 && t.Statuses < t.Requests, "%s of %s have no status. Shares of answers count the others.",
 		text.Thousands(t.Requests-t.Statuses), text.Plural(t.Requests, "request"))
 	switch span := t.Span(); {
@@ -39,13 +39,14 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 	case span < 7*24*time.Hour:
 		add(true, "The log spans %s, less than a week. Other days may be busier.", text.Brief(span))
 	}
+	add(t.Span() < time.Minute, "A bill needs a log of at least a minute.")
 	for _, rule := range t.Rules {
 		for _, l := range rule.Lacking {
 			add(true, "Rule %s: %s of its requests lack %s of its %s.", rule.Rule, text.Percent(l.Requests, rule.Allowed+rule.Denied+rule.WouldDeny), l.Field, l.Use)
 		}
-		add(!rule.Covered, "Rule %s covered nothing: %s.", rule.Rule, rule.Why)
+		add(!rule.Covered, "Rule %s matched no request: %s.", rule.Rule, rule.Why)
 		if of := r.rules[rule.Rule]; of != nil {
-			add(len(of.windows) < len(of.Limits), "Rule %s has a limit by cost. Peaks count requests, so they are not beside that limit.", rule.Rule)
+			add(len(of.windows) < len(of.Limits), "Rule %s charges by cost. Peaks count requests, so that limit has none.", rule.Rule)
 		}
 	}
 	add(t.Degraded > 0, "%s were decided by on_error, because the store failed.", text.Plural(t.Degraded, "request"))

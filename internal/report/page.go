@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/cost"
@@ -26,7 +24,7 @@ var script string
 
 var page = template.Must(template.New("page").Parse(layout))
 
-// Source says what a page is of. Names of files are shown as they are.
+// Source names the logs and rules of a page.
 type Source struct {
 	Logs    []string
 	Rules   string // where they are
@@ -63,7 +61,7 @@ func Write(w io.Writer, from Source, totals *replay.Report, r *Recording) error 
 	v := view{
 		Source: from, Style: template.CSS(sheet), Script: template.JS(script), Totals: totals, Notes: notes(totals, r),
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", chart.Hash(sheet), chart.Hash(script)),
-		Extent: between(totals), Left: r.Left,
+		Extent: extent(totals), Left: r.Left,
 	}
 	v.scenarios(totals, r)
 	v.rules(r)
@@ -88,8 +86,8 @@ func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline
 		sum.Allowed, sum.WouldDeny, sum.Denied = sum.Allowed+c.Allowed, sum.WouldDeny+c.WouldDeny, sum.Denied+c.Denied
 	}
 	t := &chart.Timeline{
-		Frame: chart.Frame{ID: id, Title: title, Desc: said(sum), Width: chart.Wide},
-		From:  o.From(), Bucket: o.Bucket(), Unit: "requests per " + per(o.Bucket()), Tips: !narrow,
+		Frame: chart.Frame{ID: id, Title: title, Desc: describe(sum), Width: chart.Wide},
+		From:  o.From(), Bucket: o.Bucket(), Unit: "requests per " + text.Duration(o.Bucket()), Tips: !narrow,
 		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed", Values: allowed}},
 	}
 	if sum.WouldDeny > 0 {
@@ -102,8 +100,8 @@ func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline
 	return t
 }
 
-// said writes counts as a sentence.
-func said(c replay.Counts) string {
+// describe writes one sentence for counts.
+func describe(c replay.Counts) string {
 	s := text.Plural(c.Allowed+c.WouldDeny, "request") + " allowed"
 	if c.WouldDeny > 0 {
 		s += ", of which a shadow rule would have denied " + text.Thousands(c.WouldDeny)
@@ -111,16 +109,8 @@ func said(c replay.Counts) string {
 	return s + ", " + text.Thousands(c.Denied) + " denied."
 }
 
-// answered writes the share of denials that hit requests answered 2xx.
-func answered(h Hits) string {
-	if h.Known == 0 {
-		return ""
-	}
-	return text.Percent(h.Answered, h.Known)
-}
-
-// between writes what time a log spans.
-func between(totals *replay.Report) string {
+// extent writes the first and the last time of a log.
+func extent(totals *replay.Report) string {
 	if totals.Requests == 0 {
 		return "no requests"
 	}
@@ -128,16 +118,11 @@ func between(totals *replay.Report) string {
 	return totals.First.UTC().Format(layout) + " – " + totals.Last.UTC().Format(layout) + " UTC (" + text.Brief(totals.Span()) + ")"
 }
 
-// Amount writes a quantity of a bill.
-func (v *view) Amount(n float64) string {
-	if n < 10 && n != math.Trunc(n) {
-		return strconv.FormatFloat(n, 'g', 2, 64)
-	}
-	return text.Thousands(int64(math.Round(n)))
-}
-
 // Count writes a number of requests or calls.
 func (v *view) Count(n int64) string { return text.Thousands(n) }
 
+// Amount writes a quantity of a bill.
+func (v *view) Amount(n float64) string { return text.Amount(n) }
+
 // Names joins the names of logs.
-func (s Source) Names() string { return strings.Join(s.Logs, ", ") }
+func (s Source) Names() string { return text.Printable(strings.Join(s.Logs, ", ")) }

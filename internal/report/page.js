@@ -4,32 +4,37 @@ if (step) {
   const figures = document.querySelectorAll('.scenario');
   const rows = document.querySelectorAll('.scenarios tbody tr');
   const shown = document.getElementById('shown');
-  const said = document.getElementById('said');
-  const show = (speak) => {
+  const show = () => {
     const n = Number(step.value);
     figures.forEach((f, i) => { f.hidden = i !== n; });
     rows.forEach((r, i) => r.classList.toggle('now', i === n));
     shown.textContent = figures[n].dataset.name;
     step.setAttribute('aria-valuetext', figures[n].dataset.name);
-    if (speak) said.textContent = figures[n].querySelector('figcaption').textContent;
   };
-  step.addEventListener('input', () => show(true));
+  step.addEventListener('input', show);
   step.parentElement.hidden = false;
-  show(false);
+  show();
 }
 for (const input of document.querySelectorAll('input[type=search]')) {
   const rows = Array.from(document.querySelectorAll('#' + input.dataset.table + ' tbody tr'), (row) => {
-    return { row, text: row.querySelector('th').textContent.toLowerCase() };
+    const text = row.querySelector('th').textContent;
+    return { row, text: (text + ' ' + text.replace(/%[0-9a-f]{2}/gi, (c) => String.fromCharCode(parseInt(c.slice(1), 16)))).toLowerCase() };
   });
   const status = input.parentElement.querySelector('[role=status]');
-  input.addEventListener('input', () => {
+  const few = 50, more = document.createElement('button');
+  let all = false;
+  const show = () => {
     const words = input.value.toLowerCase().split(/\s+/);
-    let n = 0;
-    for (const { row, text } of rows) {
-      row.hidden = !words.every((w) => text.includes(w));
-      if (!row.hidden) n++;
-    }
-    status.textContent = input.value ? n + ' of ' + rows.length : '';
-  });
+    const found = rows.filter(({ text }) => words.every((w) => text.includes(w)));
+    for (const { row } of rows) row.hidden = true;
+    for (const { row } of all ? found : found.slice(0, few)) row.hidden = false;
+    status.textContent = input.value ? found.length + ' of ' + rows.length : '';
+    more.hidden = all || found.length <= few;
+    more.textContent = 'Show all ' + found.length;
+  };
+  input.addEventListener('input', show);
+  more.addEventListener('click', () => { all = true; show(); });
+  document.getElementById(input.dataset.table).after(more);
   input.parentElement.hidden = false;
+  show();
 }

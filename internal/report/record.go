@@ -21,17 +21,17 @@ const maxKeys = 1_000_000
 // Recording is what a page shows of a replay beside its totals. Options.Seen of
 // the replay fills it in.
 type Recording struct {
-	Set    *rules.Set  // of the replay
-	Own    Scenario    // the rules of the replay; its Engine is nil
-	Others []*Scenario // in the order of Variants
-	Left   []Variant   // those that the rules cannot be
-	keys   map[id]*key // of rules and their keys
-	rules  map[string]*rule
-	same   request.Request // of the scenario that decides
-	unkept int64           // requests of keys beyond maxKeys, by each rule
+	Set     *rules.Set  // of the replay
+	Own     Scenario    // the rules of the replay; its Engine is nil
+	Others  []*Scenario // in the order of Variants
+	Left    []Variant   // that do not compile
+	keys    map[id]*key // of rules and their keys
+	rules   map[string]*rule
+	scratch request.Request // the copy that an engine may change
+	unkept  int64           // requests of keys beyond maxKeys, by each rule
 }
 
-// Scenario is what rules decide.
+// Scenario is one set of rules and the counts of its decisions.
 type Scenario struct {
 	Name     string
 	Engine   replay.Decider
@@ -93,8 +93,8 @@ func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Reque
 		r.verdict(e, &d.Shadows[i], true)
 	}
 	for _, s := range r.Others {
-		r.same = *sent // an engine changes its request
-		decided, err := s.Engine.Decide(ctx, e.Time, &r.same)
+		r.scratch = *sent // an engine changes its request
+		decided, err := s.Engine.Decide(ctx, e.Time, &r.scratch)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
 	}
 	for _, verdicts := range [][]engine.Verdict{d.Verdicts, d.Shadows} {
 		for i := range verdicts {
-			if v := &verdicts[i]; !v.Allowed {
+			if v := &verdicts[i]; !v.Allowed && len(s.denied) < maxKeys {
 				if s.denied == nil {
 					s.denied = map[id]struct{}{}
 				}

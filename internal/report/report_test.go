@@ -285,12 +285,12 @@ func TestPage(t *testing.T) {
 	}{
 		"a peak beside its limit": {two, burst, []string{"3 of 2", "2023-11-14T22:14:19Z", "Denied 0", "1 of 5 requests have no status", "The log spans 5m 0s"}, nil},
 		"no statuses":             {two, line(0, "") + line(1, ""), []string{"The log has no statuses", "2 of 2"}, []string{"answered 2xx</dt>", "a month"}},
-		"a cost":                  {`rules: [{name: r, key: all, limits: [{capacity: 9, window: 1m, cost: 3}]}]`, burst, []string{"Rule r has a limit by cost"}, []string{"Peak of limit"}},
+		"a cost":                  {`rules: [{name: r, key: all, limits: [{capacity: 9, window: 1m, cost: 3}]}]`, burst, []string{"Rule r charges by cost"}, []string{"Peak of limit"}},
 		"an unlimited key": {
 			two[:len(two)-2] + `, overrides: true}]` + "\noverrides: {r: {'ip:192.0.2.1': {capacity: 7}}}", burst, []string{"3 of 7"}, nil,
 		},
 		"no key of a caller": {`rules: [{name: r, mode: shadow, key: "{jwt.sub}", limit: 1/minute}]`, burst, []string{"100.0% of its requests lack jwt.sub of its key", "Denied or would be", "Would be denied"}, nil},
-		"a rule for nothing": {`rules: [{name: r, when: {path: /b}, key: all, limit: 1/minute}]`, burst, []string{"Rule r covered nothing: path / does not match /b", "No rule with a key decided"}, nil},
+		"a rule for nothing": {`rules: [{name: r, when: {path: /b}, key: all, limit: 1/minute}]`, burst, []string{"Rule r matched no request: path / does not match /b", "No rule with a key decided"}, nil},
 		"several limits":     {`rules: [{name: r, key: all, limits: [{name: a, capacity: 9, window: 1m}, {name: b, capacity: 90, window: 1h}]}]`, burst, []string{"No rule has a single limit"}, []string{`id="step"`}},
 		"a candidate": {
 			`rules: [{name: r, key: all, limits: [{capacity: 3, window: 1m, candidate: 2}]}]`, burst, []string{"Candidate capacities", "r 2 0"}, nil,

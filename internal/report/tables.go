@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +17,8 @@ import (
 	"github.com/slidegate/slidegate/internal/text"
 )
 
-// topKeys is how many keys a page lists.
-const topKeys = 1000
+// topKeys is how many keys a page lists, each cut to longestKey characters.
+const topKeys, longestKey = 1000, 200
 
 type scenarioView struct {
 	Index        int
@@ -34,12 +33,12 @@ type scenarioView struct {
 	Share        string // of the requests: denied, or would be
 	Answered     string // of these, with 2xx
 	Keys         string // denied at least once, or would be
-	Dollars      string // a month; empty if not known
 	Writes       string // a month, in DynamoDB's write units; empty if not known
 }
 
 // scenarios has the scenarios in order: half the limits, as they are, twice,
-// and the other algorithms. One that a full memory decided is left out.
+// and the other algorithms. One whose counters did not fit into memory is left
+// out.
 func (v *view) scenarios(totals *replay.Report, r *Recording) {
 	all := slices.Clone(r.Others)
 	all = slices.Insert(all, min(1, len(all)), &r.Own)
@@ -59,7 +58,7 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 		title, requests, hits := "Requests over time with "+s.Name, s.Totals.Allowed+s.Totals.WouldDeny+s.Totals.Denied, s.Totals.Denied+s.Totals.WouldDeny
 		shown := scenarioView{
 			Index: i, Name: s.Name, Label: template.HTML(strings.ReplaceAll(html.EscapeString(s.Name), "_", "_<wbr>")), Own: s == &r.Own, Requests: text.Thousands(requests), Allowed: text.Thousands(s.Totals.Allowed + s.Totals.WouldDeny),
-			Denied: text.Thousands(s.Totals.Denied), Share: text.Percent(hits, requests), Answered: answered(s.Hits), Keys: text.Thousands(len(s.denied)),
+			Denied: text.Thousands(s.Totals.Denied), Share: text.Percent(hits, requests), Answered: text.Percent(s.Hits.Answered, s.Hits.Known), Keys: text.Thousands(len(s.denied)),
 			Wide:   template.HTML(timeline(fmt.Sprintf("w%d", i), title, &s.OverTime, false).SVG(chart.Inline)),
 			Narrow: template.HTML(timeline(fmt.Sprintf("n%d", i), title, &s.OverTime, true).SVG(chart.Inline)),
 		}
@@ -67,7 +66,7 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 			shown.WouldDeny = text.Thousands(s.Totals.WouldDeny)
 		}
 		if b := billOf(totals, s); b != nil {
-			shown.Dollars, shown.Writes = strconv.FormatFloat(b.Total, 'f', 2, 64), text.Thousands(int64(b.Quantity(cost.WritesItem)))
+			shown.Writes = text.Thousands(int64(b.Quantity(cost.WritesItem)))
 		}
 		v.Scenarios = append(v.Scenarios, shown)
 	}
@@ -99,7 +98,7 @@ func (v *view) rules(r *Recording) {
 		}
 		shown.Limits, v.Shadows = limits[total.Rule], v.Shadows || shown.Shadow
 		if of := r.rules[total.Rule]; of != nil {
-			shown.Answer, shown.Keys = answered(of.hits), text.Thousands(of.keys)
+			shown.Answer, shown.Keys = text.Percent(of.hits.Answered, of.hits.Known), text.Thousands(of.keys)
 			t := timeline(fmt.Sprintf("r%d", i), "Rule "+total.Rule+" over time", &of.over, true)
 			shown.Spark = template.HTML(chart.Spark(t.ID, t.Title, t.Series))
 		}
@@ -137,7 +136,7 @@ func (v *view) keys(r *Recording) {
 	for n, i := range ids[:min(topKeys, len(ids))] {
 		k, of := r.keys[i], r.rules[i.rule]
 		shown := keyView{
-			Rule: i.rule, Key: i.key, Shadow: of.Mode == rules.Shadow, Denied: text.Thousands(refused(i)),
+			Rule: i.rule, Key: text.Cut(i.key, longestKey), Shadow: of.Mode == rules.Shadow, Denied: text.Thousands(refused(i)),
 			Requests: text.Thousands(k.counts.Allowed + k.counts.WouldDeny + k.counts.Denied),
 		}
 		if peak, at, of := k.tightest(); of > 0 {
@@ -168,7 +167,7 @@ func (k *key) tightest() (peak int64, at time.Time, of int64) {
 func (v *view) bill(totals *replay.Report, r *Recording) {
 	if v.Bill = billOf(totals, &r.Own); v.Bill != nil {
 		times := cost.Month.Seconds() / totals.Span().Seconds()
-		v.BillOf = fmt.Sprintf("The log spans %s, so its requests count %s times for a month.", text.Brief(totals.Span()), text.Thousands(int64(math.Round(times))))
+		v.BillOf = fmt.Sprintf("The log spans %s, so its requests count %s times for a month.", text.Brief(totals.Span()), text.Amount(times))
 	}
 }
 
@@ -182,23 +181,4 @@ func billOf(totals *replay.Report, s *Scenario) *cost.Bill {
 	times := cost.Month.Seconds() / span.Seconds()
 	traffic := s.Writes.Traffic(float64(totals.Requests)*times, float64(s.Totals.Denied)*times, times)
 	return cost.NewReport(&cost.Options{Prices: cost.Standard()}, traffic).Month
-}
-
-// per writes the length of a bucket: minute, 15 minutes.
-func per(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{7 * 24 * time.Hour, "week"}, {24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if n := int64(d / unit.of); n > 0 {
-			if n == 1 {
-				return unit.name
-			}
-			return text.Plural(n, unit.name)
-		}
-	}
-	if d == time.Second {
-		return "second"
-	}
-	return text.Plural(int64(d/time.Second), "second")
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// Variant is other rules to send the same traffic through.
+// Variant is the rules with other limits.
 type Variant struct {
 	Name string
-	Set  *rules.Set // nil if the rules cannot be so
+	Set  *rules.Set // nil if they do not compile
 	Why  string     // the first reason; empty with a Set
 }
 

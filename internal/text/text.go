@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,14 @@ func Printable(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// Amount writes a quantity to three digits or to the whole number.
+func Amount(n float64) string {
+	if n < 100 && n != math.Trunc(n) {
+		return strconv.FormatFloat(n, 'g', 3, 64)
+	}
+	return Thousands(int64(math.Round(n)))
 }
 
 // Cut shortens text to n characters, the last of which is then an ellipsis.

@@ -45,6 +45,14 @@ func short(v float64) string {
 	return text.Thousands(int64(math.Round(v)))
 }
 
+// exact writes a value in full: 12,345 or, of a rate, 0.6.
+func exact(v float64) string {
+	if v != math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return text.Thousands(int64(v))
+}
+
 const day = 24 * time.Hour
 
 // timeSteps are the distances that a time axis has between its marks.
@@ -86,7 +94,7 @@ func layout(step time.Duration) string {
 		return "15:04:05"
 	case step < day:
 		return "15:04"
-	case step < 28*day:
+	case step < 91*day:
 		return "2 Jan"
 	}
 	return "Jan 2006"

@@ -44,8 +44,9 @@ func Hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// palette has each colour in light and in dark. The shapes have a contrast of
-// at least 3 to the background, and text of at least 4.5 (WCAG AA).
+// palette has each colour in light and in dark. The colours of shapes have a
+// contrast of at least 3 to the background, and text of at least 4.5 (WCAG AA).
+// What a client sent is drawn paler than its colour: it stands behind the rest.
 var palette = []struct{ name, light, dark string }{
 	{"--chart-back", "#ffffff", "#0d1117"},
 	{"--chart-text", "#1f2328", "#e6edf3"},
@@ -68,7 +69,7 @@ func Style() string {
 		light.WriteString(p.name + ":" + p.light + ";")
 		dark.WriteString(p.name + ":" + p.dark + ";")
 	}
-	return ":root{" + light.String() + "}\n@media (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n" + rules + base
+	return ":root{" + light.String() + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark.String() + "}}\n" + rules + base
 }
 
 // own returns the style sheet of a file. It has colours instead of variables,

@@ -83,7 +83,7 @@ func (t *Timeline) tips(p *plot, x []float64) {
 		var said []string
 		for _, s := range t.Series {
 			if i < len(s.Values) && s.Values[i] > 0 {
-				said = append(said, s.Name+" "+short(s.Values[i]))
+				said = append(said, s.Name+" "+exact(s.Values[i]))
 			}
 		}
 		if len(said) == 0 {
@@ -91,6 +91,6 @@ func (t *Timeline) tips(p *plot, x []float64) {
 		}
 		from := t.From.Add(time.Duration(i) * t.Bucket).UTC().Format("2 Jan 15:04:05")
 		fmt.Fprintf(p, "<rect class=\"c-tip\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s</title></rect>\n", num(x[i]), num(p.top),
-			num(x[i+1]-x[i]), num(p.bottom-p.top), escape(from+": "+strings.Join(said, ", ")))
+			num(x[i+1]-x[i]), num(p.bottom-p.top), escape(from+": "+strings.Join(said, "; ")))
 	}
 }
