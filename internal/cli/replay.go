@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,7 +65,7 @@ their own.
 most with their peaks beside their limits, and what a month costs on AWS. For rules with one limit it also has
 the same requests decided by half and by twice the limit and by the other algorithms, which takes up to ten
 times as long. --svg writes the chart of the traffic alone, and --decisions a line for each decision.
-These files appear when the replay has succeeded. One of them may be -, which is standard output; then the
+These files appear when the replay has come to its end. One of them may be -, which is standard output; then the
 totals go to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
   slidegate replay access.log access.log.1 access.log.2.gz --rules rules.yaml --json
@@ -112,7 +114,8 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 	if f.files.onStdout() > 0 {
 		totals = c.stderr
 	}
-	return f.files.write(c.stdout, func(files *replayWriters) error {
+	var lacking error // the files say so themselves
+	err = f.files.write(c.stdout, func(files *replayWriters) error {
 		f.Decisions = files.decisions
 		if files.report != nil {
 			f.Recording = operator.NewRecording(s)
@@ -125,11 +128,18 @@ func (c *cli) replay(ctx context.Context, f *replayFlags, paths []string) (err e
 		if showing := show(totals, *f.json, report, printReplay); err == nil {
 			err = showing
 		}
+		if errors.Is(err, operator.ErrLacking) {
+			lacking, err = err, nil
+		}
 		if err == nil {
 			err = files.draw(f, paths, report)
 		}
 		return err
 	})
+	if err == nil {
+		f.files.note(c)
+	}
+	return cmp.Or(err, lacking)
 }
 
 func printReplay(p *term.Printer, r *replay.Report) {

@@ -44,6 +44,15 @@ func (f *replayFiles) onStdout() (n int) {
 	return n
 }
 
+// note says which files there are now.
+func (f *replayFiles) note(c *cli) {
+	for _, path := range []string{f.decisions, f.report, f.svg} {
+		if path != "" && path != "-" {
+			c.Note("wrote %s", path)
+		}
+	}
+}
+
 // write calls run with the files. They appear if run succeeds. If a file cannot
 // be created, write fails before it calls run.
 func (f *replayFiles) write(stdout io.Writer, run func(*replayWriters) error) error {

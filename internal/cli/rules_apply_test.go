@@ -138,7 +138,7 @@ func TestApplyPublishesNothingAfterAFailure(t *testing.T) {
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
 	table.apply(t, files[0])
 	r := slidegate(t.Context(), "", "rules apply "+files[1]+table.at+"--against testdata/rules.yaml")
-	if r.code != 1 || !strings.Contains(r.stderr, "no line could be read: name the logs' format by --format") {
+	if r.code != 1 || !strings.Contains(r.stderr, "no line could be read: give another --format") {
 		t.Errorf("exit %d, stderr %q", r.code, r.stderr)
 	}
 	table.wantInForce(t, 1, 1)

@@ -56,6 +56,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 	cmd.Flags().StringVar(&windows, "window", "1m,1h,1d", "the `WINDOWS` to propose limits for, such as 10s,1m")
 	cmd.Flags().StringArrayVar(&o.Exclude, "exclude", nil, "leave out a `KEY`, or requests of an address or a network; may be repeated")
 	cmd.Flags().StringVar(&only, "only-status", "", "learn only from requests answered with these `STATUSES`, such as 2xx,304")
+	cmd.Flags().IntVar(&o.Hops, "trusted-hops", 0, "find the client behind `N` proxies that add to X-Forwarded-For, as client_ip of the rules does")
 	cmd.Flags().StringVar(&file, "write", "", "write the proposed rule to a new `FILE`")
 	reading.add(cmd)
 	for _, name := range []string{"key", "window", "exclude"} {
@@ -147,8 +148,15 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 	if r.WithStatus == 0 {
 		p.Line("the log has no statuses, so the share of 2xx is unknown")
 	}
+	leave := ""
 	for i := range r.Windows {
 		printWindow(p, r, &r.Windows[i])
+		if s := r.Windows[i].Spiking; leave == "" && len(s) > 0 {
+			leave = s[0].Key
+		}
+	}
+	if leave != "" {
+		p.Line("\nto leave out a spike: --exclude %s", shellWords(leave))
 	}
 	p.Line("\nconfidence: %s", r.Confidence.Level)
 	for _, reason := range r.Confidence.Reasons {

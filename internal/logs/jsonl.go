@@ -12,6 +12,7 @@ import (
 
 var (
 	errHeaders = errors.New("headers are strings or lists of strings, by name")
+	errNGINX   = errors.New("JSON with names of NGINX's variables: give its log_format by --log-format")
 	errMessage = errors.New("a message of a program's log: it has no method and no path")
 	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
@@ -24,6 +25,8 @@ type jsonLine struct {
 	// fraction down to the nanosecond. It is required.
 	Time    json.RawMessage       `json:"time"`
 	Headers map[string]jsonValues `json:"headers"`
+	// Remote is a name of NGINX's variables, which JSON Lines does not have.
+	Remote any `json:"remote_addr"`
 	// Level and Message mark a line of a program's log, such as that of
 	// slidegate serve.
 	Level   any `json:"level"`
@@ -49,6 +52,9 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 	}
 	if j.isMessage() {
 		return false, errMessage
+	}
+	if j.Remote != nil && j.IP == "" {
+		return false, errNGINX
 	}
 	if j.time, err = jsonTime(j.Time); err != nil {
 		if o, _ := parseObject(line); errors.Is(err, errNoTime) {

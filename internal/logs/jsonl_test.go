@@ -52,6 +52,7 @@ func TestJSONL(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/"},
 		},
 		{name: "a connection of a WebSocket API", line: `{"time":1431857103,"method":"-","path":"-","route":"$connect","ip":"203.0.113.9"}`, want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9"}},
+		{name: "JSON by NGINX", line: `{"time":"2015-05-17T10:05:03+00:00","remote_addr":"203.0.113.9","request":"GET / HTTP/1.1","status":"200"}`, err: errNGINX.Error()},
 		{name: "an absent claim", line: `{"time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, method: "GET", path: "/", claims: map[string]any{"sub": "7"}}},
 
 		{

@@ -113,7 +113,7 @@ func Files(path string, format Format) ([]Log, error) {
 		all = append(all, log)
 	}
 	if all == nil {
-		return nil, fmt.Errorf("%s has no files: name a directory that has logs, without those in it", path)
+		return nil, fmt.Errorf("%s has no files: name a directory with logs; those in it are not read", path)
 	}
 	return all, nil
 }

@@ -83,6 +83,10 @@ type ReplayOptions struct {
 // GroupMissing accepts that requests without a part of a key share a counter.
 const GroupMissing = "group"
 
+// ErrLacking is the error of a replay to the end whose requests lack what rules
+// read.
+var ErrLacking = errors.New("log the fields, or say --missing group if real requests lack them too")
+
 // Replay sends recorded traffic through the session's rules. It returns a report
 // also with an error, of what was replayed so far.
 func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
@@ -115,7 +119,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	}
 	err = replayError(result.Requests, result.Degraded, err, failures.First())
 	if lacking := whatLacks(result); err == nil && lacking != nil && o.Missing != GroupMissing {
-		err = fmt.Errorf("%w; log the fields, or say --missing group if real requests lack them too", errors.Join(lacking...))
+		err = fmt.Errorf("%w; %w", errors.Join(lacking...), ErrLacking)
 	}
 	return result, err
 }
@@ -152,7 +156,7 @@ func noteSkipped(x *logs.Extent, listener Listener) {
 func replayError(requests, degraded int64, err, store error) error {
 	switch {
 	case errors.Is(err, logs.ErrUnreadable):
-		return fmt.Errorf("%w: name the logs' format by --format, or NGINX's by --log-format", err)
+		return fmt.Errorf("%w: give another --format, or NGINX's log_format by --log-format", err)
 	case err != nil && store != nil:
 		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
+	"net/url"
 	"slices"
 	"time"
 
@@ -29,6 +30,7 @@ type learner struct {
 	verdict  limit.Verdict
 	reads    []rules.Read
 	lacking  []int64 // counted requests without each of reads
+	hops     int     // of trusted proxies
 	only     []rules.Statuses
 	exclude  []exclusion
 	days     map[int64]bool // with requests, since 1970 in UTC
@@ -53,13 +55,13 @@ type history struct {
 }
 
 func newLearner(o *Options) (*learner, error) {
-	l := &learner{only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
+	l := &learner{hops: o.Hops, only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
 	l.report.Key = o.Key
 	if len(o.Windows) > limit.MaxLimits {
 		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
 	}
 	for _, window := range o.Windows {
-		set, err := compile(o.Key, window)
+		set, err := compile(o.Key, o.Hops, window)
 		if err != nil {
 			return nil, err
 		}
@@ -148,8 +150,12 @@ func (l *learner) sumWith(sum uint64, e *logs.Entry) uint64 {
 
 // excludes reports whether an option leaves out the key in l.key or a client.
 func (l *learner) excludes(client netip.Addr) (out bool) {
+	if len(l.exclude) == 0 {
+		return false
+	}
+	plain, _ := url.PathUnescape(string(l.key))
 	for i := range l.exclude {
-		if x := &l.exclude[i]; x.text == string(l.key) || x.network.Contains(client) {
+		if x := &l.exclude[i]; x.text == string(l.key) || x.text == plain || x.network.Contains(client) {
 			x.used, out = true, true
 		}
 	}

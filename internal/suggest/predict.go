@@ -54,7 +54,7 @@ func (l *learner) choose() (err error) {
 	}
 	r.dropNeedless(proposed)
 	l.try(proposed, &r.Proposed)
-	r.Rules, r.Warnings, err = r.write(proposed)
+	r.Rules, r.Warnings, err = l.write(proposed)
 	return err
 }
 

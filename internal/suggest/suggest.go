@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,10 @@ const maxKeys = 4_000_000
 type Options struct {
 	Key     string   // a template, as rules state it
 	Windows []string // as rules state them
-	// Exclude leaves out requests: by exact keys, and by addresses and networks
-	// of clients.
+	// Hops is the number of trusted proxies that add to X-Forwarded-For, for {ip}.
+	Hops int
+	// Exclude leaves out requests: by keys, escaped or not, and by addresses and
+	// networks of clients.
 	Exclude []string
 	Only    []rules.Statuses // of the requests to learn from; all if empty
 }
@@ -153,9 +156,16 @@ func (l *learner) finish() error {
 	if len(l.only) > 0 && r.Statuses == 0 && r.Requests > 0 {
 		return errors.New("the log has no statuses to choose requests by")
 	}
+	if r.Requests == 0 {
+		return errors.New("the log has no requests")
+	}
 	if r.Keys < MinKeys {
-		return fmt.Errorf("want at least %d keys, got %d (%s, %s left out): add logs, or use a key with more values",
-			MinKeys, r.Keys, text.Plural(r.Counted, "request"), text.Thousands(r.Requests-r.Counted))
+		behind := ""
+		if l.hops == 0 && slices.Contains(r.Fields, "header.x-forwarded-for") {
+			behind = "; --trusted-hops finds clients behind proxies"
+		}
+		return fmt.Errorf("want at least %d keys, got %d (%s, %s left out): add logs, or use a key with more values%s",
+			MinKeys, r.Keys, text.Plural(r.Counted, "request"), text.Thousands(r.Requests-r.Counted), behind)
 	}
 	r.First, r.Last = r.First.UTC(), r.Last.UTC()
 	r.Confidence = confidence(r, len(l.days))

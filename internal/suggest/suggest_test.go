@@ -77,7 +77,7 @@ func TestPredictions(t *testing.T) {
 			row := rapid.SampledFrom(w.Limits).Draw(t, w.Window)
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = row.Limit
-			text, _, err := r.write(capacity)
+			text, _, err := (&learner{report: *r}).write(capacity)
 			if err != nil {
 				t.Fatal(err)
 			}
