@@ -172,7 +172,7 @@ func (x *explainer) request(req *request.Request) *ExplainReport {
 	if x.Set.Locate(req); req.IP.IsValid() {
 		report.Client = req.IP.String()
 	}
-	if peer != req.IP {
+	if peer != req.IP && peer.IsValid() {
 		report.Peer = peer.String()
 	}
 	return report
