@@ -38,15 +38,16 @@ func (l *learner) choose() (err error) {
 		limits, knee := candidates(counted)
 		proposed[i] = knee
 		w.Limits = make([]Row, len(limits))
+		touched := 0 // by the next higher limit
 		for j, n := range slices.Backward(limits) {
 			w.Limits[j] = Row{Limit: n, Knee: n == knee}
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = n
 			above := l.try(capacity, &w.Limits[j].Outcome)
-			if first := len(keys) - len(counted); above > first {
-				w.Limits[j].First = &keys[first]
+			if above > touched {
+				w.Limits[j].First = &keys[touched]
 			}
-			counted = counted[:len(keys)-above]
+			touched = above
 		}
 		spikes := slices.DeleteFunc(slices.Clone(keys), func(k Key) bool { return k.Peak <= spikeFactor*k.Typical })
 		slices.SortStableFunc(spikes, func(a, b Key) int { return cmp.Compare(b.Peak, a.Peak) })
