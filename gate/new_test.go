@@ -27,7 +27,7 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 			"Rules[0]: limit 1 is the zero Limit: make one with SlidingWindow(100, time.Minute), or another of its kind"},
 		{gate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, When: gate.Match{Paths: []string{"/a", "b"}, Claims: map[string][]string{"path": {"x"}}}},
 			`Rules[0].When.Paths[1]: pattern "b": a pattern begins with a slash: write /b
-Rules[0].When.Claims["path"]: path needs a name: write path.NAME`},
+Rules[0].When.Claims["path"]: path needs the name of a parameter of the route: write path.NAME`},
 		{gate.Rule{Name: "api", Key: "ip:{ip}", Limits: limits, Cost: -1, RefundOn: []string{"6xx"}},
 			`Rules[0].Cost must be from 0 to 4294967295
 Rules[0].RefundOn[0]: "6xx" is no status: write a number such as 404, or a class such as 5xx`},

@@ -94,7 +94,7 @@ func parseSource(text string, quote func(string) string) (p Part, wrong problem.
 	case !named && dotted:
 		return instead("takes no name", word)
 	case p.Kind == FromPath && name == "":
-		return instead("needs the name of a parameter of the route, because a key has no whole path", word+".NAME")
+		return instead("needs the name of a parameter of the route", word+".NAME")
 	case named && name == "":
 		return instead("needs a name", word+".NAME")
 	case p.Kind == FromHeader && !request.IsToken(name):
