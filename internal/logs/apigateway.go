@@ -42,8 +42,8 @@ const routeConnect = "$connect"
 // routeForPath takes the route for a path: "/items/{id}", or "GET /items/{id}" of
 // an HTTP API.
 func (r *record) routeForPath() {
-	if i := strings.IndexByte(r.Route, '/'); r.Target == "" && i >= 0 {
-		r.Target = r.Route[i:]
+	if _, path, ok := strings.Cut(" "+r.Route, " /"); ok && r.Target == "" {
+		r.Target = "/" + path
 	}
 }
 
@@ -57,6 +57,12 @@ func parseAPIGateway(line string, r *record) (bool, error) {
 	at := clfTimeAt(values)
 	if at < 1 || len(values) < at+5 {
 		return false, errNoAPIGateway
+	}
+	switch values[at+1] { // of a WebSocket API: the event's type, the route, the status
+	case "MESSAGE", "DISCONNECT":
+		return false, errNoRequest
+	case "CONNECT":
+		return apiGateway.read(&row{[]string{"ip", "requestTime", "routeKey", "status"}, []string{values[0], values[at], values[at+2], values[at+3]}}, r)
 	}
 	values = append(values[:1:1], values[at:at+5]...)
 	return apiGateway.read(&row{[]string{"ip", "requestTime", "httpMethod", "routeKey", "protocol", "status"}, values}, r)

@@ -36,6 +36,13 @@ func TestAPIGateway(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9", status: 200},
 		},
 		{name: "WebSocket, a message", line: `{"requestTime":"17/May/2015:10:05:03 +0000","ip":"203.0.113.9","eventType":"MESSAGE","routeKey":"$default"}`, err: errNoRequest.Error()},
+		{name: "WebSocket, a message of a route with a slash", line: `{"requestTime":"17/May/2015:10:05:03 +0000","ip":"203.0.113.9","eventType":"MESSAGE","routeKey":"chat/send"}`, err: errNoRequest.Error()},
+		{
+			name: "WebSocket, CSV",
+			line: `203.0.113.9,-,-,17/May/2015:10:05:03 +0000,CONNECT,$connect,200,c6af9ac6-7b61`,
+			want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9", status: 200},
+		},
+		{name: "WebSocket, CSV, a message", line: `203.0.113.9,-,-,17/May/2015:10:05:03 +0000,MESSAGE,$default,200,c6af9ac6-7b61`, err: errNoRequest.Error()},
 		{
 			name: "REST, CSV",
 			line: `203.0.113.9,-,-,17/May/2015:10:05:03 +0000,GET,/items/{id},HTTP/1.1,200,12,c6af9ac6-7b61`,

@@ -32,7 +32,7 @@ func recognize(line string) Format {
 		values[i] = strings.Trim(strings.TrimSpace(values[i]), `"`)
 	}
 	switch {
-	case slices.Contains(values, "time") && !strings.ContainsAny(strings.Join(values, ""), " \t"): // names
+	case slices.Contains(values, "time"): // names
 		return CSV
 	case clfTimeAt(values) > 0:
 		return APIGateway

@@ -36,6 +36,7 @@ func TestDetection(t *testing.T) {
 		{name: "JSON of one's own", lines: `{"time":1,"path":"/a","request":{"uri":"/b"},"requestTime":0.3,"start_time":"x"}`, want: JSONL},
 		{name: "JSON, after a line that is cut", lines: `{"ti` + "\n" + `{"time":1,"path":"/a"}`, want: JSONL, skipped: `log:1: line is not JSON: unexpected end of JSON input`},
 		{name: "CSV", lines: "path, time\n/a,1", want: CSV},
+		{name: "CSV, a name with a space", lines: "path,user agent,time\n/a,x,1", want: CSV},
 		{name: "CSV, its names quoted", lines: `"time","path"` + "\n" + `1,"/a"`, want: CSV},
 
 		{name: "no time", lines: `{"foo":1,"bar":"x"}`,

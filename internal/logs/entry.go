@@ -40,6 +40,7 @@ type record struct {
 	time    time.Time
 	addr    netip.Addr // of IP; the zero Addr if it is unknown
 	headers []header
+	bytes   int // that it takes, about
 
 	Method string `json:"method"` // empty for GET
 	Target string `json:"path"`   // as sent, with the query; empty for /

@@ -69,6 +69,7 @@ func parseJSONL(line string, r *record) (_ bool, err error) {
 			}
 		}
 	}
+	j.bytes = r.bytes
 	*r = j.record
 	r.dropAbsent()
 	r.Target = belowStage(r.Target, r.Stage, r.Route)

@@ -87,7 +87,7 @@ func (t *Traffic) Each(ctx context.Context, extent *Extent, visit func(context.C
 func (r *reading) asLogged(ctx context.Context) error {
 	for _, l := range r.logs {
 		for {
-			one, _, err := r.next(ctx, l)
+			one, err := r.next(ctx, l)
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -156,8 +156,8 @@ func (r *reading) fill(ctx context.Context, l *logReader) error {
 	for l.waiting < buffer && !l.ended {
 		c := &chunk{log: l, number: l.chunks}
 		l.chunks++
-		for len(c.requests) < maxChunk && c.bytes < minBuffer {
-			one, bytes, err := r.next(ctx, l)
+		for len(c.requests) < maxChunk && l.waiting < buffer {
+			one, err := r.next(ctx, l)
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -165,20 +165,19 @@ func (r *reading) fill(ctx context.Context, l *logReader) error {
 				return err
 			}
 			c.requests = append(c.requests, one)
-			c.bytes += bytes
+			l.waiting += one.bytes
 		}
 		r.queue.add(c)
 	}
 	return nil
 }
 
-// next reads the next request of a log, and returns it with the bytes that it
-// takes. It counts lines that cannot be read or are out of order. The error is
-// io.EOF after the last line.
-func (r *reading) next(ctx context.Context, l *logReader) (*record, int, error) {
+// next reads the next request of a log. It counts lines that cannot be read or
+// are out of order. The error is io.EOF after the last line.
+func (r *reading) next(ctx context.Context, l *logReader) (*record, error) {
 	for {
 		line, err := l.next(ctx, &r.at.Read)
-		one, found := &record{}, false
+		one, found := &record{bytes: len(line) + perLine}, false
 		if err == nil {
 			if found, err = l.parseLine(line, one); err != nil {
 				err = &LineError{l.Name, l.number, err}
@@ -190,7 +189,7 @@ func (r *reading) next(ctx context.Context, l *logReader) (*record, int, error) 
 			continue
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if found {
 			r.fields.see(one)
@@ -198,7 +197,7 @@ func (r *reading) next(ctx context.Context, l *logReader) (*record, int, error) 
 				r.extent.OutOfOrder++
 			}
 			l.last = one.time
-			return one, len(line) + perLine, nil
+			return one, nil
 		}
 	}
 }

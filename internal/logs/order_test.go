@@ -90,7 +90,7 @@ func TestOrderByBuffer(t *testing.T) {
 	const lines, width = 6_000, 1_200
 	log := disordered(lines, width)
 	half := len(log)/2 + strings.IndexByte(log[len(log)/2:], '\n') + 1
-	wide := 2 * (len(log)/lines + perLine) * width // chunks wait for their last line
+	wide := (len(log)/lines + perLine) * width
 	for _, tc := range []struct {
 		name   string
 		logs   []string
@@ -144,5 +144,28 @@ func TestOrderByBuffer(t *testing.T) {
 				t.Error("the requests are not those of the logs, in the order of their times")
 			}
 		})
+	}
+}
+
+// Lines whose times are far ahead do not take the place of others in the buffer.
+func TestLinesFarAhead(t *testing.T) {
+	const lines, buffer = 15_000, 200_000
+	var log strings.Builder
+	for i := range lines {
+		second := i
+		if i%50 == 0 {
+			second += 10 * lines
+		}
+		fmt.Fprintf(&log, `{"time":%d,"path":"/%d"}`+"\n", second, i)
+	}
+	seen := 0
+	report, err := read(t.Context(), &Traffic{Logs: []Log{text(log.String())}, buffer: buffer}, func(e *Entry) error {
+		if seen++; seen <= lines*98/100 != (e.Time.Unix() < 10*lines) {
+			t.Fatalf("line %d has time %v", seen, e.Time)
+		}
+		return nil
+	})
+	if err != nil || seen != lines || report.Late > 0 {
+		t.Errorf("%d lines, %d late, error %v", seen, report.Late, err)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// chunk is requests of a log that were read one after another. They wait for
-// those that are earlier, and leave the memory together.
+// chunk is requests of a log that were read one after another, and wait for those
+// that are earlier.
 type chunk struct {
 	log      *logReader
 	number   int       // of the chunk in its log
 	requests []*record // by time
-	bytes    int       // that they take, about
 }
 
 // queue is a heap of chunks by their earliest requests. Those of the same time are
@@ -47,7 +46,6 @@ func (q *queue) add(c *chunk) {
 		return
 	}
 	slices.SortStableFunc(c.requests, func(a, b *record) int { return a.time.Compare(b.time) })
-	c.log.waiting += c.bytes
 	heap.Push(q, c)
 }
 
@@ -55,11 +53,12 @@ func (q *queue) add(c *chunk) {
 func (q *queue) next() (*record, *logReader) {
 	c := (*q)[0]
 	r := c.requests[0]
+	c.log.waiting -= r.bytes
+	c.requests[0] = nil // a chunk may stay for a request that is far ahead
 	if c.requests = c.requests[1:]; len(c.requests) > 0 {
 		heap.Fix(q, 0)
 	} else {
 		heap.Pop(q)
-		c.log.waiting -= c.bytes
 	}
 	return r, c.log
 }

@@ -40,7 +40,7 @@ type logReader struct {
 	last   time.Time // of the request that was read last
 
 	chunks  int // that were read
-	waiting int // bytes of those that wait for their time
+	waiting int // bytes of buffered requests
 }
 
 // newLogReader returns a reader of one of several logs. warn may be nil.

@@ -18,10 +18,11 @@ if (step) {
 for (const input of document.querySelectorAll('input[type=search]')) {
   const rows = Array.from(document.querySelectorAll('#' + input.dataset.table + ' tbody tr'), (row) => {
     const text = row.querySelector('th').textContent;
-    return { row, text: (text + ' ' + text.replace(/%[0-9a-f]{2}/gi, (c) => String.fromCharCode(parseInt(c.slice(1), 16)))).toLowerCase() };
+    const plain = text.replace(/(?:%[0-9a-f]{2})+/gi, (escaped) => { try { return decodeURIComponent(escaped); } catch { return escaped; } });
+    return { row, text: (text + ' ' + plain).toLowerCase() };
   });
   const status = input.parentElement.querySelector('[role=status]');
-  const few = 50, more = document.createElement('button');
+  const few = input.id === 'find-keys' ? 50 : rows.length, more = document.createElement('button');
   let all = false;
   const show = () => {
     const words = input.value.toLowerCase().split(/\s+/);

@@ -57,6 +57,7 @@ type Follower struct {
 	read        func(name string) ([]byte, error)
 
 	text         []byte      // that was last loaded or refused; nil for none
+	refused      error       // of text; nil if it is in force
 	seen, loaded os.FileInfo // at the last look, and when the file was last read; nil for none
 	changing     int         // how many looks in a row have found another file than the loaded one
 	partial      []byte      // that the last of them read; nil for none
@@ -104,9 +105,17 @@ func (f *Follower) Problem() error {
 	return nil
 }
 
-// refuse keeps the rules in force.
-func (f *Follower) refuse(err error) {
-	f.problem.Store(&err)
+// settle notes whether the text that was last read is in force.
+func (f *Follower) settle() {
+	if err := f.refused; err != nil {
+		f.problem.Store(&err)
+	} else {
+		f.problem.Store(nil)
+	}
+}
+
+// logRefused logs that the rules in force stay.
+func (f *Follower) logRefused(err error) {
 	f.log.Error("rules not reloaded, those in force stay", "file", f.name, "error", err)
 }
 
@@ -214,6 +223,7 @@ func (f *Follower) apply(l *look) {
 	}
 	if whole || same(l.file, f.loaded) {
 		f.changing, f.partial = 0, nil
+		f.settle()
 	}
 }
 
@@ -223,8 +233,11 @@ func (f *Follower) isWhole(l *look) bool {
 		return true
 	}
 	f.partial = l.text
-	if f.changing >= longAfter && f.mayLog(&f.nextError) {
-		f.refuse(errChanging)
+	if f.changing >= longAfter {
+		f.problem.Store(&errChanging)
+		if f.mayLog(&f.nextError) {
+			f.logRefused(errChanging)
+		}
 	}
 	return false
 }
@@ -234,9 +247,6 @@ func (f *Follower) isWhole(l *look) bool {
 func (f *Follower) reload(l *look) {
 	if !l.asked && l.err == nil && f.text != nil && bytes.Equal(l.text, f.text) {
 		f.loaded = l.file
-		if errors.Is(f.Problem(), errChanging) {
-			f.problem.Store(nil)
-		}
 		return
 	}
 	var set *rules.Set
@@ -246,13 +256,12 @@ func (f *Follower) reload(l *look) {
 	if l.err != nil && !l.settled && !l.asked && !f.mayLog(&f.nextError) {
 		return // it is read again, at the latest when it no longer changes
 	}
-	f.loaded, f.text = l.file, l.text // the file as it was before the read: a later change is another
+	f.loaded, f.text, f.refused = l.file, l.text, l.err // the file as it was before the read: a later change is another
 	if l.err != nil {
-		f.refuse(l.err)
+		f.logRefused(l.err)
 		return
 	}
 	f.set.Store(set)
-	f.problem.Store(nil)
 	f.log.Info("rules reloaded", "file", f.name, "rules", len(set.Rules))
 	for _, w := range set.Warnings {
 		f.log.Warn("rules", "warning", w)

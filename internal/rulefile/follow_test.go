@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -173,6 +174,43 @@ func TestBadRulesFileIsNotReloaded(t *testing.T) {
 	if err := e.f.Problem(); err != nil {
 		t.Errorf("the problem is %v", err)
 	}
+}
+
+// What keeps a file out of force is known while it keeps changing, and after that
+// it is what was wrong with its text before.
+func TestProblemOfARulesFile(t *testing.T) {
+	const bad = "rules: [{name: x}]"
+	e := startEditor(t)
+	want := func(when, part string) {
+		t.Helper()
+		if got := fmt.Sprint(e.f.Problem()); !strings.Contains(got, part) {
+			t.Errorf("%s, the problem is %s; want %s", when, got, part)
+		}
+	}
+	change := func() {
+		for i := range 12 {
+			e.replace(fmt.Sprint("rule", i))
+			e.f.Look()
+		}
+		want("while it changes", errChanging.Error())
+	}
+	loaded := e.path + "-loaded"
+	if err := os.Link(e.path, loaded); err != nil {
+		t.Fatal(err)
+	}
+	change()
+	if err := os.Rename(loaded, e.path); err != nil {
+		t.Fatal(err)
+	}
+	e.look(2)
+	want("once the file in force is back", "<nil>")
+	e.replace(bad)
+	e.look(2)
+	want("with a bad text", "key is missing")
+	change()
+	e.replace(bad)
+	e.look(2)
+	want("with the same bad text", "key is missing")
 }
 
 // A named pipe has no end before another program closes it.

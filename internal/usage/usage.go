@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"regexp"
 	"time"
 
@@ -133,7 +134,7 @@ func (r *Reporter) Of(ctx context.Context, req *request.Request) (*Report, error
 			continue
 		}
 		stated := set.Document().Rule(rule.Name)
-		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(stated.When), Unless: when(stated.Unless)}
+		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(stated.When), Unless: unless(stated.Unless)}
 		if rule.CountsCaller(req) {
 			res := resolver.Resolve(ctx, rule, req, plan.Name)
 			if err := r.fill(ctx, now, &shown, &res); err != nil {
@@ -165,6 +166,15 @@ func when(s *ruledoc.Selector) *When {
 		return nil
 	}
 	return &When{s.Methods, s.Path, s.Route}
+}
+
+// unless returns what a rule does not count, nil if that depends on the caller
+// too: without such a condition, clients would take counted requests for free ones.
+func unless(s *ruledoc.Selector) *When {
+	if s == nil || !reflect.DeepEqual(s, &ruledoc.Selector{Methods: s.Methods, Path: s.Path, Route: s.Route}) {
+		return nil
+	}
+	return when(s)
 }
 
 var plainPath = regexp.MustCompile(`^/[\w.~!$&'()+,;=:@/-]+$`)

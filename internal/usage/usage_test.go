@@ -244,10 +244,10 @@ func TestTooManyCallers(t *testing.T) {
 func TestOneReadAtATime(t *testing.T) {
 	b := newBench(t, perAddress)
 	reading, gate := make(chan struct{}), make(chan struct{})
-	b.store.Hook = func(*fakestore.Call) error {
+	b.store.Hook = func(c *fakestore.Call) error {
 		close(reading)
 		<-gate
-		return nil
+		return c.Ctx.Err()
 	}
 	first, hangUp := context.WithCancel(t.Context())
 	asked := make(chan error)
