@@ -123,7 +123,7 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 	}
 	for text := range strings.SplitSeq(list, ",") {
 		one, err := rules.ParseStatuses(text)
-		if err != nil || one.First < 100 || one.First > 599 {
+		if err != nil || len(text) != 3 || one.First < 100 || one.First > 599 {
 			return nil, fmt.Errorf("--only-status %s: want statuses such as 2xx,304", list)
 		}
 		all = append(all, one)
