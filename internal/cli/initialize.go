@@ -154,11 +154,11 @@ func (c *cli) showNext(path string, a *starter.Answers) error {
 	}
 	p.Line("%s "+does+". Its comments say what to change. Next:", text.Printable(path), a.Per, a.Limit)
 	p.Line("")
-	file, key := shellWords(path), map[string]string{starter.Address: "ip:{ip}", starter.APIKey: "apikey:{apikey}", starter.User: "user:{jwt.sub}"}[a.Per]
+	file := shellWords(path)
 	rows := [][]string{
 		{"  try it, on http://127.0.0.1:8080", "slidegate serve --rules " + file},
 		{"  see what it does to a log", "slidegate replay access.log --rules " + file},
-		{"  find the limit that a log needs", "slidegate suggest access.log --key " + key},
+		{"  find the limit that a log needs", "slidegate suggest access.log --key " + a.Key()},
 		{"  put it before an API on AWS", "slidegate aws deploy --rules " + file},
 	}
 	if a.Per == starter.APIKey {

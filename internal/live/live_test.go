@@ -148,8 +148,8 @@ rules:
 		"next": {Allowed: 1, WouldDeny: 3},
 		"last": {Allowed: 4},
 	} {
-		if *got.rule(name) != want {
-			t.Errorf("rule %s: %+v, want %+v", name, *got.rule(name), want)
+		if got.rules[name] != want {
+			t.Errorf("rule %s: %+v, want %+v", name, got.rules[name], want)
 		}
 	}
 	if want := (replay.Counts{Allowed: 1, WouldDeny: 3, Denied: 3}); got.Counts != want {

@@ -21,8 +21,8 @@ const (
 
 // Observer is an engine.Observer that counts decisions, and keeps the latest
 // denied requests: 50, at most five a second, and none of a rule and a key of which
-// they have one from the last minute. So a flood costs two mutexes, and one loud key does not hide the others. It
-// is safe for concurrent use.
+// they have one from the last minute. So a flood costs two mutexes, and one loud
+// key does not hide the others. It is safe for concurrent use.
 type Observer struct {
 	engine.Observer
 	rates   rates

@@ -19,19 +19,7 @@ const (
 // bucket has the decisions of five seconds.
 type bucket struct {
 	replay.Counts
-	rules map[string]*replay.Counts // those that decided
-}
-
-func (b *bucket) rule(name string) *replay.Counts {
-	c := b.rules[name]
-	if c == nil {
-		if b.rules == nil {
-			b.rules = map[string]*replay.Counts{}
-		}
-		c = &replay.Counts{}
-		b.rules[name] = c
-	}
-	return c
+	rules map[string]replay.Counts // those that decided
 }
 
 // rates are the decisions of each five seconds of the last ten minutes.
@@ -46,11 +34,16 @@ type rates struct {
 func (r *rates) count(d *engine.Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.current.rules == nil {
+		r.current.rules = map[string]replay.Counts{}
+	}
 	shadow := false
 	for _, verdicts := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
 		for i := range verdicts {
 			allowed, would := outcome(&verdicts[i])
-			r.current.rule(verdicts[i].Rule.Name).Add(allowed, would)
+			counts := r.current.rules[verdicts[i].Rule.Name]
+			counts.Add(allowed, would)
+			r.current.rules[verdicts[i].Rule.Name] = counts
 			shadow = shadow || would
 		}
 	}

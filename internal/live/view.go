@@ -117,10 +117,7 @@ func (v *view) fillRules(doc *ruledoc.Document, buckets []bucket) {
 func (r *ruleRow) fill(i int, buckets []bucket) {
 	series := []chart.Series{{Kind: chart.Allowed}, {Kind: chart.Shadow}, {Kind: chart.Denied}}
 	for _, b := range buckets {
-		c := replay.Counts{}
-		if of := b.rules[r.Name]; of != nil {
-			c = *of
-		}
+		c := b.rules[r.Name]
 		r.Allowed, r.Shadow, r.Denied = perSecond(c.Allowed+c.WouldDeny), perSecond(c.WouldDeny), perSecond(c.Denied)
 		stack(series, &c)
 	}

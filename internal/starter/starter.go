@@ -37,6 +37,11 @@ type Answers struct {
 	Shadow           bool   // count only, and deny nothing
 }
 
+// Key returns what the rules count known callers by, as a rule's key.
+func (a Answers) Key() string {
+	return map[string]string{Address: "ip:{ip}", APIKey: "apikey:{apikey}", User: "user:{jwt.sub}"}[a.Per]
+}
+
 //go:embed rules.yaml.tmpl
 var text string
 
