@@ -98,7 +98,7 @@ func latencyOf(h *telemetry.Histogram) Latency {
 }
 
 // oldRules is the age of rules from which on they count as old. Healthy servers
-// look for newer rules every ten seconds.
+// look for newer rules every five seconds.
 const oldRules = time.Minute
 
 // Degraded says why decisions are not exact, or not by the newest rules; nil if

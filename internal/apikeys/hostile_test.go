@@ -75,7 +75,8 @@ func TestHangingTable(t *testing.T) {
 		}{
 			{10, k.Secret(), "valid", 100 * time.Millisecond},
 			{10.2, k.Secret(), "valid", 0}, // the read is still under way
-			{12, k.Secret(), "valid", 0},   // it has failed
+			{10.9, k.Secret(), "valid", 0}, // it has failed
+			{12, k.Secret(), "valid", 100 * time.Millisecond},
 			{12, apikeys.New().Secret(), "unknown", time.Second},
 		} {
 			began := time.Now()

@@ -51,9 +51,9 @@ type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
 // that is no key costs no read.
 //
 // If a read fails or takes longer than a tenth of a second, the last one stays in
-// force, for ten minutes at most. So while the table cannot be read, a key that was
-// revoked meanwhile works as long. A request with a key that this process does
-// not know waits for a second at most.
+// force, for ten minutes at most, and a request reads again after a second. So
+// while the table cannot be read, a key that was revoked meanwhile works as long.
+// A request with a key that this process does not know waits for a second at most.
 //
 // A flood of made-up keys costs at most 200 reads at once and 20 a second. Keys
 // that this process knows are verified all the same. Others fail with

@@ -34,7 +34,7 @@ same handler decides them, and the same responses go out. Allowed requests go on
 echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
 is denied. On SIGINT or SIGTERM, serve finishes the requests under way, for 15 seconds at most, and stops.
 
-Rules in a table are read again every ten seconds. A rules file is read again within three seconds after it
+Rules in a table are read again every five seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
 
 With --decide it is no gateway: other programs and proxies ask it about each of their requests. POST

@@ -27,7 +27,7 @@ const (
 	perEnvironment = 10
 	// rulesReads is how many reads look for new rules in a minute, in each
 	// environment that has requests.
-	rulesReads = 6
+	rulesReads = 12
 	// The bytes that an environment logs in a minute with requests, at most.
 	lineBytes, keysBytes, ruleBytes = 2048, 1536, 512
 	mostRules                       = 20 // lines in a minute

@@ -40,19 +40,19 @@ func TestBill(t *testing.T) {
 		want    string // requests, denied, and the dollars of each line
 	}{
 		"one limit": {
-			// 2 M requests: 1 M at 4 and 1 M at 3. 2e6 × 10 ms × 1/4 GB. An environment reads rules 6 × 43,800 times, and logs
+			// 2 M requests: 1 M at 4 and 1 M at 3. 2e6 × 10 ms × 1/4 GB. An environment reads rules 12 × 43,800 times, and logs
 			// (2,048 + 1,536 + 512) × 43,800 bytes.
 			cost.Options{}, cost.Estimate(2e6, 0, 1),
-			"2e+06 0: 7.000 0.400 5.000 1.000 0.026 0.179 18.000 4.000 3.000 = 38.606, fixed 25.000",
+			"2e+06 0: 7.000 0.400 5.000 1.000 0.053 0.179 18.000 4.000 3.000 = 38.632, fixed 25.000",
 		},
 		"an HTTP API, half denied, 20 ms": {
 			// 1e6 × 20 ms and 1e6 × 2 ms. 130,000 reads more.
 			cost.Options{HTTP: true, Duration: 20 * time.Millisecond}, cost.Estimate(2e6, 1e6, 1),
-			"2e+06 1e+06: 2.000 0.400 5.500 0.500 0.039 0.179 18.000 4.000 3.000 = 33.619, fixed 25.000",
+			"2e+06 1e+06: 2.000 0.400 5.500 0.500 0.066 0.179 18.000 4.000 3.000 = 33.645, fixed 25.000",
 		},
 		"two rules of three are on": {
 			cost.Options{}, cost.EstimateRules(2e6, 0, two),
-			"2e+06 0: 7.000 0.400 5.000 2.000 0.026 0.202 20.000 4.000 3.000 = 41.628, fixed 27.000",
+			"2e+06 0: 7.000 0.400 5.000 2.000 0.053 0.202 20.000 4.000 3.000 = 41.654, fixed 27.000",
 		},
 		"few requests keep few minutes": {
 			cost.Options{}, cost.Estimate(1000, 0, 1),
@@ -62,7 +62,7 @@ func TestBill(t *testing.T) {
 			// 120 M requests: 4 + 6 + 117. 5 environments, for up to 10 requests a second each. 118 M denials take 507,400 reads and
 			// 106,200 writes.
 			cost.Options{Flood: 60}, cost.Estimate(2e6, 0, 1),
-			"1.2e+08 1.18e+08: 127.000 24.000 64.000 1.053 0.182 0.897 18.000 4.000 3.000 = 242.132, fixed 25.000",
+			"1.2e+08 1.18e+08: 127.000 24.000 64.000 1.053 0.314 0.897 18.000 4.000 3.000 = 242.264, fixed 25.000",
 		},
 	} {
 		test.options.Prices = round

@@ -24,8 +24,8 @@ const readTimeout = 2 * time.Second
 // regardless of the number of requests and of overrides in the table. A change
 // applies within ten seconds.
 //
-// If a read fails, the last known override stays in force, however old, and the
-// failure is reported. The first read of a key fails the requests that wait for
+// If a read fails, the last known override stays in force, however old, the
+// failure is reported, and a request reads again after a second. The first read of a key fails the requests that wait for
 // it. An item that is not valid stays an error for ten seconds.
 //
 // The cache is bounded, so a flood of made-up keys cannot fill the memory. Each
@@ -43,7 +43,8 @@ func (id overrideID) String() string {
 
 // NewOverrideCache returns a cache of the table's overrides for at most
 // maxEntries keys. report receives every failed read whose requests got the last
-// known override. During an outage that is one for each key in ten seconds.
+// known override. During an outage that is one for each key in ten seconds, and
+// ten more a second at most.
 func NewOverrideCache(table *Table, maxEntries int, report func(error)) *OverrideCache {
 	c := &OverrideCache{table: table}
 	c.cache = swr.New(swr.Options[overrideID, *rules.Override]{

@@ -12,16 +12,18 @@ import (
 )
 
 const (
-	// refreshTimeout bounds one read of newer rules, in real time.
-	refreshTimeout = 5 * time.Second
-	// startTimeout bounds the first read, in real time. A Lambda is killed
-	// without a log line if a request takes longer than its 5 s.
-	startTimeout = 3 * time.Second
+	// refreshEvery is how old rules may be before a request looks for newer ones.
+	// New rules must be in force within ten seconds, so that two reads which
+	// fail at once, or one that fails by rulesTimeout, have time to be repeated.
+	refreshEvery = 5 * time.Second
+	// rulesTimeout bounds one read, in real time. A Lambda is killed without a log
+	// line if a request takes longer than its 5 s.
+	rulesTimeout = 3 * time.Second
 	// fallbackAfter bounds the first read if there is a fallback, in real time.
 	fallbackAfter = 2 * time.Second
 )
 
-// Source serves the rules in force, as package swr does: the rules may be ten
+// Source serves the rules in force, as package swr does: the rules may be five
 // seconds old before a request looks for newer ones. If the table cannot be
 // read, or its rules are invalid, the running rules stay in force and the
 // failure is reported.
@@ -63,12 +65,12 @@ type SourceOptions struct {
 // NewSource returns a source that reads the table.
 func NewSource(table *Table, o SourceOptions) *Source {
 	s := &Source{table: table, opts: o}
-	first := startTimeout
+	first := rulesTimeout
 	if o.Fallback != nil {
 		first = fallbackAfter
 	}
 	s.cache = swr.New(swr.Options[tableName, inForce]{
-		Load: s.load, FirstTimeout: first, Timeout: refreshTimeout,
+		Load: s.load, FirstTimeout: first, Timeout: rulesTimeout, Fresh: refreshEvery,
 		Report: func(_ tableName, last inForce, err error) {
 			kept := "the copy from the deployment"
 			switch {
@@ -87,7 +89,7 @@ func NewSource(table *Table, o SourceOptions) *Source {
 // table, for 3 s and as long as their context lets them. They fail if the table
 // cannot be read and nothing stands in for its rules; the next call then reads
 // again.
-// Later calls never fail. One in ten seconds waits for at most 100 ms, and so do
+// Later calls never fail. One in five seconds waits for at most 100 ms, and so do
 // all calls that come after a pause.
 func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 	r, err := s.cache.Get(ctx, now, tableName(s.table.name))

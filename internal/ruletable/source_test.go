@@ -44,10 +44,10 @@ func TestSource(t *testing.T) {
 	capacity(t, source, epoch, 1)
 	reads := api.count("GetItem")
 	for i := range 1000 { // requests side by side pass different times
-		capacity(t, source, epoch.Add(9*time.Second-time.Duration(i%10)*time.Second), 1)
+		capacity(t, source, epoch.Add(4*time.Second-time.Duration(i%5)*time.Second), 1)
 	}
 	if n := api.count("GetItem") - reads; n != 0 {
-		t.Errorf("%d reads within ten seconds", n)
+		t.Errorf("%d reads within five seconds", n)
 	}
 
 	publish(t, publisher, version(2))
@@ -106,9 +106,9 @@ func TestFallback(t *testing.T) {
 				t.Errorf("reported %v", err)
 			}
 			reads := api.count("GetItem")
-			capacity(t, source, epoch.Add(9*time.Second), 99)
+			capacity(t, source, epoch.Add(4*time.Second), 99)
 			if n := api.count("GetItem") - reads; n != 0 {
-				t.Errorf("%d reads within ten seconds", n)
+				t.Errorf("%d reads within five seconds", n)
 			}
 			capacity(t, source, epoch.Add(10*time.Second), 99)
 			if err := <-reports; !strings.Contains(err.Error(), "keeping the copy from the deployment") {

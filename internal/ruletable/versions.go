@@ -26,7 +26,7 @@ const (
 	lastVersion  = 9_999_999_999 // the most that ten digits hold
 
 	// maxPointed is the most bytes of JSON, gzipped, that the pointer holds. So
-	// limiters, which read it every ten seconds, still read one unit of 4 KB.
+	// limiters, which read it every five seconds, still read one unit of 4 KB.
 	maxPointed = 3_900
 )
 

@@ -31,6 +31,11 @@ const (
 	// wait bounds how long requests wait for a reload after it started, in real
 	// time.
 	wait = 100 * time.Millisecond
+	// firstPause is how long no reload follows the first one that failed.
+	firstPause = time.Second
+	// earlyReloads bounds the reloads that come before their time after failures,
+	// of all keys, at once and a second. So an outage does not become a flood.
+	earlyReloads = 10
 )
 
 // errLate is the error of a request that has waited for Options.FirstWait.
@@ -56,7 +61,9 @@ type Options[K Key, V any] struct {
 	FirstWait time.Duration
 
 	// Fresh is how old a value may be before a request reloads it; 0 for Every.
-	// After a reload that failed, the next one begins after Every.
+	// After a reload that failed, the next one may begin after a second, after the
+	// next failures in a row after 2, 4 and 8 s, and from then on after Fresh or
+	// Every, the shorter one. After an error that Answer marks it is Every.
 	Fresh time.Duration
 	// MaxAge is how old a value may be that stands in for a reload which fails; 0
 	// for no bound.
@@ -82,6 +89,7 @@ type Cache[K Key, V any] struct {
 	entries cache.Cache[K, *entry[V]]
 	mu      sync.Mutex
 	flights map[K]*flight[V]
+	early   Budget
 }
 
 // entry is the outcome of the last load. It never changes.
@@ -119,6 +127,7 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 		opts:    o,
 		entries: cache.New[K, *entry[V]](o.MaxEntries),
 		flights: map[K]*flight[V]{},
+		early:   Budget{Burst: earlyReloads, PerSecond: earlyReloads},
 	}
 }
 
@@ -230,6 +239,7 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	value, err := c.opts.Load(ctx, now, key, known)
+	answer := err != nil && c.opts.Answer != nil && c.opts.Answer(err)
 	next := &entry[V]{value: value, loaded: now, tried: now, fresh: c.opts.Fresh}
 	switch {
 	case err == nil:
@@ -237,8 +247,8 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 		if c.opts.Report != nil {
 			c.opts.Report(key, known, err)
 		}
-		next.value, next.loaded, next.fresh = known, last.loaded, Every
-	case c.opts.Answer != nil && c.opts.Answer(err):
+		next.value, next.loaded, next.fresh = known, last.loaded, c.pause(last, now, answer)
+	case answer:
 		var none V
 		next.value, next.err, next.fresh = none, err, Every
 	default:
@@ -246,4 +256,20 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	}
 	c.entries.Set(key, next)
 	return next.value, next.err
+}
+
+// pause returns how long no reload follows one that failed now. A value does not
+// outlive MaxAge by it.
+func (c *Cache[K, V]) pause(last *entry[V], now time.Time, answer bool) time.Duration {
+	longest, pause := min(c.opts.Fresh, Every), firstPause
+	if c.opts.MaxAge > 0 {
+		longest = min(longest, c.opts.MaxAge-now.Sub(last.loaded))
+	}
+	if !last.tried.Equal(last.loaded) { // the reload before it failed too
+		pause = 2 * last.fresh
+	}
+	if answer || pause >= longest || !c.early.Take(now) {
+		return longest
+	}
+	return pause
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -134,10 +135,20 @@ func TestTrace(t *testing.T) {
 		"the origin fails": {
 			{put(5), 0, 5, nil, 1, 0},
 			{fail(errDown), 10 * time.Second, 5, nil, 2, 1},
-			{same, 19 * time.Second, 5, nil, 2, 1}, // the next load is ten seconds later
-			{same, 24 * time.Hour, 5, nil, 3, 2},   // however old
-			{fail(nil), 24*time.Hour + 9*time.Second, 5, nil, 3, 2},
-			{put(6), 24*time.Hour + 10*time.Second, 6, nil, 4, 2},
+			{same, 10999 * time.Millisecond, 5, nil, 2, 1}, // the next load is a second later
+			{same, 11 * time.Second, 5, nil, 3, 2},
+			{same, 12999 * time.Millisecond, 5, nil, 3, 2}, // two seconds later
+			{same, 13 * time.Second, 5, nil, 4, 3},
+			{same, 17 * time.Second, 5, nil, 5, 4},
+			{same, 25 * time.Second, 5, nil, 6, 5},
+			{same, 34 * time.Second, 5, nil, 6, 5}, // ten seconds later at most
+			{same, 35 * time.Second, 5, nil, 7, 6},
+			{same, 24 * time.Hour, 5, nil, 8, 7}, // however old
+			{fail(nil), 24*time.Hour + 9*time.Second, 5, nil, 8, 7},
+			{put(6), 24*time.Hour + 10*time.Second, 6, nil, 9, 7},
+			{put(7), 24*time.Hour + 19*time.Second, 6, nil, 9, 7}, // fresh again
+			{fail(errDown), 24*time.Hour + 20*time.Second, 6, nil, 10, 8},
+			{fail(nil), 24*time.Hour + 21*time.Second, 7, nil, 11, 8}, // a second after the first failure
 		},
 		"the origin fails on a zero value": {
 			{same, 0, 0, nil, 1, 0},
@@ -223,7 +234,7 @@ func TestBound(t *testing.T) {
 }
 
 // TestAges is a trace of a cache whose values are fresh for a minute, are loaded
-// again ten seconds after a failure, and end after two minutes.
+// again after a pause that grows to ten seconds, and end after two minutes.
 func TestAges(t *testing.T) {
 	o := &origin{values: map[name]int{}, loads: map[name]int{}}
 	cache := swr.New(swr.Options[name, int]{
@@ -244,12 +255,15 @@ func TestAges(t *testing.T) {
 		{80, 8, 8, 8, 1},
 		{80, 9, 8, 8, 1},
 		{110, 9, -1, 8, 1},
-		{119, 0, 9, 8, 0},
+		{111, 0, -1, 8, 1},
+		{112, 0, 9, 8, 0},
 		{120, 0, -1, 8, 1},
-		{129, 0, -1, 8, 0},
+		{124, 0, -1, 8, 1},
+		{131, 0, -1, 8, 0},
+		{132, 0, -1, 8, 1},
 		{191, 0, -1, 8, 1},
 		{199, 0, -1, 8, 0},
-		{201, 0, -1, -1, 1}, // the value is of second 80
+		{200, 0, -1, -1, 1}, // the value is of second 80
 		{202, 9, 9, 9, 1},
 	} {
 		o.put("k", step.value)
@@ -282,4 +296,62 @@ func TestFirstWait(t *testing.T) {
 			t.Errorf("%d, error %v", got, err)
 		}
 	})
+}
+
+// TestFailingLoads is a property of random failures and random requests: loads
+// are at least a second apart, the one after a first failure comes a second
+// later, and none comes later than ten seconds.
+func TestFailingLoads(t *testing.T) {
+	seed := time.Now().UnixNano()
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	for range 100 {
+		cache, o := newCache(0)
+		failures, step := 0, time.Duration(1+random.IntN(900))*time.Millisecond
+		share := random.Float64()
+		_, _ = cache.Get(t.Context(), epoch, "k")
+		o.taken()
+		for last, now := time.Duration(0), step; now < 10*time.Minute; now += step {
+			var err error
+			if random.Float64() < share {
+				err = errDown
+			}
+			o.set(err, nil)
+			_, _ = cache.Get(t.Context(), epoch.Add(now), "k")
+			passed := now - last
+			due := 10 * time.Second
+			if failures > 0 && failures < 5 {
+				due = time.Second << (failures - 1)
+			}
+			if got := o.taken() == 1; got != (passed >= due) {
+				t.Fatalf("seed %d: load %t at %v, %v after %d failures in a row", seed, got, now, passed, failures)
+			}
+			if passed >= due {
+				last = now
+				if failures++; err == nil {
+					failures = 0
+				}
+			}
+		}
+	}
+}
+
+// TestOutageOfManyKeys: of a thousand keys whose loads fail in the same second,
+// ten are loaded again before ten seconds are over.
+func TestOutageOfManyKeys(t *testing.T) {
+	cache, o := newCache(0)
+	load := func(second int) int {
+		for i := range 1000 {
+			_, _ = cache.Get(t.Context(), epoch.Add(time.Duration(second)*time.Second), name(fmt.Sprint(i)))
+		}
+		return o.taken()
+	}
+	load(0)
+	o.set(errDown, nil)
+	var loads []int
+	for second := 10; second < 32; second++ {
+		loads = append(loads, load(second))
+	}
+	if got, want := fmt.Sprint(loads), "[1000 10 0 10 0 0 0 10 0 0 990 0 0 0 0 10 0 0 0 0 990 0]"; got != want {
+		t.Errorf("%s loads a second, want %s", got, want)
+	}
 }
