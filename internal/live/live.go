@@ -12,9 +12,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/admin"
@@ -22,7 +22,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rulefile"
 )
 
-// maxWatchers bounds the browsers that get events.
+// maxWatchers bounds the browsers that get events. The next one takes the place of
+// the first: a client that reads nothing cannot be told from one that does until
+// its buffers are full, and only a browser comes back.
 const maxWatchers = 16
 
 // Options say what the page shows. All of them are required but Page.
@@ -38,9 +40,9 @@ type Options struct {
 type Page struct {
 	Options
 	http.ServeMux
-	watchers atomic.Int32
 
 	mu       sync.Mutex
+	watchers []chan struct{}   // of each browser that gets events, the oldest first; closed to end them
 	parts    map[string]string // the latest rendering
 	rendered chan struct{}     // is closed by the next one
 }
@@ -76,15 +78,39 @@ func (p *Page) Run(ctx context.Context, ticks <-chan time.Time) {
 			return
 		case now := <-ticks:
 			p.Observer.rates.roll(now)
-			if p.watchers.Load() > 0 {
-				p.render()
-			}
+			p.render()
 		}
 	}
 }
 
-// render makes the parts of the page, and has the watchers send them.
+// watch adds a watcher, in the place of the oldest if there are too many.
+func (p *Page) watch() (evicted chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.watchers) == maxWatchers {
+		close(p.watchers[0])
+		p.watchers = p.watchers[1:]
+	}
+	evicted = make(chan struct{})
+	p.watchers = append(p.watchers, evicted)
+	return evicted
+}
+
+func (p *Page) leave(evicted chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchers = slices.DeleteFunc(p.watchers, func(w chan struct{}) bool { return w == evicted })
+}
+
+// render makes the parts of the page, and has the watchers send them. Without a
+// watcher it does nothing.
 func (p *Page) render() {
+	p.mu.Lock()
+	watched := len(p.watchers) > 0
+	p.mu.Unlock()
+	if !watched {
+		return
+	}
 	v, parts := p.view(), map[string]string{}
 	for _, name := range partNames {
 		parts[name] = execute(name, v)
@@ -108,11 +134,8 @@ func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
 // events sends the parts that changed since it sent them last, all of them at
 // first.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
-	defer p.watchers.Add(-1)
-	if p.watchers.Add(1) > maxWatchers || p.Stopping.Err() != nil {
-		http.Error(w, fmt.Sprintf("%d pages are open already, or serve is stopping: close one", maxWatchers), http.StatusServiceUnavailable)
-		return
-	}
+	evicted := p.watch()
+	defer p.leave(evicted)
 	stream := http.NewResponseController(w)
 	_ = stream.SetReadDeadline(time.Time{}) // else the end of --read-timeout ends the events
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -124,6 +147,8 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-p.Stopping.Done():
+			return
+		case <-evicted:
 			return
 		case <-next:
 		}

@@ -62,9 +62,8 @@ function watch() {
     for (const [id, html] of Object.entries(pending)) if (replace(id, html)) delete pending[id];
   };
   events.onerror = () => {
-    const refused = events.readyState === EventSource.CLOSED;
-    say(refused ? "not updated: serve is stopping, or 16 pages are open" : "connection lost, retrying", true);
-    if (refused) setTimeout(watch, 3000);
+    say("connection lost, retrying", true);
+    if (events.readyState === EventSource.CLOSED) setTimeout(watch, 3000);
   };
 }
 document.addEventListener("visibilitychange", watch);

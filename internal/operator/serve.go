@@ -172,6 +172,11 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
 }
 
+// adminWriteTime is how long a client of the admin address may take no more of an
+// answer, whose buffers are full by then. One that goes on would delay the end of
+// serve.
+const adminWriteTime = 5 * time.Second
+
 // serveAdmin serves metrics, status and the page, also while the last requests
 // end, until stop is called.
 func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watched, log *slog.Logger) (stop func()) {
@@ -193,7 +198,7 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := gateway.Serve(adminCtx, o.Admin, handler, gateway.Timeouts{}, gateway.HeaderSize); err != nil {
+		if err := gateway.Serve(adminCtx, o.Admin, handler, gateway.Timeouts{Write: adminWriteTime}, gateway.HeaderSize); err != nil {
 			log.Error("the admin address is not served any more", "error", err)
 		}
 	}()
