@@ -3,6 +3,7 @@
 package outfile
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 )
 
 // Write lets write fill a temporary file and renames it to path once write has
-// succeeded. It passes standard output for a path of "" or "-". A pipe, a device
-// or another special file is written in place.
+// succeeded. A file that exists keeps its mode and, if the system lets this user
+// set them, its owner and group. Write passes standard output for a path of "" or
+// "-". A pipe, a device or another special file is written in place.
 func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "" || path == "-" {
 		return write(stdout)
@@ -22,31 +24,64 @@ func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	old, _ := os.Stat(path)
+	if old != nil && !old.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		return fill(file, err, write)
+		if err != nil {
+			return err
+		}
+		return cmp.Or(write(file), file.Close())
 	}
 	temporary := path + "." + rand.Text()[:8] + ".tmp"
-	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	var named *fs.PathError
-	if errors.As(err, &named) {
-		named.Path = path // the user never typed the temporary name
-	}
-	if err := fill(file, err, write); err != nil {
-		os.Remove(temporary)
+	if err := create(temporary, path, old, write); err != nil {
 		return err
 	}
-	return os.Rename(temporary, path)
+	if err := os.Rename(temporary, path); err != nil {
+		os.Remove(temporary)
+		return &fs.PathError{Op: "write", Path: path, Err: errors.Unwrap(err)}
+	}
+	return nil
 }
 
-// fill writes and closes a file, unless opening it failed.
-func fill(file *os.File, opening error, write func(io.Writer) error) error {
-	if opening != nil {
-		return opening
+// create fills a new file, with the mode and the owner of old, nil for none. If
+// that fails, it leaves no file, and the error names the file as path.
+func create(name, path string, old fs.FileInfo, write func(io.Writer) error) error {
+	mode := fs.FileMode(0o666)
+	if old != nil {
+		mode = 0o600 // until keep has set the owner
 	}
-	err := write(file)
-	if closing := file.Close(); err == nil {
-		err = closing
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return renamed(err, name, path)
+	}
+	if old != nil {
+		err = keep(file, old)
+	}
+	if err == nil {
+		err = cmp.Or(write(output{file, path}), file.Sync()) // some file systems notice only now that they are full
+	}
+	if err = cmp.Or(err, file.Close()); err != nil {
+		os.Remove(name)
+	}
+	return renamed(err, name, path)
+}
+
+// output passes text on to a file. Its errors name the file as path, because
+// writers put their text into other errors.
+type output struct {
+	file *os.File
+	path string
+}
+
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
+	return n, renamed(err, o.file.Name(), o.path)
+}
+
+// renamed replaces the name of a file in its error.
+func renamed(err error, name, path string) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Path == name {
+		failed.Path = path
 	}
 	return err
 }
@@ -72,8 +107,7 @@ func CheckNew(path string) error {
 
 // WriteNew writes a text to a file that must not exist yet, under any name.
 func WriteNew(path, text string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	return fill(file, err, func(w io.Writer) error {
+	return create(path, path, nil, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

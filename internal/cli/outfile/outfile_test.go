@@ -66,6 +66,9 @@ func TestOutputThroughALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFile(t, real, "new")
+	if info, err := os.Stat(real); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the file of the link has the mode %v, %v", info.Mode(), err)
+	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info, err)
 	}
@@ -126,5 +129,26 @@ func TestWriteNew(t *testing.T) {
 		} else if err == nil {
 			wantFile(t, step.path, "text")
 		}
+	}
+}
+
+// What fails at the end of writing leaves no file, and names the one that the
+// user typed. A failure of another file keeps its own name.
+func TestFailuresWhileWriting(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	for want, write := range map[string]func(io.Writer) error{
+		"sync " + path + ": file already closed": func(w io.Writer) error { return w.(output).file.Close() },
+		"open " + dir + "/log: no such file or directory": func(io.Writer) error {
+			_, err := os.Open(dir + "/log")
+			return err
+		},
+		"write " + path + ": file exists": func(io.Writer) error { return os.MkdirAll(path, 0o700) }, // the rename fails
+	} {
+		if err := Write(path, nil, write); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		_ = os.Remove(path) // the directory
+		wantEmpty(t, dir)
 	}
 }

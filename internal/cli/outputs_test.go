@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// outputs are the commands that write files of the user.
+var outputs = map[string]string{
+	"the decisions of a replay": "replay testdata/day.jsonl --rules testdata/rules.yaml --decisions OUT",
+	"its page":                  "replay testdata/day.jsonl --rules testdata/rules.yaml --report OUT",
+	"its chart":                 "replay testdata/day.jsonl --rules testdata/rules.yaml --svg OUT",
+	"imported rules":            "rules import --format envoy testdata/envoy.yaml --output OUT",
+	"imported overrides":        "rules import --format usage-plans testdata/usage-plans.json --keys pro=testdata/pro-keys.json --overrides OUT",
+	"the first rules":           "init OUT",
+	"suggested rules":           "suggest " + apacheLog + " --key ip:{ip} --window 1m --write OUT",
+}
+
+// onFullDisk runs a command as a process that may create files, and not write to
+// them.
+func onFullDisk(t *testing.T, command string) (code int, stderr string) {
+	t.Helper()
+	full := program(t)
+	full.Args = append([]string{"sh", "-c", `trap "" XFSZ; ulimit -f 0; exec "$0" "$@"`, full.Path}, words(command)...)
+	full.Path = "/bin/sh"
+	var b strings.Builder
+	full.Stderr = &b
+	_ = full.Run() // its exit code is below
+	return full.ProcessState.ExitCode(), b.String()
+}
+
+// TestFullDisk: if a file cannot be written, the error names it, nothing is left
+// behind, and a file that exists stays as it was. A file that is written again
+// keeps its mode.
+func TestFullDisk(t *testing.T) {
+	for name, command := range outputs {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			out := filepath.Join(dir, "out")
+			command := strings.Replace(command, "OUT", out, 1)
+			wantFull := func() {
+				t.Helper()
+				code, stderr := onFullDisk(t, command)
+				if code != 1 || !strings.HasSuffix(stderr, "write "+out+": file too large\n") {
+					t.Errorf("exit %d, %q", code, stderr)
+				}
+			}
+			wantFull()
+			wantEmpty(t, dir)
+			if strings.HasPrefix(command, "init") || strings.HasPrefix(command, "suggest") { // which write new files alone
+				mustRun(t, command)
+				return
+			}
+			for _, mode := range []os.FileMode{0o600, 0o444} {
+				_ = os.Remove(out)
+				if err := os.WriteFile(out, []byte("as it was"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(out, mode); err != nil {
+					t.Fatal(err)
+				}
+				wantFull()
+				wantFile(t, out, "as it was")
+				mustRun(t, command)
+				info, err := os.Stat(out)
+				if err != nil || info.Mode() != mode || info.Size() == int64(len("as it was")) {
+					t.Errorf("%v, error %v; want a new file of mode %v", info, err, mode)
+				}
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+				t.Errorf("%v, %v: want one file", files, err)
+			}
+		})
+	}
+}
