@@ -131,3 +131,19 @@ rule`
 		t.Errorf("a short log has lines over time:\n%s", few)
 	}
 }
+
+// A client may choose the text of a key. Spreadsheets that open the decisions
+// must not take it for a formula, and programs can take the quote off again.
+func TestDecisionsAreNoFormulas(t *testing.T) {
+	rules := file(t, "rules.yaml", "rules: [{name: api, key: '{header.x-user}', limit: 1/hour}]\n")
+	for sent, want := range map[string]string{
+		`=HYPERLINK(1)`: "'=HYPERLINK(1)", `+1`: "'+1", `-1`: "'-1", `@SUM(A1)`: "'@SUM(A1)", `'=1`: "''=1",
+		`\t=1`: "%09=1", `\r=1`: "%0D=1", `ada=1`: "ada=1",
+	} {
+		log := file(t, "log.jsonl", `{"time":1,"headers":{"x-user":"`+sent+`"}}`+"\n")
+		got := mustRun(t, "replay "+log+" --rules "+rules+" --decisions -")
+		if line := "1000000000\tapi\t" + want + "\t1\t0\t0\n"; !strings.HasPrefix(got, line) {
+			t.Errorf("%s: %q, want %q", sent, got, line)
+		}
+	}
+}

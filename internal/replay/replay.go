@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/clock"
@@ -144,11 +145,21 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	return clock.Sleep(ctx, time.Until(p.start.Add(time.Duration(offset))))
 }
 
+// noFormula quotes a key, whose text clients may choose, if it begins as a formula
+// does, and also if it begins with a quote, so that the quote can be taken off.
+func noFormula(key string) string {
+	if key != "" && strings.IndexByte("=+-@'", key[0]) >= 0 {
+		return "'" + key
+	}
+	return key
+}
+
 // write writes a line for each rule that covers and limits a request. A denied
 // request has a line for the denying rule alone. The columns are Unix
 // nanoseconds, rule, key, 1 (allowed) or 0, remaining, and retry-after in
 // nanoseconds (0 if allowed, -1 for never), with tabs between them. Shadow rules
-// have their own verdicts, and come last. Rules and keys are printable ASCII.
+// have their own verdicts, and come last. Rules and keys are printable ASCII. A key
+// that a spreadsheet could take for a formula has a quote before it.
 func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 	if r.decisions == nil {
 		return nil
@@ -164,7 +175,7 @@ func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 				allowed = 1
 			}
 			if _, err := fmt.Fprintf(r.decisions, "%d\t%s\t%s\t%d\t%d\t%d\n",
-				e.Time.UnixNano(), v.Rule.Name, v.Key, allowed, v.Remaining, int64(retryAfter)); err != nil {
+				e.Time.UnixNano(), v.Rule.Name, noFormula(v.Key), allowed, v.Remaining, int64(retryAfter)); err != nil {
 				return writeError(err)
 			}
 		}
