@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,19 +26,23 @@ func (r *recording) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts
 	return r.last, err
 }
 
-// badNetwork answers with the same item, after a read for each letter of faults:
-// f fails it, h lets it hang, and any other answers it.
+// badNetwork answers reads with an item. Each letter of faults is for one read, and
+// they come round again: f fails it, h lets it hang, and any other answers it.
 type badNetwork struct {
 	ruletable.API
 	pointer atomic.Pointer[dynamodb.GetItemOutput]
 	faults  string
 	start   time.Time
-	times   []string // of the reads, in seconds
+
+	mu    sync.Mutex
+	times []string // of the reads, in seconds
 }
 
 func (b *badNetwork) GetItem(ctx context.Context, _ *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	b.mu.Lock()
 	fault := b.faults[len(b.times)%len(b.faults)]
 	b.times = append(b.times, fmt.Sprintf("%.0f", time.Since(b.start).Seconds()))
+	b.mu.Unlock()
 	switch fault {
 	case 'f':
 		return nil, errors.New("no answer")
@@ -91,6 +96,8 @@ func TestNewRulesOnABadNetwork(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				time.Sleep(10 * time.Second) // the last read ends
+				api.mu.Lock()
+				defer api.mu.Unlock()
 				if got := strings.Join(api.times, " "); got != tc.reads || inForce != tc.inForce {
 					t.Errorf("in force after %d s, reads at %s; want %d and %s", inForce, got, tc.inForce, tc.reads)
 				}
