@@ -302,42 +302,46 @@ func TestFirstWait(t *testing.T) {
 // are at least a second apart, the one after a first failure comes a second
 // later, and none comes later than ten seconds.
 func TestFailingLoads(t *testing.T) {
-	seed := time.Now().UnixNano()
-	random := rand.New(rand.NewPCG(uint64(seed), 0))
-	for range 100 {
-		cache, o := newCache(0)
-		failures, step := 0, time.Duration(1+random.IntN(900))*time.Millisecond
-		share := random.Float64()
-		_, _ = cache.Get(t.Context(), epoch, "k")
-		o.taken()
-		for last, now := time.Duration(0), step; now < 10*time.Minute; now += step {
-			var err error
-			if random.Float64() < share {
-				err = errDown
-			}
-			o.set(err, nil)
-			_, _ = cache.Get(t.Context(), epoch.Add(now), "k")
-			passed := now - last
-			due := 10 * time.Second
-			if failures > 0 && failures < 5 {
-				due = time.Second << (failures - 1)
-			}
-			if got := o.taken() == 1; got != (passed >= due) {
-				t.Fatalf("seed %d: load %t at %v, %v after %d failures in a row", seed, got, now, passed, failures)
-			}
-			if passed >= due {
-				last = now
-				if failures++; err == nil {
-					failures = 0
+	synctest.Test(t, func(t *testing.T) { // so no load is late
+		seed := rand.Int64()
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		for range 30 {
+			cache, o := newCache(0)
+			failures, step := 0, time.Duration(50+random.IntN(900))*time.Millisecond
+			share := random.Float64()
+			_, _ = cache.Get(t.Context(), epoch, "k")
+			o.taken()
+			for last, now := time.Duration(0), step; now < 10*time.Minute; now += step {
+				var err error
+				if random.Float64() < share {
+					err = errDown
+				}
+				o.set(err, nil)
+				_, _ = cache.Get(t.Context(), epoch.Add(now), "k")
+				passed := now - last
+				due := 10 * time.Second
+				if failures > 0 && failures < 5 {
+					due = time.Second << (failures - 1)
+				}
+				if got := o.taken() == 1; got != (passed >= due) {
+					t.Fatalf("seed %d: load %t at %v, %v after %d failures in a row", seed, got, now, passed, failures)
+				}
+				if passed >= due {
+					last = now
+					if failures++; err == nil {
+						failures = 0
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestOutageOfManyKeys: of a thousand keys whose loads fail in the same second,
 // ten are loaded again before ten seconds are over.
-func TestOutageOfManyKeys(t *testing.T) {
+func TestOutageOfManyKeys(t *testing.T) { synctest.Test(t, outageOfManyKeys) }
+
+func outageOfManyKeys(t *testing.T) {
 	cache, o := newCache(0)
 	load := func(second int) int {
 		for i := range 1000 {
