@@ -32,6 +32,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/predeploy"
 )
 
 var updatePage = flag.Bool("update-deploy", false, "write what the commands of docs/deploy.md print into it")
@@ -76,6 +78,7 @@ func TestDeployByCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.examined()
+	c.refusesOtherCode()
 	if *wide {
 		c.needsItsRights()
 	}
@@ -268,6 +271,32 @@ func (c *shop) needsItsRights() {
 			}
 			t.Error("nothing fails")
 		})
+	}
+}
+
+// refusesOtherCode puts other code into the bucket under the name of the
+// authorizer's, with and without a checksum, and expects that nothing is deployed.
+func (c *shop) refusesOtherCode() {
+	bucket, sum := aws.String("slidegate-"+account+"-"+region), predeploy.Hash([]byte("other code"))
+	objects := s3.NewFromConfig(c.cfg, func(o *s3.Options) {
+		o.UsePathStyle, o.RequestChecksumCalculation = true, aws.RequestChecksumCalculationWhenRequired
+	})
+	zip, err := os.ReadFile(filepath.Join(c.dir, "authorizer_"+runtime.GOARCH+".zip"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	key := aws.String("slidegate/" + predeploy.Hash(zip) + ".zip")
+	for _, algorithm := range []types.ChecksumAlgorithm{"", types.ChecksumAlgorithmSha256} {
+		_, err := objects.PutObject(c.t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader("other code"), ChecksumAlgorithm: algorithm})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if printed, code := c.run("aws", "deploy"); code == 0 || !strings.Contains(printed, "its SHA-256 is "+sum+", and that of the file is "+predeploy.Hash(zip)) {
+			c.t.Errorf("other code with checksum %q: %s", algorithm, printed)
+		}
+	}
+	if _, err := objects.DeleteObject(c.t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
+		c.t.Fatal(err)
 	}
 }
 

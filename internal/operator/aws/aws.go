@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
@@ -18,6 +19,7 @@ import (
 type CloudFormation interface {
 	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
 	DescribeStackEvents(context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackEventsOutput, error)
+	DescribeStackResources(context.Context, *cloudformation.DescribeStackResourcesInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackResourcesOutput, error)
 	CreateStack(context.Context, *cloudformation.CreateStackInput, ...func(*cloudformation.Options)) (*cloudformation.CreateStackOutput, error)
 	UpdateStack(context.Context, *cloudformation.UpdateStackInput, ...func(*cloudformation.Options)) (*cloudformation.UpdateStackOutput, error)
 	DeleteStack(context.Context, *cloudformation.DeleteStackInput, ...func(*cloudformation.Options)) (*cloudformation.DeleteStackOutput, error)
@@ -30,7 +32,13 @@ type S3 interface {
 	DeleteBucket(context.Context, *s3.DeleteBucketInput, ...func(*s3.Options)) (*s3.DeleteBucketOutput, error)
 	PutBucketPolicy(context.Context, *s3.PutBucketPolicyInput, ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error)
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+}
+
+// Functions is what this package calls of AWS Lambda.
+type Functions interface {
+	GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
 }
 
 // STS is what this package calls of the AWS Security Token Service.
@@ -42,6 +50,7 @@ type STS interface {
 type Account struct {
 	CloudFormation CloudFormation
 	S3             S3
+	Functions      Functions
 	STS            STS
 	Region         string
 	Local          bool // whether CloudFormation is an emulator on this machine
@@ -66,11 +75,12 @@ func New(cfg aws.Config) *Account {
 	return &Account{
 		CloudFormation: stacks,
 		// An emulator has no host name for each bucket.
-		S3:     s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }),
-		STS:    sts.NewFromConfig(cfg),
-		Region: cfg.Region,
-		Local:  isLocal(stacks.Options().BaseEndpoint),
-		Wait:   wait,
+		S3:        s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }),
+		Functions: lambda.NewFromConfig(cfg),
+		STS:       sts.NewFromConfig(cfg),
+		Region:    cfg.Region,
+		Local:     isLocal(stacks.Options().BaseEndpoint),
+		Wait:      wait,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -112,13 +113,20 @@ func (b bucket) protect(ctx context.Context) error {
 }
 
 // upload puts a file into the bucket under the hash of its content, unless it is
-// there.
+// there. It refuses another object under that name.
 func (b bucket) upload(ctx context.Context, f file, tell func(string, ...any)) (key, hash string, err error) {
 	sum := sha256.Sum256(f.data)
 	hash = hex.EncodeToString(sum[:])
 	key = prefix + hash + f.ext
-	if _, err := b.account.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner}); err == nil {
+	has, err := b.hashOf(ctx, key)
+	switch {
+	case err != nil:
+		return "", "", fmt.Errorf("read s3://%s/%s, to compare it with %s: %w", b.name, key, f.name, Explain(err))
+	case has == hash:
 		return key, hash, nil
+	case has != "":
+		return "", "", fmt.Errorf("s3://%s/%s is not %s: its SHA-256 is %s, and that of the file is %s; somebody with write access to the bucket put it there: "+
+			"find out who, delete the object, and deploy again", b.name, key, f.name, has, hash)
 	}
 	_, err = b.account.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner,
 		Body: bytes.NewReader(f.data), ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:]))})
@@ -127,4 +135,36 @@ func (b bucket) upload(ctx context.Context, f file, tell func(string, ...any)) (
 	}
 	tell("uploaded %s", f.name)
 	return key, hash, nil
+}
+
+// hashOf returns the SHA-256 of an object in hex. It returns "" if S3 shows no such
+// object: what may be there instead, upload overwrites. S3 itself computes the
+// checksum of an object. It has none of the whole object if the upload was in parts
+// or asked for another kind; then the object is read.
+func (b bucket) hashOf(ctx context.Context, key string) (string, error) {
+	head, err := b.account.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner, ChecksumMode: types.ChecksumModeEnabled})
+	if err != nil {
+		return "", nil
+	}
+	if hash := hexOf(head.ChecksumSHA256); hash != "" {
+		return hash, nil
+	}
+	object, err := b.account.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner})
+	if err != nil {
+		return "", err
+	}
+	defer object.Body.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, object.Body)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// hexOf returns in hex what AWS states in base64; "" for nothing, and for the
+// checksum of an upload in parts, which ends in their number.
+func hexOf(sum *string) string {
+	data, err := base64.StdEncoding.DecodeString(aws.ToString(sum))
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(data)
 }

@@ -4,7 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -31,7 +35,10 @@ type cloud struct {
 
 	stacks  map[string]*types.Stack
 	buckets map[string]string // regions by name; "foreign" for one of another account
-	objects map[string]bool   // BUCKET/KEY
+	objects map[string]object // by BUCKET/KEY
+	swap    func(*cloud)      // between the upload and CloudFormation's reading
+	runs    map[string]string // SHA-256 in base64 of the code of functions
+	role    string            // with which CloudFormation acts
 	events  []types.StackEvent
 	script  []string         // the steps of the next operation: RESOURCE STATUS REASON; RESOURCE - is the stack
 	refuse  map[string]error // by the name of the call
@@ -41,11 +48,20 @@ type cloud struct {
 }
 
 func newCloud() *cloud {
-	return &cloud{stacks: map[string]*types.Stack{}, buckets: map[string]string{}, objects: map[string]bool{}, refuse: map[string]error{}}
+	return &cloud{stacks: map[string]*types.Stack{}, buckets: map[string]string{}, objects: map[string]object{}, runs: map[string]string{}, refuse: map[string]error{}}
 }
 
 func (c *cloud) account() *Account {
-	return &Account{CloudFormation: c, S3: c, STS: c, Region: testRegion, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	return &Account{CloudFormation: c, S3: c, Functions: c, STS: c, Region: testRegion, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+}
+
+// object is an object of S3 with the checksum that S3 states of it.
+type object struct{ content, checksum string }
+
+// newObject returns an object whose upload asked for a checksum by SHA-256.
+func newObject(content string) object {
+	sum := sha256.Sum256([]byte(content))
+	return object{content, base64.StdEncoding.EncodeToString(sum[:])}
 }
 
 // do records a call that changes something, and refuses it if the test says so.
@@ -112,14 +128,21 @@ func (c *cloud) operate(stack *types.Stack) {
 	}
 }
 
-// send records the parameters of a stack.
-func (c *cloud) send(stack *types.Stack, parameters []types.Parameter) {
+// send records the parameters of a stack, and gives its functions their code.
+func (c *cloud) send(stack *types.Stack, parameters []types.Parameter, role *string) {
+	c.role = aws.ToString(role)
+	if c.swap != nil {
+		c.swap(c)
+	}
 	c.sent = map[string]string{}
 	for _, p := range parameters {
 		c.sent[*p.ParameterKey] = aws.ToString(p.ParameterValue)
 		if aws.ToBool(p.UsePreviousValue) {
 			c.sent[*p.ParameterKey] = "(previous)"
 		}
+	}
+	for function, key := range map[string]string{"f": authorizerKey, "o": operationsKey} {
+		c.runs[function] = newObject(c.objects[c.sent[codeBucket]+"/"+c.sent[key]].content).checksum
 	}
 	stack.Outputs = outputs("RateLimitCountersTable", "counters", "RateLimitRulesTable", "rules", "RateLimitNext", "slidegate next", versionOutput, "v1.2.0")
 }
@@ -130,7 +153,7 @@ func (c *cloud) CreateStack(_ context.Context, in *cloudformation.CreateStackInp
 	}
 	stack := &types.Stack{StackName: in.StackName, StackId: aws.String("arn:" + *in.StackName)}
 	c.stacks[*in.StackName] = stack
-	c.send(stack, in.Parameters)
+	c.send(stack, in.Parameters, in.RoleARN)
 	c.operate(stack)
 	return &cloudformation.CreateStackOutput{StackId: stack.StackId}, nil
 }
@@ -140,7 +163,7 @@ func (c *cloud) UpdateStack(_ context.Context, in *cloudformation.UpdateStackInp
 		return nil, err
 	}
 	stack := c.stacks[strings.TrimPrefix(*in.StackName, "arn:")]
-	c.send(stack, in.Parameters)
+	c.send(stack, in.Parameters, in.RoleARN)
 	c.operate(stack)
 	return &cloudformation.UpdateStackOutput{}, nil
 }
@@ -149,6 +172,7 @@ func (c *cloud) DeleteStack(_ context.Context, in *cloudformation.DeleteStackInp
 	if err := c.do("DeleteStack", ""); err != nil {
 		return nil, err
 	}
+	c.role = aws.ToString(in.RoleARN)
 	c.operate(c.stacks[strings.TrimPrefix(*in.StackName, "arn:")])
 	return &cloudformation.DeleteStackOutput{}, nil
 }
@@ -188,16 +212,40 @@ func (c *cloud) PutBucketPolicy(_ context.Context, in *s3.PutBucketPolicyInput, 
 }
 
 func (c *cloud) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
-	if c.objects[*in.Bucket+"/"+*in.Key] {
-		return nil, nil
+	if o, ok := c.objects[*in.Bucket+"/"+*in.Key]; ok && in.ChecksumMode == s3types.ChecksumModeEnabled {
+		return &s3.HeadObjectOutput{ChecksumSHA256: &o.checksum}, nil
 	}
 	return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "HeadObject", Err: &s3types.NotFound{}}
 }
 
 func (c *cloud) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	err := c.do("PutObject", *in.Bucket+"/"+(*in.Key)[:12]+"…"+filepath.Ext(*in.Key))
-	c.objects[*in.Bucket+"/"+*in.Key] = err == nil
+	if err == nil {
+		content, _ := io.ReadAll(in.Body)
+		c.objects[*in.Bucket+"/"+*in.Key] = newObject(string(content))
+	}
 	return nil, err
+}
+
+func (c *cloud) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(c.objects[*in.Bucket+"/"+*in.Key].content))}, c.refuse["GetObject"]
+}
+
+// DescribeStackResources has the functions of a stack, and what else ends in their
+// names.
+func (c *cloud) DescribeStackResources(context.Context, *cloudformation.DescribeStackResourcesInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackResourcesOutput, error) {
+	out := &cloudformation.DescribeStackResourcesOutput{}
+	for _, r := range [][3]string{{"AWS::Lambda::Permission", "RateLimitFunction00000000", "p"}, {"AWS::Lambda::Function", "RateLimitOperations1550DD4D", "o"},
+		{"AWS::Lambda::Function", "RateLimitFunction27A19A2C", "f"}} {
+		if r[2] == "p" || c.runs[r[2]] != "" {
+			out.StackResources = append(out.StackResources, types.StackResource{ResourceType: &r[0], LogicalResourceId: &r[1], PhysicalResourceId: &r[2]})
+		}
+	}
+	return out, c.refuse["DescribeStackResources"]
+}
+
+func (c *cloud) GetFunctionConfiguration(_ context.Context, in *lambda.GetFunctionConfigurationInput, _ ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error) {
+	return &lambda.GetFunctionConfigurationOutput{CodeSha256: aws.String(c.runs[*in.FunctionName])}, c.refuse["GetFunctionConfiguration"]
 }
 
 // outputs returns outputs of pairs of a key and a value.
@@ -249,7 +297,7 @@ func rulesFile(t *testing.T, text string) (path string) {
 func writeTemplate(t *testing.T, path, version string) {
 	t.Helper()
 	text := `{"Parameters": {"CodeBucket": {}, "AuthorizerKey": {}, "OperationsKey": {}, "Architecture": {}, "RulesBucket": {}, "RulesKey": {}, "RulesHash": {},
-		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "MaxWritesPerDay": {}, "Metrics": {}, "Alarms": {}, "Dashboard": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
+		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "PermissionsBoundary": {}, "MaxWritesPerDay": {}, "Metrics": {}, "Alarms": {}, "Dashboard": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

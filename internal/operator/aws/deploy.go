@@ -135,9 +135,13 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	r := &DeployReport{Stack: o.Stack, Status: Unchanged, Account: account, Region: a.Region, Version: releaseOf(t.version()), Bucket: b.name}
 	if old != nil && !changes(old, &t, given) {
 		r.complete(old)
-		return r, nil
+	} else if err := a.apply(ctx, r, old, &t, given, l); err != nil {
+		return r, err
 	}
-	return r, a.apply(ctx, r, old, &t, given, l)
+	if err := a.verify(ctx, o.Stack, given); err != nil {
+		return r, fmt.Errorf("stack %s is deployed, but it may not run the code of this command: %w", o.Stack, Explain(err))
+	}
+	return r, nil
 }
 
 // readRules reads and checks the rules file; nil for none.

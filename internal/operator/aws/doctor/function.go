@@ -82,7 +82,7 @@ func (e *exam) checkCode() error {
 	want := sha256.FindString(e.deployed.CodeKey)
 	if want != "" {
 		of = "the stack"
-		mend = fmt.Sprintf("aws lambda update-function-code --function-name %s --s3-bucket %s --s3-key %s", e.deployed.Function, e.deployed.CodeBucket, e.deployed.CodeKey)
+		mend = aws.UpdateCode(e.deployed.Function, e.deployed.CodeBucket, e.deployed.CodeKey)
 	} else {
 		goarch := "arm64"
 		if len(e.function.Architectures) > 0 && e.function.Architectures[0] == types.ArchitectureX8664 {
