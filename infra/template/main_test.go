@@ -38,7 +38,10 @@ func TestTemplate(t *testing.T) {
 	var template struct {
 		Parameters map[string]struct{ Default any }
 		Outputs    map[string]struct{ Value any }
-		Resources  map[string]struct{ Type, Condition string }
+		Resources  map[string]struct {
+			Type, Condition string
+			Properties      map[string]any
+		}
 	}
 	if err := json.Unmarshal(text, &template); err != nil {
 		t.Fatal(err)
@@ -57,7 +60,7 @@ func TestTemplate(t *testing.T) {
 	want := []string{
 		"parameter AlarmTopic ", "parameter Alarms on", "parameter Architecture arm64", "parameter AuthorizerKey <nil>", "parameter CodeBucket <nil>", "parameter Dashboard on", "parameter HashSecret ",
 		"parameter MaxWritesPerDay 0", "parameter Metrics on",
-		"parameter OnChangedRules fail", "parameter OperationsKey <nil>", "parameter OriginSecret ", "parameter ReceiptSecret ",
+		"parameter OnChangedRules fail", "parameter OperationsKey <nil>", "parameter OriginSecret ", "parameter PermissionsBoundary ", "parameter ReceiptSecret ",
 		"parameter RulesBucket <nil>", "parameter RulesHash ", "parameter RulesKey ",
 		"output AuthorizerUri", "output RateLimitCountersTable", "output RateLimitDashboard", "output RateLimitFunction", "output RateLimitNext", "output RateLimitRulesTable",
 		"output SlidegateVersion",
@@ -77,7 +80,11 @@ func TestTemplate(t *testing.T) {
 		t.Error("a parameter of a secret cannot name a version, as NAME:SecretString:::VERSION")
 	}
 	longest := 0
+	bounded := map[string]any{"Fn::If": []any{"HasPermissionsBoundary", map[string]any{"Ref": "PermissionsBoundary"}, map[string]any{"Ref": "AWS::NoValue"}}}
 	for name, r := range template.Resources {
+		if has := r.Properties["PermissionsBoundary"]; r.Type == "AWS::IAM::Role" && !cmp.Equal(has, any(bounded)) {
+			t.Errorf("role %s has the permissions boundary %v, not the parameter's", name, has)
+		}
 		if r.Type == "AWS::IAM::Role" || r.Type == "AWS::Lambda::Function" {
 			longest = max(longest, len(name))
 		}

@@ -30,6 +30,8 @@ func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	operations := required(stack, "OperationsKey", "the key of the code that publishes rules")
 	architecture := choice(stack, "Architecture", "of the Lambdas' code", "arm64", "x86_64")
 	key := optional(stack, "RulesKey", "the key of a rules file to publish; empty for none")
+	boundary := optional(stack, "PermissionsBoundary", "the ARN of a policy that bounds the rights of the roles; empty for none")
+	awsiam.PermissionsBoundary_Of(stack).Apply(awsiam.ManagedPolicy_FromManagedPolicyArn(stack, jsii.String("Boundary"), orNone(given(stack, "HasPermissionsBoundary", boundary), boundary)))
 	topic := optional(stack, "AlarmTopic", "the ARN of an SNS topic that hears of alarms; empty for none")
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code:           awslambda.Code_FromBucket(code, authorizer, nil),

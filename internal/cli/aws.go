@@ -52,6 +52,18 @@ func (f *awsFlags) addYes(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 }
 
+// addARN adds a flag for the ARN of a role, or of a policy, which may be empty.
+func addARN(cmd *cobra.Command, to **string, name, kind, usage string) {
+	valid := regexp.MustCompile(`^arn:aws[a-z-]*:iam::(aws|\d{12}):` + kind + `/[\w+=,.@/-]+$`)
+	cmd.Flags().Func(name, usage, func(text string) error {
+		if *to = &text; !valid.MatchString(text) && (text != "" || kind == "role") {
+			return flags.Usagef("--%s %s: want the ARN of a %s, such as arn:aws:iam::123456789012:%[3]s/deploy", name, text, kind)
+		}
+		return nil
+	})
+	flags.Complete(cmd, name, flags.NoWords)
+}
+
 func (c *cli) awsDeployCommand() *cobra.Command {
 	var f awsFlags
 	var o aws.Options
@@ -85,6 +97,8 @@ that somebody has published since the last deployment are not overwritten, unles
 	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
 	addWatch(cmd, &o)
+	addARN(cmd, &o.Role, "role-arn", "role", "the `ARN` of a role with which CloudFormation changes the stack, now and later, in place of your rights")
+	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of a policy that bounds the rights of the stack's roles; an empty one removes it")
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	flags.Complete(cmd, "bucket", flags.NoWords)
 	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64; on a local AWS, this machine's)", "arm64", "x86_64")
@@ -191,7 +205,9 @@ terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
   slidegate aws delete --stack shop --yes --json`,
 		Args: flags.NoArguments,
 	}
+	var role *string
 	f.add(cmd, 128)
+	addARN(cmd, &role, "role-arn", "role", "the `ARN` of a role with which CloudFormation deletes the stack (default: that of deploy --role-arn)")
 	f.addYes(cmd)
 	flags.Refuse(cmd, func() bool { return !f.yes && !c.interactive() }, "--yes is missing: there is no terminal to ask on")
 	return reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeleteReport, error) {
@@ -200,7 +216,7 @@ terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
 			return nil, err
 		}
 		l.confirm = askFor(f.stack)
-		return account.Delete(ctx, f.stack, l)
+		return account.Delete(ctx, f.stack, role, l)
 	}, func(p *term.Printer, r *aws.DeleteReport) {
 		p.Line("deleted stack %s in region %s", r.Stack, r.Region)
 		if len(r.Kept) == 0 {
@@ -217,24 +233,31 @@ terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
 
 func (c *cli) awsPolicyCommand() *cobra.Command {
 	var f awsFlags
-	var bucket string
+	var o aws.PolicyOptions
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Print the rights that these commands and top need, as an IAM policy",
 		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, attach, detach, doctor, delete and top,
 and for those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
+Somebody with these rights can make a role with any rights, as an administrator can; --permissions-boundary bounds such
+roles. With --role-arn it prints two policies: "service_role" for that role, and "caller" for the people who deploy.
 Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
 		Example: `  slidegate aws policy > policy.json
-  slidegate aws policy --stack shop --bucket shop-code`,
+  slidegate aws policy --stack shop --bucket shop-code
+  slidegate aws policy --permissions-boundary arn:aws:iam::123456789012:policy/boundary > policy.json
+  slidegate aws policy --role-arn arn:aws:iam::123456789012:role/cloudformation | jq .caller > policy.json`,
 		Args: flags.NoArguments, ValidArgsFunction: flags.NoWords,
 	}
 	f.add(cmd, embedded.MaxStack)
-	cmd.Flags().StringVar(&bucket, "bucket", "", "the `BUCKET` of deploy --bucket")
+	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` of deploy --bucket")
+	addARN(cmd, &o.Role, "role-arn", "role", "the `ARN` of deploy --role-arn")
+	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of deploy --permissions-boundary: the rights make no roles without it")
 	flags.Complete(cmd, "bucket", flags.NoWords)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		region, err := aws.Region(cmd.Context())
-		if err == nil {
-			_, err = io.WriteString(c.stdout, aws.Policy(region, f.stack, bucket))
+		var err error
+		if o.Region, err = aws.Region(cmd.Context()); err == nil {
+			o.Stack = f.stack
+			_, err = io.WriteString(c.stdout, aws.Policy(o))
 		}
 		return err
 	}

@@ -32,6 +32,7 @@ func TestPolicy(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("AWS_DEFAULT_REGION", "us-east-1")
 	transcript(t, "aws-policy", "", scrubElapsed)
+	transcript(t, "aws-policy-role", "", scrubElapsed)
 }
 
 // TestConfirmNeedsATerminal: a pipeline that names a wrong region creates nothing.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -81,6 +82,7 @@ func TestDeployByCommand(t *testing.T) {
 	c.refusesOtherCode()
 	if *wide {
 		c.needsItsRights()
+		c.deploysByRole()
 	}
 }
 
@@ -297,6 +299,23 @@ func (c *shop) refusesOtherCode() {
 	}
 	if _, err := objects.DeleteObject(c.t.Context(), &s3.DeleteObjectInput{Bucket: bucket, Key: key}); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// deploysByRole deploys and deletes with the rights of a caller who leaves the stack
+// to a role of CloudFormation.
+func (c *shop) deploysByRole() {
+	const role = "arn:aws:iam::" + account + ":role/deploy"
+	printed, _ := c.run("aws", "policy", "--role-arn", role)
+	var policies struct{ Caller json.RawMessage }
+	if err := json.Unmarshal([]byte(printed), &policies); err != nil {
+		c.t.Fatal(err)
+	}
+	c.permit(string(policies.Caller))
+	for _, line := range []string{"aws deploy --rules rules.yaml --role-arn " + role, "aws delete --yes --role-arn " + role} {
+		if printed, code := c.run(strings.Fields(line)...); code != 0 {
+			c.t.Errorf("%s prints %s", line, printed)
+		}
 	}
 }
 

@@ -41,6 +41,10 @@ type Options struct {
 	MaxWritesPerDay *int
 	Without         []string // Parts to leave out; empty for none, nil for those that the stack leaves out
 	Downgrade       bool     // deploys over a newer version
+	// PermissionsBoundary is the ARN of a policy that bounds the roles of the stack;
+	// "" for none, nil for the stack's.
+	PermissionsBoundary *string
+	Role                *string // the ARN of the role with which CloudFormation acts; nil for the stack's, or the caller's rights
 }
 
 // Listener hears what a deployment does, and is asked before anything changes.
@@ -134,8 +138,11 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 	}
 	r := &DeployReport{Stack: o.Stack, Status: Unchanged, Account: account, Region: a.Region, Version: releaseOf(t.version()), Bucket: b.name}
 	if old != nil && !changes(old, &t, given) {
+		if o.Role != nil && *o.Role != aws.ToString(old.RoleARN) {
+			l.Warn("nothing changes, so CloudFormation does not take the role of --role-arn for stack %s: give it with the next change", o.Stack)
+		}
 		r.complete(old)
-	} else if err := a.apply(ctx, r, old, &t, given, l); err != nil {
+	} else if err := a.apply(ctx, r, old, &t, given, o.Role, l); err != nil {
 		return r, err
 	}
 	if err := a.verify(ctx, o.Stack, given); err != nil {
@@ -246,14 +253,14 @@ func watchAdvice(stack string) string {
 
 // apply creates or updates the stack, waits until that has ended, and completes
 // the report.
-func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, t *template, given map[string]string, l Listener) (err error) {
+func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, t *template, given map[string]string, role *string, l Listener) (err error) {
 	op := operation{}
 	r.Status = Created
 	if old == nil {
-		op, err = a.create(ctx, r.Stack, t, given)
+		op, err = a.create(ctx, r.Stack, t, given, role)
 	} else {
 		r.Status = Updated
-		op, err = a.update(ctx, old, t, given)
+		op, err = a.update(ctx, old, t, given, role)
 	}
 	switch {
 	case codeOf(err) == "AlreadyExistsException":
@@ -279,9 +286,9 @@ func (a *Account) apply(ctx context.Context, r *DeployReport, old *types.Stack, 
 
 // create has AWS create the stack. If that fails, AWS deletes the stack again: it
 // could not be updated.
-func (a *Account) create(ctx context.Context, stack string, t *template, given map[string]string) (operation, error) {
+func (a *Account) create(ctx context.Context, stack string, t *template, given map[string]string, role *string) (operation, error) {
 	answer, err := a.CloudFormation.CreateStack(ctx, &cloudformation.CreateStackInput{
-		StackName: &stack, TemplateBody: &t.text, Parameters: t.parameters(nil, given), OnFailure: types.OnFailureDelete,
+		StackName: &stack, TemplateBody: &t.text, RoleARN: role, Parameters: t.parameters(nil, given), OnFailure: types.OnFailureDelete,
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam}, ClientRequestToken: aws.String(rand.Text()),
 	})
 	if err != nil {
@@ -290,13 +297,13 @@ func (a *Account) create(ctx context.Context, stack string, t *template, given m
 	return operation{aws.ToString(answer.StackId), "", []string{"CREATE_COMPLETE", "DELETE_COMPLETE", "DELETE_FAILED"}}, nil
 }
 
-func (a *Account) update(ctx context.Context, old *types.Stack, t *template, given map[string]string) (operation, error) {
+func (a *Account) update(ctx context.Context, old *types.Stack, t *template, given map[string]string, role *string) (operation, error) {
 	last, err := a.lastEvent(ctx, *old.StackId)
 	if err != nil {
 		return operation{}, err
 	}
 	_, err = a.CloudFormation.UpdateStack(ctx, &cloudformation.UpdateStackInput{
-		StackName: old.StackId, TemplateBody: &t.text, Parameters: t.parameters(old, given),
+		StackName: old.StackId, TemplateBody: &t.text, RoleARN: role, Parameters: t.parameters(old, given),
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam}, ClientRequestToken: aws.String(rand.Text()),
 	})
 	return operation{*old.StackId, last, []string{"UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_FAILED", "UPDATE_FAILED"}}, err

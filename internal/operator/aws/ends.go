@@ -32,7 +32,7 @@ func (a *Account) failed(stack string, status types.StackStatus, events []Event)
 	}
 	lines = append(lines, failures(events)...)
 	if lacksRights(events) {
-		lines = append(lines, "the credentials of this command lack rights; "+policyAdvice)
+		lines = append(lines, "the credentials of this command, or the role of --role-arn, lack rights; "+policyAdvice)
 	}
 	for _, k := range keptBy(events) {
 		lines = append(lines, fmt.Sprintf("%s %s (%s) is left: delete it, unless you need it", k.Resource, k.ID, k.Type))
@@ -57,8 +57,9 @@ type DeleteReport struct {
 	Kept    []Kept `json:"kept"`
 }
 
-// Delete deletes a stack that Deploy made, in any state. Its tables stay.
-func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*DeleteReport, error) {
+// Delete deletes a stack that Deploy made, in any state. Its tables stay. The role
+// is as in Options.
+func (a *Account) Delete(ctx context.Context, stack string, role *string, l Listener) (*DeleteReport, error) {
 	s, err := a.describe(ctx, stack)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (a *Account) Delete(ctx context.Context, stack string, l Listener) (*Delete
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: s.StackId}); err != nil {
+	if _, err := a.CloudFormation.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: s.StackId, RoleARN: role}); err != nil {
 		return nil, fmt.Errorf("stack %s: %w", stack, Explain(err))
 	}
 	l.Tell("deleting stack %s in account %s, region %s", stack, account, a.Region)

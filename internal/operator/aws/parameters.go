@@ -25,6 +25,7 @@ const (
 	onChangedRules  = "OnChangedRules"
 	alarmTopic      = "AlarmTopic"
 	maxWritesPerDay = "MaxWritesPerDay"
+	boundary        = "PermissionsBoundary"
 )
 
 // Secrets are the template's parameters for secrets by the authorizer's variables.
@@ -49,6 +50,9 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	}
 	if o.AlarmTopic != nil {
 		given[alarmTopic] = *o.AlarmTopic
+	}
+	if o.PermissionsBoundary != nil {
+		given[boundary] = *o.PermissionsBoundary
 	}
 	if o.MaxWritesPerDay != nil {
 		given[maxWritesPerDay] = strconv.Itoa(*o.MaxWritesPerDay)
