@@ -181,7 +181,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 
 // withoutOverride is what limiters do, by on_error, if an override cannot be read.
 var withoutOverride = map[string]string{
-	rules.OnErrorAllow.String(): "which allows it and counts nothing",
+	rules.OnErrorAllow.String(): "which goes on without this override",
 	rules.OnErrorDeny.String():  "which denies it and counts nothing",
 	rules.OnErrorLocal.String(): "which goes on without this override",
 }

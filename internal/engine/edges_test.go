@@ -48,9 +48,9 @@ func TestNoCounterDecides(t *testing.T) {
 		err      error
 		allowed  bool
 	}{
-		"the counter":            {nil, nil, false},
-		"an override":            {&rules.Override{Unlimited: true}, nil, true},
-		"on_error, if it cannot": {nil, errDown, true},
+		"the counter":                         {nil, nil, false},
+		"an override":                         {&rules.Override{Unlimited: true}, nil, true},
+		"the counter without known overrides": {nil, errDown, false},
 	} {
 		o.overrides["full all"], o.err = nil, nil
 		if _, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil {

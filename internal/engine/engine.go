@@ -86,12 +86,12 @@ func New(opts Options) *Engine {
 // event lacks. It also fails, with the context's error, if the caller hangs up
 // before the decision; then too it refunds the charges.
 func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request) (*Decision, error) {
-	bounded, cancel := e.bound(ctx)
+	bounded, lookups, cancel := e.bound(ctx)
 	defer func() { cancel() }()
 	set, err := e.opts.Rules.Rules(bounded, now)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		set, err = e.opts.Rules.Rules(ctx, now)
-		bounded, cancel = e.bound(ctx)
+		bounded, lookups, cancel = e.bound(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 	if err := set.Unmet(req.Missing); err != nil {
 		return nil, err
 	}
-	d, err := e.decide(bounded, now, set, req)
+	d, err := e.decide(bounded, lookups, now, set, req)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +108,21 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 }
 
 // bound returns a context that ends at the deadline of a decision that begins
-// now.
-func (e *Engine) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// now, and one for its lookups of overrides, which ends at half of it. Otherwise
+// a slow table of overrides would leave no time for counters that answer.
+func (e *Engine) bound(ctx context.Context) (decision, lookups context.Context, cancel context.CancelFunc) {
 	if e.opts.Deadline == 0 {
-		return ctx, func() {}
+		return ctx, ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, e.opts.Deadline, limit.ErrDeadline)
+	decision, end := context.WithTimeoutCause(ctx, e.opts.Deadline, limit.ErrDeadline)
+	if e.opts.Overrides == nil {
+		return decision, decision, end
+	}
+	lookups, endLookups := context.WithTimeoutCause(decision, e.opts.Deadline/2, limit.ErrDeadline)
+	return decision, lookups, func() { endLookups(); end() }
 }
 
-func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
+func (e *Engine) decide(ctx, lookups context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
 	case set.Ambiguous(req):
@@ -130,7 +136,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	if !e.opts.Today.IsZero() {
 		resolver.Now = e.opts.Today
 	}
-	plan := e.resolvePlan(ctx, now, &resolver, req)
+	plan := e.resolvePlan(lookups, now, &resolver, req)
 	degraded := set.Unpublished || req.Unverified || plan.Err != nil
 	if plan.Denied {
 		return &Decision{Reason: Banned, Degraded: degraded, set: set}, nil
@@ -142,7 +148,7 @@ func (e *Engine) decide(ctx context.Context, now time.Time, set *rules.Set, req 
 	}
 	d := &Decision{Verdicts: make([]Verdict, len(matched)), Degraded: degraded, Plan: plan.Name, set: set}
 	switch {
-	case e.precheck(ctx, now, &resolver, matched, req, d):
+	case e.precheck(lookups, now, &resolver, matched, req, d):
 		return d, nil
 	case len(d.Verdicts) == 0 && req.IsPreflight():
 		d.Reason, d.Allowed = Preflight, true
@@ -213,10 +219,7 @@ func (e *Engine) applyBypass(ctx context.Context, now time.Time, v *Verdict) Byp
 		e.opts.Observer.StaleOverride(ctx, now, v.Rule.Name, v.Key)
 	}
 	bypass := v.Bypass()
-	switch bypass {
-	case ErrorAllows:
-		v.decided, v.Uncounted, v.Allowed = true, true, true
-	case ErrorDenies:
+	if bypass == ErrorDenies {
 		v.decided, v.Uncounted, v.RetryAfter = true, true, retryAfter(v.Terms.Err)
 	}
 	return bypass

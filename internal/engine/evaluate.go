@@ -42,7 +42,10 @@ type charging struct {
 // all of them for an AtomicBatcher. It fails only if the caller has hung up.
 func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error {
 	var few [limit.MaxLimits]*Verdict
-	due := appendDue(few[:0], d.Verdicts)
+	due := few[:0]
+	for i := range d.Verdicts {
+		due = append(due, &d.Verdicts[i])
+	}
 	c := charging{Engine: e, now: now, set: d.set, batch: e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()}
 	if e.batcher != nil && !c.batch {
 		lowestRateFirst(due)
@@ -69,17 +72,6 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 	d.conclude(nil)
 	e.evaluateShadows(ctx, now, d)
 	return nil
-}
-
-// appendDue appends the verdicts that on_error has not decided already, in file
-// order.
-func appendDue(due []*Verdict, vs []Verdict) []*Verdict {
-	for i := range vs {
-		if !vs[i].decided {
-			due = append(due, &vs[i])
-		}
-	}
-	return due
 }
 
 // lowestRateFirst sorts the rules for an AtomicBatcher that cannot charge them

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/engine"
@@ -246,7 +247,7 @@ rules:
 }
 
 // TestUnreadableUnlimited: the override of a key whose plan lifts the rule
-// cannot be read. It might deny, so on_error decides, and the decision is
+// cannot be read. It might deny, so on_error: deny denies, and the decision is
 // degraded.
 func TestUnreadableUnlimited(t *testing.T) {
 	for onError, allowed := range map[string]bool{"deny": false, "allow": true, "local": true} {
@@ -260,7 +261,7 @@ rules: [{name: api, key: "user:{jwt.sub}", overrides: true, on_error: `+onError+
 		})
 		req := &request.Request{Method: "GET", Path: "/", Claims: map[string]any{"sub": "7", "plan": "all"}}
 		d, err := e.Decide(context.Background(), epoch, req)
-		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 || onError != "local" && len(d.Verdicts) != 1 {
+		if err != nil || d.Allowed != allowed || !d.Degraded || len(r.failures) != 1 || onError == "deny" && len(d.Verdicts) != 1 {
 			t.Errorf("on_error: %s: %+v, error %v, recorded %v", onError, d, err, r.failures)
 		}
 	}
@@ -305,4 +306,68 @@ func TestReplacedLimitsCountSeparately(t *testing.T) {
 	if d := b.decideFor(t, "shape", "", 0); d.Verdicts[0].PolicyName(0) != "api.a" || d.Verdicts[0].PolicyName(1) != "api.b" {
 		t.Errorf("limits of a document's override are known as %s and %s", d.Verdicts[0].PolicyName(0), d.Verdicts[0].PolicyName(1))
 	}
+}
+
+// TestUnreadableIsCounted: if overrides cannot be read, a rule's counter decides
+// by the rule's own limit as long as it answers, whatever on_error says; only
+// on_error: deny refuses without it. Once the counter fails too, on_error decides.
+func TestUnreadableIsCounted(t *testing.T) {
+	for onError, want := range map[string]struct{ allowed, whileBothFail int }{
+		"local": {3, 3}, "allow": {3, 10}, "deny": {0, 0},
+	} {
+		b := &fixture{store: fakestore.New(nil), recorder: &recorder{}}
+		b.engine = engine.New(engine.Options{
+			Rules: engine.Fixed{Set: parse(t, `defaults: {instances: 1}
+rules: [{name: r, key: all, overrides: true, on_error: `+onError+`, limits: [{capacity: 3, window: 60s}]}]`)},
+			Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Observer: b.recorder,
+		})
+		allowed := func() (n int) {
+			for range 10 {
+				if d := b.decide(t, "/"); d.Allowed {
+					n++
+				} else if !d.Degraded {
+					t.Errorf("on_error: %s: %+v, want a degraded decision", onError, d)
+				}
+			}
+			return n
+		}
+		if n := allowed(); n != want.allowed {
+			t.Errorf("on_error: %s: %d of 3 allowed by a counter that answers, want %d", onError, n, want.allowed)
+		}
+		b.store.Hook = fakestore.Fail(errDown)
+		if n := allowed(); n != want.whileBothFail {
+			t.Errorf("on_error: %s: %d allowed without a counter, want %d", onError, n, want.whileBothFail)
+		}
+	}
+}
+
+// slowOverrides answer no lookup before its context ends, as a table that hangs.
+type slowOverrides struct{}
+
+func (slowOverrides) Override(ctx context.Context, _ time.Time, _, _ string) (*rules.Override, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestSlowLookupsLeaveTime: lookups that hang take half of the deadline together,
+// so that the counters of all rules are charged in the other half.
+func TestSlowLookupsLeaveTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := fakestore.New(func(c *fakestore.Call) error { return pause(c.Ctx, 30*time.Millisecond) })
+		e := engine.New(engine.Options{
+			Rules: engine.Fixed{Set: parse(t, `
+plan: {overrides: "stage:{stage}"}
+defaults: {on_error: allow}
+rules:
+  - {name: a, key: all, overrides: true, limits: [{capacity: 2, window: 60s}]}
+  - {name: b, key: "stage:{stage}", overrides: true, limits: [{capacity: 9, window: 60s}]}`)},
+			Overrides: slowOverrides{}, Store: store, Local: memory.New(0), Deadline: 250 * time.Millisecond,
+		})
+		for i := range 4 {
+			d, err := e.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/", Stage: "prod"})
+			if err != nil || d.Allowed != (i < 2) || !d.Degraded {
+				t.Errorf("request %d: %+v, error %v", i, d, err)
+			}
+		}
+	})
 }

@@ -54,17 +54,16 @@ const (
 	NoBypass    Bypass = iota // the counter decides
 	Refused                   // an override denies every request of the key
 	Unlimited                 // a plan or an override lifts the rule
-	ErrorAllows               // the override could not be read, and on_error is allow
 	ErrorDenies               // the override could not be read, and on_error is deny
 )
 
-// Bypass returns why the counter is not charged, or NoBypass.
+// Bypass returns why the counter is not charged, or NoBypass. An override that
+// could not be read never lifts a limit: the counter decides by the limits that
+// are known, and on_error: allow waits until the counter fails too.
 func (r *Resolution) Bypass() Bypass {
 	switch {
 	case r.Terms.Denied:
 		return Refused
-	case r.Terms.Err != nil && r.Rule.OnError == rules.OnErrorAllow:
-		return ErrorAllows
 	case r.Terms.Err != nil && r.Rule.OnError == rules.OnErrorDeny:
 		return ErrorDenies
 	case r.Terms.Unlimited:

@@ -94,13 +94,13 @@ func TestResolveWithoutKeys(t *testing.T) {
 }
 
 // TestResolveUnreadable: if overrides cannot be read, the document's apply, and
-// on_error decides. Rules without overrides are not affected.
+// on_error: deny denies. Rules without overrides are not affected.
 func TestResolveUnreadable(t *testing.T) {
 	down := errors.New("no answer")
 	r, rule := newResolver(t, &operators{err: down})
 	ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": "written"}}
 	for onError, want := range map[rules.OnError]engine.Bypass{
-		rules.OnErrorAllow: engine.ErrorAllows, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
+		rules.OnErrorAllow: engine.NoBypass, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
 	} {
 		rule.OnError = onError
 		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Terms.Err, down) || res.Charge.Limits[0].Capacity != 7 {

@@ -45,8 +45,7 @@ func TestUncharged(t *testing.T) {
 	}{
 		"denied": {`rules: [{name: r, key: "stage:{stage}", ` + several + `}]
 overrides: {r: {"stage:prod": {deny: true}}}`, nil},
-		"unreadable, allowed": {`rules: [{name: r, key: all, overrides: true, on_error: allow, ` + several + `}]`, errDown},
-		"unreadable, denied":  {`rules: [{name: r, key: all, overrides: true, on_error: deny, ` + several + `}]`, errDown},
+		"unreadable, denied": {`rules: [{name: r, key: all, overrides: true, on_error: deny, ` + several + `}]`, errDown},
 	} {
 		b := &fixture{store: fakestore.New(nil), recorder: &recorder{}}
 		o := engine.Options{Rules: engine.Fixed{Set: parse(t, test.document)}, Store: b.store, Local: memory.New(0), Observer: b.recorder}
@@ -62,9 +61,9 @@ overrides: {r: {"stage:prod": {deny: true}}}`, nil},
 }
 
 // TestUnreadableShadow: a shadow rule whose override cannot be read is not
-// charged if its on_error decides.
+// charged if its on_error denies, and is charged by its own limits otherwise.
 func TestUnreadableShadow(t *testing.T) {
-	for _, onError := range []string{"allow", "deny"} {
+	for onError, charges := range map[string]int{"allow": 2, "deny": 1} {
 		b := &fixture{store: fakestore.New(nil), recorder: &recorder{}}
 		b.engine = engine.New(engine.Options{
 			Rules: engine.Fixed{Set: parse(t, `rules:
@@ -72,7 +71,7 @@ func TestUnreadableShadow(t *testing.T) {
   - {name: shadow, mode: shadow, key: all, overrides: true, on_error: `+onError+`, limits: [{capacity: 9, window: 60s}]}
 `)}, Overrides: &operators{err: errDown}, Store: b.store, Local: memory.New(0), Observer: b.recorder,
 		})
-		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || !d.Shadows[0].Uncounted || b.store.Count(fakestore.Charge) != 1 {
+		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || d.Shadows[0].Uncounted != (charges == 1) || b.store.Count(fakestore.Charge) != charges {
 			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.Count(fakestore.Charge))
 		}
 	}
@@ -125,25 +124,6 @@ func TestRenew(t *testing.T) {
 		}
 		if b.store.Count(fakestore.Settle) > 0 {
 			t.Fatalf("call %d: the store was asked to correct it", i)
-		}
-	}
-}
-
-// TestDecidedApart: what on_error has decided before is not charged, whether the
-// other rules are charged together or because they are atomic.
-func TestDecidedApart(t *testing.T) {
-	for _, kind := range []string{"", "atomic: true, "} {
-		b, g := newBatcherFixture(t, "rules: []")
-		g.apart = kind != ""
-		b.engine = engine.New(engine.Options{
-			Rules: engine.Fixed{Set: parse(t, `rules:
-  - {name: one, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
-  - {name: decided, `+kind+`key: all, overrides: true, on_error: allow, limits: [{capacity: 9, window: 60s}]}
-  - {name: two, `+kind+`key: all, limits: [{capacity: 9, window: 60s}]}
-`)}, Overrides: &operators{err: errDown}, Store: g, Local: b.local, Observer: b.recorder,
-		})
-		if d := b.decide(t, "/"); !d.Allowed || names(d) != "one decided two" || !slices.Equal(groups(b.store), []int{2}) || !d.Verdicts[1].Uncounted {
-			t.Errorf("%srules %s, together %v", kind, names(d), groups(b.store))
 		}
 	}
 }

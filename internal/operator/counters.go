@@ -52,7 +52,7 @@ type counter struct {
 
 // bypassNames are the reasons why no counter decides, as reports have them.
 var bypassNames = map[engine.Bypass]string{
-	engine.Refused: "refused", engine.Unlimited: "unlimited", engine.ErrorAllows: "allowed", engine.ErrorDenies: "denied",
+	engine.Refused: "refused", engine.Unlimited: "unlimited", engine.ErrorDenies: "denied",
 }
 
 // counter resolves the counter of a key. It fails if an override cannot be read.
