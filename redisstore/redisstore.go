@@ -105,7 +105,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	for _, set := range opts {
 		set(&o)
 	}
-	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log))
+	o.Breaker = breaker.New(time.Now, breaker.LogChanges(o.log, "redis"))
 	var calls store.Client = client
 	switch c := client.(type) {
 	case *redis.Client:

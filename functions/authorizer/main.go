@@ -95,16 +95,17 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	if err != nil {
 		return h, err
 	}
-	guard := breaker.New(time.Now, breaker.LogChanges(log))
-	client = client.Guarded(guard)
+	guard := breaker.New(time.Now, breaker.LogChanges(log, "dynamodb://"+s.counters))
+	rulesGuard := breaker.New(time.Now, breaker.LogChanges(log, "dynamodb://"+s.rules))
+	lookups := client.GuardedLookups(rulesGuard)
 	client.Clock.OnStep(oplog.LogClockSteps(log))
-	source, overrides := app.NewTable(client, s.rules, ruletable.SourceOptions{
+	source, overrides := app.NewTable(lookups, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
 	}, log)
 	local := memory.NewFallback(memory.FallbackKeys)
 	h = handler{observer: oplog.NewObserver(log), now: client.Clock.Now}
 	recorder := telemetry.NewRecorder(telemetry.Options{
-		Next: h.observer, RulesConfirmed: source.Confirmed, BreakerOpen: guard.Open, LocalKeys: local.Len,
+		Next: h.observer, RulesConfirmed: source.Confirmed, BreakerOpen: guard.Open, RulesBreakerOpen: rulesGuard.Open, LocalKeys: local.Len,
 	})
 	client.OnSent(recorder.Sent)
 	if s.limiter != "" {
@@ -114,7 +115,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first
 	// answer also sets the clock. If that fails, the first request reads them
 	// again.
-	callers := authn.New(source, app.NewAPIKeys(ruletable.New(client, s.rules), log), nil, log)
+	callers := authn.New(source, app.NewAPIKeys(ruletable.New(lookups, s.rules), log), nil, log)
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	} else {
@@ -123,7 +124,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	h.Authorizer = apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
-		Store:     app.NewDynamoStore(client, s.counters, client.Clock.Now),
+		Store:     app.NewDynamoStore(client.Guarded(guard), s.counters, client.Clock.Now),
 		Local:     local,
 		Admitted:  local.Note,
 		Observer:  recorder,

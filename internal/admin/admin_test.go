@@ -31,7 +31,7 @@ rules:
 func counted() *telemetry.Snapshot {
 	s := &telemetry.Snapshot{
 		Counters: map[string]int64{},
-		Gauges:   map[string]float64{metric.RulesVersion: 7, metric.RulesAge: 2.5, metric.BreakerOpen: 0, metric.LocalKeys: 3},
+		Gauges:   map[string]float64{metric.RulesVersion: 7, metric.RulesAge: 2.5, metric.BreakerOpen: 0, metric.RulesBreakerOpen: 0, metric.LocalKeys: 3},
 		Rules: map[string]map[string]int64{
 			"api": {metric.Denied: 30, metric.NearLimit: 4}, "next": {metric.ShadowDenied: 9}, "api candidate": {metric.ShadowDenied: 2},
 			"before": {metric.Denied: 1}, "now-off": {metric.Denied: 2},
@@ -118,8 +118,8 @@ func TestStatus(t *testing.T) {
 // TestReadiness: a server is ready until it stops. What makes decisions inexact
 // does not make it unready: on_error decides.
 func TestReadiness(t *testing.T) {
-	open, old := counted(), counted()
-	open.Gauges[metric.BreakerOpen] = 1
+	open, blind, old := counted(), counted(), counted()
+	open.Gauges[metric.BreakerOpen], blind.Gauges[metric.RulesBreakerOpen] = 1, 1
 	old.Gauges[metric.RulesAge] = 61
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -132,6 +132,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"healthy", counted(), t.Context(), 200, `{"ready":true}`},
 		{"no store", open, t.Context(), 200, `{"ready":true,"degraded":["the store does not answer: on_error decides"]}`},
+		{"no lookups", blind, t.Context(), 200, `{"ready":true,"degraded":["the rules table does not answer: the rules, overrides and API keys of its last answers stay in force"]}`},
 		{"no rules table", old, t.Context(), 200, `{"ready":true,"degraded":["the rules table was last read 61 seconds ago: its rules of then stay in force"]}`},
 		{"stopping", counted(), stopped, 503, `{"ready":false}`},
 	} {

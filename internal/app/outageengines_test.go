@@ -54,7 +54,7 @@ func redisRig(t *testing.T, keeps bool) *rig {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { connection.Close() })
-		return redis.New(connection, redis.Options{Breaker: breaker.New(time.Now, breaker.LogChanges(log))}), time.Now
+		return redis.New(connection, redis.Options{Breaker: breaker.New(time.Now, breaker.LogChanges(log, "store"))}), time.Now
 	}
 	return r
 }
@@ -82,7 +82,7 @@ func dynamoRig(t *testing.T) (*rig, *ministack) {
 		client := dynamotest.Connect(t)
 		m.table = dynamo.CountersTable(dynamotest.Counters(t, client))
 		m.table.TTL = ""
-		client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log)))
+		client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log, "store")))
 		return app.NewDynamoStore(client, m.table.Name, client.Clock.Now), client.Clock.Now
 	}
 	return r, m

@@ -132,13 +132,14 @@ func (b *Breaker) pausing() bool {
 	return max(now.Sub(*opened), now.Round(0).Sub(opened.Round(0)).Abs()) < ProbeEvery
 }
 
-// LogChanges returns a function for New that logs each change.
-func LogChanges(log *slog.Logger) func(Change) {
+// LogChanges returns a function for New that logs each change of the breaker of a
+// store, such as "dynamodb://counters".
+func LogChanges(log *slog.Logger, store string) func(Change) {
 	return func(c Change) {
 		if c.Open {
-			log.Error("store does not answer; requests no longer wait for it", "error", c.Cause)
+			log.Error("store does not answer; requests no longer wait for it", "store", store, "error", c.Cause)
 			return
 		}
-		log.Info("store answers again")
+		log.Info("store answers again", "store", store)
 	}
 }

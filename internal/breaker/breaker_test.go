@@ -241,10 +241,10 @@ func TestNil(t *testing.T) {
 
 func TestLogChanges(t *testing.T) {
 	var lines strings.Builder
-	changed := breaker.LogChanges(slog.New(slog.NewTextHandler(&lines, nil)))
+	changed := breaker.LogChanges(slog.New(slog.NewTextHandler(&lines, nil)), "dynamodb://counters")
 	changed(breaker.Change{Open: true, Cause: errDown})
 	changed(breaker.Change{})
-	if got := lines.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `error="no answer"`) || !strings.Contains(got, "answers again") {
+	if got := lines.String(); strings.Count(got, "store=dynamodb://counters") != 2 || strings.Count(got, "\n") != 2 || !strings.Contains(got, `error="no answer"`) || !strings.Contains(got, "answers again") {
 		t.Errorf("logged %q", got)
 	}
 }

@@ -128,6 +128,7 @@ rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 		"slidegate_store_attempts_total":        clients*capacity + got["slidegate_reads_total"],
 		"slidegate_store_latency_seconds_count": clients*capacity + got["slidegate_reads_total"],
 		"slidegate_breaker_open":                0,
+		"slidegate_rules_breaker_open":          0,
 		"slidegate_rules_version":               1,
 	} {
 		if value, reported := got[name]; value != want || !reported {

@@ -3,8 +3,15 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/dynamo"
@@ -77,5 +84,45 @@ func TestGuarded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLookupsLeaveTheCountersAlone: lookups that hang, more than there are
+// connections, open their own breaker alone, and a charge of the same client still
+// finds a connection.
+func TestLookupsLeaveTheCountersAlone(t *testing.T) {
+	hang := make(chan struct{})
+	e := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetItem") {
+			dynamotest.Fail(400, dynamotest.Error("ConditionalCheckFailedException", ""))(w, r)
+			return
+		}
+		<-hang
+	})
+	t.Cleanup(func() { close(hang) })
+	client := dynamo.NewClient(dynamodb.New(e.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.Transport() }), time.Now)
+	ofCounters, ofLookups := breaker.New(time.Now, func(breaker.Change) {}), breaker.New(time.Now, func(breaker.Change) {})
+	lookups, counters := client.GuardedLookups(ofLookups), client.Guarded(ofCounters)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, limit.ErrDeadline)
+	defer cancel()
+	key := map[string]types.AttributeValue{"p": &types.AttributeValueMemberS{Value: "a"}}
+	var all sync.WaitGroup
+	for range 300 {
+		all.Go(func() {
+			if _, err := lookups.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("rules"), Key: key}); err == nil {
+				t.Error("a lookup succeeded")
+			}
+		})
+	}
+	for e.Count() < 64 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	_, err := counters.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String("counters"), Key: key})
+	if _, answered := errors.AsType[*types.ConditionalCheckFailedException](err); !answered {
+		t.Errorf("while lookups hang, a call to the counters got %v, want its answer", err)
+	}
+	all.Wait()
+	if !ofLookups.Open() || ofCounters.Open() {
+		t.Errorf("the breaker of lookups is open: %t, want true; that of counters: %t, want false", ofLookups.Open(), ofCounters.Open())
 	}
 }

@@ -31,6 +31,9 @@ const (
 	maxConnections = 128
 	// maxIdle bounds the connections that are kept between requests.
 	maxIdle = 64
+	// maxLookups bounds the lookups under way. Those that hang must leave
+	// connections to the counters.
+	maxLookups = maxConnections / 2
 )
 
 // Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
@@ -111,14 +114,36 @@ func (c *Client) UpdateItem(
 	return out, err
 }
 
-// Guarded returns a client whose calls go through a circuit breaker. It shares
-// the clock of c. While the breaker is open, calls fail with breaker.ErrOpen and
-// nothing is sent.
-func (c *Client) Guarded(b *breaker.Breaker) *Client {
+// Guarded returns a client for counters whose calls go through a circuit breaker;
+// c itself for nil. It shares the clock and the connections of c. While the
+// breaker is open, calls fail with breaker.ErrOpen and nothing is sent.
+func (c *Client) Guarded(b *breaker.Breaker) *Client { return c.guarded(b, nil) }
+
+// GuardedLookups is Guarded for a table of rules, whose breaker must be another:
+// clients cause lookups by made-up keys, and must not switch off the counters by
+// them, neither through the breaker nor by taking all connections.
+func (c *Client) GuardedLookups(b *breaker.Breaker) *Client {
+	return c.guarded(b, make(chan struct{}, maxLookups))
+}
+
+// guarded returns a guarded client. Each of its calls takes a slot; nil for no
+// bound.
+func (c *Client) guarded(b *breaker.Breaker, slots chan struct{}) *Client {
+	if b == nil {
+		return c
+	}
 	guard := func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("slidegate.Breaker", func(
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+			if slots != nil {
+				select {
+				case slots <- struct{}{}:
+					defer func() { <-slots }()
+				case <-ctx.Done():
+					return out, metadata, context.Cause(ctx)
+				}
+			}
 			err = b.Do(ctx, func() error {
 				var failed error
 				out, metadata, failed = next.HandleInitialize(ctx, in)

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/swr"
 )
 
 // born is the start of the clock of every bubble.
@@ -210,6 +213,33 @@ func TestFirstTimeout(t *testing.T) {
 		}
 		if n := o.taken(); n != 3 {
 			t.Errorf("%d loads, want 3", n)
+		}
+	})
+}
+
+// TestTimeoutIsTheLimitersOwn: the context of a load that times out says that the
+// limiter's own deadline has passed, for a first load and for a reload. Otherwise
+// a breaker takes it for a caller who gave up, and never opens.
+func TestTimeoutIsTheLimitersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hangs bool
+		causes := make(chan error, 2)
+		cache := swr.New(swr.Options[name, int]{FirstTimeout: time.Second, Timeout: time.Second, Load: func(ctx context.Context, _ time.Time, _ name, _ int) (int, error) {
+			if !hangs {
+				return 1, nil
+			}
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return 0, ctx.Err()
+		}})
+		_, _ = cache.Get(t.Context(), epoch, "reloaded")
+		hangs = true
+		_, _ = cache.Get(t.Context(), epoch.Add(time.Minute), "reloaded")
+		_, _ = cache.Get(t.Context(), epoch, "first")
+		for range cap(causes) {
+			if cause := <-causes; !errors.Is(cause, limit.ErrDeadline) {
+				t.Errorf("the context ended by %v, want %v", cause, limit.ErrDeadline)
+			}
 		}
 	})
 }

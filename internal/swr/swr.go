@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/cache"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 const (
@@ -236,7 +237,7 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	if kept {
 		timeout = c.opts.Timeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limit.ErrDeadline) // so that a breaker counts it
 	defer cancel()
 	value, err := c.opts.Load(ctx, now, key, known)
 	answer := err != nil && c.opts.Answer != nil && c.opts.Answer(err)

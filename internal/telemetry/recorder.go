@@ -30,8 +30,10 @@ type Options struct {
 	// RulesConfirmed returns when the rules in force were last found to be the
 	// newest, by the clock of decisions; the zero Time for never.
 	RulesConfirmed func() time.Time
-	BreakerOpen    func() bool
-	LocalKeys      func() int // how many keys have counters of on_error: local
+	// BreakerOpen is of the counters' breaker, RulesBreakerOpen of the rules table's.
+	BreakerOpen, RulesBreakerOpen func() bool
+
+	LocalKeys func() int // how many keys have counters of on_error: local
 	// WithoutTopKeys spares denials the mutex and the sketch of the top keys.
 	WithoutTopKeys bool
 }
@@ -53,7 +55,8 @@ type Recorder struct {
 	decisions, degraded *atomic.Int64 // of counters, for the path of every request
 	version             atomic.Int64  // of the rules in force
 	started             atomic.Int64  // time of the first decision in Unix nanoseconds; 0 before it
-	age, open           highest       // of RulesAge in nanoseconds, and of BreakerOpen
+	age                 highest       // of RulesAge in nanoseconds
+	open, rulesOpen     highest       // of BreakerOpen and RulesBreakerOpen
 
 	denied, near topKeys
 
@@ -123,7 +126,8 @@ func (r *Recorder) sample(now time.Time, d *engine.Decision) {
 		r.started.CompareAndSwap(0, now.UnixNano())
 	}
 	r.age.add(r.rulesAge(now))
-	r.open.add(r.breakerOpen())
+	r.open.add(isOpen(r.opts.BreakerOpen))
+	r.rulesOpen.add(isOpen(r.opts.RulesBreakerOpen))
 }
 
 // rulesAge returns RulesAge in nanoseconds. Rules that were never confirmed are as
@@ -139,8 +143,8 @@ func (r *Recorder) rulesAge(now time.Time) int64 {
 	return max(0, int64(now.Sub(since)))
 }
 
-func (r *Recorder) breakerOpen() int64 {
-	if r.opts.BreakerOpen != nil && r.opts.BreakerOpen() {
+func isOpen(breaker func() bool) int64 {
+	if breaker != nil && breaker() {
 		return 1
 	}
 	return 0

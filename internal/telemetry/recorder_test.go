@@ -198,7 +198,7 @@ func TestStates(t *testing.T) {
 	var confirmed time.Time
 	open := true
 	recorder := telemetry.NewRecorder(telemetry.Options{
-		RulesConfirmed: func() time.Time { return confirmed }, BreakerOpen: func() bool { return open }, LocalKeys: func() int { return 7 },
+		RulesConfirmed: func() time.Time { return confirmed }, BreakerOpen: func() bool { return open }, RulesBreakerOpen: func() bool { return !open }, LocalKeys: func() int { return 7 },
 	})
 	e := newEngine(t, `rules: []`, nil, recorder)
 	for _, step := range []struct {
@@ -214,11 +214,11 @@ func TestStates(t *testing.T) {
 		decide(t, e, epoch.Add(step.at), "/")
 		open = !open
 		got, later := recorder.Take().Gauges, recorder.Snapshot(epoch.Add(step.at+time.Hour)).Gauges
-		want := map[string]float64{metric.RulesVersion: 0, metric.RulesAge: step.age, metric.BreakerOpen: step.breaker, metric.LocalKeys: 7}
+		want := map[string]float64{metric.RulesVersion: 0, metric.RulesAge: step.age, metric.BreakerOpen: step.breaker, metric.RulesBreakerOpen: 1 - step.breaker, metric.LocalKeys: 7}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("taken at %s (-want +got):\n%s", step.at, diff)
 		}
-		want[metric.RulesAge], want[metric.BreakerOpen] = step.age+3600, 1-step.breaker
+		want[metric.RulesAge], want[metric.BreakerOpen], want[metric.RulesBreakerOpen] = step.age+3600, 1-step.breaker, step.breaker
 		if diff := cmp.Diff(want, later); diff != "" {
 			t.Errorf("an hour after %s (-want +got):\n%s", step.at, diff)
 		}

@@ -33,13 +33,13 @@ type Snapshot struct {
 // time of decisions. RulesVersion is that of the latest decision.
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
 	s := r.Counted()
-	r.readGauges(s, r.rulesAge(now), r.breakerOpen())
+	r.readGauges(s, r.rulesAge(now), isOpen(r.opts.BreakerOpen), isOpen(r.opts.RulesBreakerOpen))
 	s.TopDenied, s.TopNear = r.denied.top(now, ByCount), r.near.top(now, ByShare)
 	return s
 }
 
 // Take returns what was counted since the last Take, with the most that RulesAge
-// and BreakerOpen were at decisions since then, and the top keys since then. It
+// and the breakers were at decisions since then, and the top keys since then. It
 // is for one exporter that reports each minute by itself.
 func (r *Recorder) Take() *Snapshot {
 	r.taking.Lock()
@@ -47,7 +47,7 @@ func (r *Recorder) Take() *Snapshot {
 	all := r.Counted()
 	s := all.subtract(r.taken)
 	r.taken = all
-	r.readGauges(s, r.age.Swap(0), r.open.Swap(0))
+	r.readGauges(s, r.age.Swap(0), r.open.Swap(0), r.rulesOpen.Swap(0))
 	s.TopDenied, s.TopNear = r.denied.take(ByCount), r.near.take(ByShare)
 	return s
 }
@@ -80,13 +80,16 @@ func (r *Recorder) Counted() *Snapshot {
 	return s
 }
 
-func (r *Recorder) readGauges(s *Snapshot, age, open int64) {
+func (r *Recorder) readGauges(s *Snapshot, age, open, rulesOpen int64) {
 	s.Gauges = map[string]float64{metric.RulesVersion: float64(r.version.Load())}
 	if r.opts.RulesConfirmed != nil {
 		s.Gauges[metric.RulesAge] = time.Duration(age).Seconds()
 	}
 	if r.opts.BreakerOpen != nil {
 		s.Gauges[metric.BreakerOpen] = float64(open)
+	}
+	if r.opts.RulesBreakerOpen != nil {
+		s.Gauges[metric.RulesBreakerOpen] = float64(rulesOpen)
 	}
 	if r.opts.LocalKeys != nil {
 		s.Gauges[metric.LocalKeys] = float64(r.opts.LocalKeys())

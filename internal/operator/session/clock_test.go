@@ -59,7 +59,7 @@ func TestProbeSetsTheClock(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	client, err := connect(t.Context(), nil, func(ctx context.Context, client *dynamo.Client) error {
+	client, err := connect(t.Context(), func(ctx context.Context, client *dynamo.Client) error {
 		return probeCounters(ctx, client, "counters")
 	})
 	if err != nil {

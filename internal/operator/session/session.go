@@ -89,20 +89,30 @@ type Session struct {
 	File      *rulefile.File        // with these rules; nil if they are in a table
 	Source    engine.RuleSource     // the rules as they change
 	Overrides engine.OverrideSource // set by command; nil unless the rules are in a table
-	client    *dynamo.Client        // nil without DynamoDB
+	client    *dynamo.Client        // nil without DynamoDB; guarded by neither breaker
+	lookups   *dynamo.Client        // client for the rules table; nil without one
 	redis     redis.Connection      // nil without Redis
 	process   *clock.Process
-	breaker   *breaker.Breaker // guards the calls to stores; nil for none
+	// breaker guards the calls to the counters, and rulesBreaker those to the
+	// rules table; nil for none. If they were one, failed lookups would switch off
+	// counters that answer, and failed charges newer rules.
+	breaker, rulesBreaker *breaker.Breaker
 }
 
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
 func Open(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return open(ctx, where, prepare, quiet, nil)
+	return open(ctx, where, prepare, quiet, false)
 }
 
-func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (_ *Session, err error) {
-	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log)), breaker: guard}
+func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guarded bool) (_ *Session, err error) {
+	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log))}
+	if guarded {
+		s.breaker = breaker.New(time.Now, breaker.LogChanges(log, where.StoreName()))
+	}
+	if guarded && where.RulesTable != "" {
+		s.rulesBreaker = breaker.New(time.Now, breaker.LogChanges(log, where.RulesName()))
+	}
 	if where.RulesFile != "" {
 		if s.File, err = rulefile.Open(ctx, where.RulesFile, log); err != nil {
 			return nil, err
@@ -130,17 +140,17 @@ func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 // rules that CheckCharges refuses. If the rules in a table become so later, the
 // store refuses the requests.
 func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return openToCharge(ctx, where, prepare, quiet, nil)
+	return openToCharge(ctx, where, prepare, quiet, false)
 }
 
 // OpenToServe is OpenToCharge for a command that serves: requests do not wait for
 // a store that does not answer.
 func OpenToServe(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
-	return openToCharge(ctx, where, prepare, log, breaker.New(time.Now, breaker.LogChanges(log)))
+	return openToCharge(ctx, where, prepare, log, true)
 }
 
-func openToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guard *breaker.Breaker) (*Session, error) {
-	s, err := open(ctx, where, prepare, log, guard)
+func openToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guarded bool) (*Session, error) {
+	s, err := open(ctx, where, prepare, log, guarded)
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +178,11 @@ func (s *Session) CheckCharges(set *rules.Set) error {
 }
 
 func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog.Logger) (err error) {
-	s.client, err = connect(ctx, s.breaker, func(ctx context.Context, client *dynamo.Client) (err error) {
+	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
 		client.Clock.OnStep(oplog.LogClockSteps(log))
 		if s.RulesTable != "" {
-			s.Source, s.Overrides = app.NewTable(client, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
+			s.lookups = client.GuardedLookups(s.rulesBreaker)
+			s.Source, s.Overrides = app.NewTable(s.lookups, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
 				return err
 			}
@@ -221,7 +232,7 @@ func (s *Session) Table() *ruletable.Table {
 	if s.RulesTable == "" {
 		return nil
 	}
-	return ruletable.New(s.client, s.RulesTable)
+	return ruletable.New(s.lookups, s.RulesTable)
 }
 
 // connectRedis returns a connection to a Redis that answers within startTime.
@@ -239,17 +250,13 @@ func connectRedis(ctx context.Context, address *redis.Address) (redis.Connection
 	return connection, nil
 }
 
-// connect returns a client of a DynamoDB that passes a probe within startTime. A
-// breaker guards its calls; nil for none.
-func connect(ctx context.Context, guard *breaker.Breaker, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
+// connect returns a client of a DynamoDB that passes a probe within startTime.
+func connect(ctx context.Context, probe func(context.Context, *dynamo.Client) error) (*dynamo.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	client, err := awsconfig.Connect(ctx, time.Now)
 	if err != nil {
 		return nil, err
-	}
-	if guard != nil {
-		client = client.Guarded(guard)
 	}
 	return client, probe(ctx, client)
 }
@@ -311,13 +318,16 @@ func (s *Session) Counters() limit.Store {
 	case s.InMemory():
 		return memory.New(0)
 	}
-	return app.NewDynamoStore(s.client, s.CountersTable, s.client.Clock.Now)
+	return app.NewDynamoStore(s.client.Guarded(s.breaker), s.CountersTable, s.client.Clock.Now)
 }
 
 // NewRecorder returns what counts the decisions by Counters and the requests to
 // all stores. next also sees them. Call it once, before the first decision.
 func (s *Session) NewRecorder(next engine.Observer, localKeys func() int) *telemetry.Recorder {
 	o := telemetry.Options{Next: next, BreakerOpen: s.breaker.Open, LocalKeys: localKeys}
+	if s.rulesBreaker != nil {
+		o.RulesBreakerOpen = s.rulesBreaker.Open
+	}
 	if s.CountersTable == "" { // else the client counts requests
 		o.Now = time.Now
 	}

@@ -13,7 +13,7 @@ import (
 
 // OpenTable returns a rules table that answers.
 func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
-	client, err := connect(ctx, nil, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
+	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return probeRules(ctx, client, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func CreateTables(ctx context.Context, counters, rules string) ([]TableReport, e
 		{ruletable.Description(rules), "rules", probeRules},
 	}
 	tables = slices.DeleteFunc(tables, func(t newTable) bool { return t.Name == "" })
-	client, err := connect(ctx, nil, func(ctx context.Context, client *dynamo.Client) error { return checkTables(ctx, client, tables) })
+	client, err := connect(ctx, func(ctx context.Context, client *dynamo.Client) error { return checkTables(ctx, client, tables) })
 	if err != nil {
 		return nil, err
 	}

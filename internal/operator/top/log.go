@@ -160,6 +160,9 @@ func (s *summary) view(source string) *View {
 	if now.Gauges[metric.BreakerOpen] > 0 {
 		now.Degraded = append(now.Degraded, "a circuit breaker was open: the store did not answer")
 	}
+	if now.Gauges[metric.RulesBreakerOpen] > 0 {
+		now.Degraded = append(now.Degraded, "a circuit breaker was open: the rules table did not answer")
+	}
 	if n := now.Counters[metric.Degraded]; n > 0 {
 		now.Degraded = append(now.Degraded, fmt.Sprintf("%d decisions were made without the store or without rules", n))
 	}

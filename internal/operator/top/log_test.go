@@ -49,7 +49,7 @@ func metrics(minute int, fields string) string {
 func TestLog(t *testing.T) {
 	source := &logs{pages: []string{
 		metrics(1, `"Decisions":300,"Denied":30,"Writes":270,"RulesVersion":7,"RulesAge":2.5,"StoreLatency":[1,2,3]`) +
-			metrics(5, `"Decisions":300,"Degraded":6,"RulesAge":1,"BreakerOpen":1,"StoreLatency":[50]`) +
+			metrics(5, `"Decisions":300,"Degraded":6,"RulesAge":1,"BreakerOpen":1,"RulesBreakerOpen":1,"StoreLatency":[50]`) +
 			metrics(0, `"Decisions":1000000`) + metrics(6, `"Decisions":1000000`) +
 			"START RequestId\n{\"msg\":\"denials\"}\n" +
 			strings.Replace(metrics(2, `"Decisions":1000000`), "shop/", "other/", 1),
@@ -64,10 +64,13 @@ func TestLog(t *testing.T) {
 	}
 	want := &top.View{
 		Source: "the-log", At: noon.Add(6 * time.Minute), Span: 300,
-		Degraded: []string{"a circuit breaker was open: the store did not answer", "6 decisions were made without the store or without rules"},
-		Rates:    map[string]float64{metric.Decisions: 2, metric.Denied: 0.1, metric.Writes: 0.9, metric.Degraded: 0.02},
-		Gauges:   map[string]float64{metric.RulesVersion: 7, metric.RulesAge: 2.5, metric.BreakerOpen: 1},
-		P99:      0.05,
+		Degraded: []string{
+			"a circuit breaker was open: the store did not answer",
+			"a circuit breaker was open: the rules table did not answer", "6 decisions were made without the store or without rules",
+		},
+		Rates:  map[string]float64{metric.Decisions: 2, metric.Denied: 0.1, metric.Writes: 0.9, metric.Degraded: 0.02},
+		Gauges: map[string]float64{metric.RulesVersion: 7, metric.RulesAge: 2.5, metric.BreakerOpen: 1, metric.RulesBreakerOpen: 1},
+		P99:    0.05,
 		Rules: []top.Rule{
 			{Name: "api", Rates: map[string]float64{metric.Denied: 0.2, metric.NearLimit: 0.01}},
 			{Name: "api candidate", Rates: map[string]float64{metric.ShadowDenied: 0.01}},

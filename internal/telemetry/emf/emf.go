@@ -157,14 +157,18 @@ func digits(value float64) float64 {
 }
 
 // withMetrics adds values to a line, and the metadata by which CloudWatch makes
-// them metrics.
+// those metrics that the Lambda exports.
 func withMetrics(line map[string]any, at time.Time, values map[string]any, dimensions ...string) map[string]any {
 	type definition struct{ Name, Unit string }
 	var definitions []definition
 	for _, m := range metric.All {
-		if value, ok := values[m.Name]; ok && m.Exporters&metric.Lambda != 0 {
+		value, ok := values[m.Name]
+		if !ok {
+			continue
+		}
+		line[m.Name] = value
+		if m.Exporters&metric.Lambda != 0 {
 			definitions = append(definitions, definition{m.Name, string(m.Unit)})
-			line[m.Name] = value
 		}
 	}
 	line["_aws"] = map[string]any{

@@ -32,13 +32,14 @@ type lambda struct {
 	log       bytes.Buffer
 	confirmed time.Time
 	open      bool
+	rulesOpen bool
 	local     int
 }
 
 func newLambda() *lambda {
 	l := &lambda{confirmed: epoch}
 	l.Recorder = telemetry.NewRecorder(telemetry.Options{
-		RulesConfirmed: func() time.Time { return l.confirmed }, BreakerOpen: func() bool { return l.open }, LocalKeys: func() int { return l.local },
+		RulesConfirmed: func() time.Time { return l.confirmed }, BreakerOpen: func() bool { return l.open }, RulesBreakerOpen: func() bool { return l.rulesOpen }, LocalKeys: func() int { return l.local },
 	})
 	l.Exporter = emf.New(&l.log, "shop/RateLimit", l.Recorder)
 	return l
@@ -140,7 +141,7 @@ func checkTargets(t *testing.T, root map[string]any) {
 // of rules and keys. It has every metric that is the Lambda's.
 func TestSize(t *testing.T) {
 	l := newLambda()
-	l.confirmed, l.open, l.local = epoch.Add(-time.Hour), true, 50_000
+	l.confirmed, l.open, l.rulesOpen, l.local = epoch.Add(-time.Hour), true, true, 50_000
 	for i := range 123_456 {
 		l.Sent("UpdateItem", time.Duration(i)*time.Microsecond)
 		l.decide(time.Second, "api", "ip:203.0.113.9", i%2 == 0, 10)
@@ -157,7 +158,7 @@ func TestSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range metric.All {
-		if _, ok := got[m.Name]; ok != (m.Exporters&metric.Lambda != 0) {
+		if _, ok := got[m.Name]; ok != (m.Exporters&metric.Lambda != 0 || m.Name == metric.RulesBreakerOpen) {
 			t.Errorf("%s: there is one: %v", m.Name, ok)
 		}
 	}

@@ -75,6 +75,8 @@ const (
 	RulesAge        = "RulesAge"
 	BreakerOpen     = "BreakerOpen"
 	LocalKeys       = "LocalKeys"
+
+	RulesBreakerOpen = "RulesBreakerOpen"
 )
 
 // All has every metric, in the order of the documentation.
@@ -110,7 +112,10 @@ var All = []Metric{
 	{RulesAge, "slidegate_rules_age_seconds", Gauge, Seconds, false, Lambda | Serve,
 		"The time since the rules in force were last found to be the newest."},
 	{BreakerOpen, "slidegate_breaker_open", Gauge, None, false, Lambda | Serve,
-		"1 while the circuit breaker keeps requests from a store that does not answer."},
+		"1 while the circuit breaker of the counters keeps requests from a store that does not answer."},
+	// In the Lambda it is a field of the line, because a metric is paid for.
+	{RulesBreakerOpen, "slidegate_rules_breaker_open", Gauge, None, false, Serve,
+		"1 while the circuit breaker of the rules table keeps lookups from a table that does not answer."},
 	{LocalKeys, "slidegate_local_keys", Gauge, Count, false, Lambda | Serve,
 		"Keys that this process counted by itself in its latest outages, by on_error: local."},
 }

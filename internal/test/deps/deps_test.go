@@ -80,7 +80,7 @@ var allowed = map[string]string{
 	"internal/telemetry/metric": "",
 	"internal/telemetry/watch":  "internal/engine internal/telemetry/metric",
 	"internal/telemetry/emf":    "internal/telemetry",
-	"internal/swr":              "internal/cache",
+	"internal/swr":              "internal/cache internal/limit",
 
 	"internal/imports/envoy":      "internal/imports internal/rules/key internal/ruledoc internal/yamlfile",
 	"internal/imports/usageplans": "internal/imports internal/rules/key internal/limit internal/ruledoc",

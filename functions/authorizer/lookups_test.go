@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/apikeys"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+)
+
+// TestFailedLookups: the table of rules refuses, faults or ends connections after
+// the start, and the counters' table answers. Requests with made-up API keys, each
+// of which fails two lookups, are admitted up to the limit, whatever on_error says.
+func TestFailedLookups(t *testing.T) {
+	_, counters, rules := publish(t, `
+authentication: {api_key: {}}
+rules:
+  - {name: local, when: {path: /local}, key: "{header.caller}", overrides: true, on_error: local, limit: 3/hour}
+  - {name: allow, when: {path: /allow}, key: "{header.caller}", overrides: true, on_error: allow, limit: 3/hour}`)
+	engine, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(engine)
+	var fails atomic.Pointer[http.HandlerFunc] // of the lookups; nil for none
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if answer := fails.Load(); answer != nil && bytes.Contains(body, []byte(rules)) {
+			(*answer)(w, r)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	t.Setenv("AWS_ENDPOINT_URL", between.URL)
+	for name, answer := range map[string]http.HandlerFunc{
+		"away": dynamotest.Fail(500, dynamotest.Error("InternalServerError", "")), "reset": dynamotest.Drop,
+		"throttled": dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")),
+		"denied":    dynamotest.Fail(400, dynamotest.Error("AccessDeniedException", "")),
+		"missing":   dynamotest.Fail(400, dynamotest.Error("ResourceNotFoundException", "")),
+	} {
+		var log bytes.Buffer
+		fails.Store(nil)
+		a, err := build(t.Context(), slog.New(slog.NewJSONHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails.Store(&answer)
+		for _, policy := range []string{"local", "allow"} {
+			admitted := 0
+			for range 10 {
+				ev := event("/" + policy)
+				ev.Headers = map[string]string{"x-api-key": apikeys.New().Secret(), "caller": name}
+				answer, _, err := a.Decide(t.Context(), ev)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.Context.Allowed == "true" {
+					admitted++
+				}
+			}
+			if admitted != 3 {
+				t.Errorf("%s: on_error: %s: %d requests were admitted, want 3\n%s", name, policy, admitted, &log)
+			}
+		}
+		opened := name == "away" || name == "reset"
+		if line := fmt.Sprintf(`"store":"dynamodb://%s"`, rules); strings.Contains(log.String(), line) != opened || strings.Contains(log.String(), `"store":"dynamodb://`+counters) {
+			t.Errorf("%s: the breaker of the rules table opens: %t, want %t, and never that of the counters\n%s", name, !opened, opened, &log)
+		}
+	}
+}
