@@ -101,7 +101,7 @@ func TestOutages(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) { rows.WriteString(suffer(t, r, o)) })
 	}
 	if *measure && !t.Failed() {
-		writeTable(t, "DynamoDB", rows.String())
+		writeTable(t, "DynamoDB", outageHead+rows.String())
 	}
 }
 
@@ -127,7 +127,7 @@ func TestOutagesOfRedis(t *testing.T) {
 	}
 	_ = some.Wait()
 	if *measure && !t.Failed() {
-		writeTable(t, "Redis", strings.Join(rows, ""))
+		writeTable(t, "Redis", outageHead+strings.Join(rows, ""))
 	}
 }
 
@@ -185,8 +185,12 @@ func checkOutage(t *testing.T, policy string, s *tally, o outage, result *outcom
 	}
 }
 
+// outageHead is the head of the tables of one store.
+const outageHead = "| Failure | `on_error` | Decisions | Degraded, of them allowed | Over 100 ms | Longest | Log lines | Store decides again after |\n" +
+	"|---|---|--:|--:|--:|--:|--:|--:|\n"
+
 // writeTable replaces a store's table in docs/failures.md.
-func writeTable(t *testing.T, store, rows string) {
+func writeTable(t *testing.T, store, table string) {
 	const file, to = "../../docs/failures.md", "<!-- end -->"
 	from := "<!-- measured: " + store + " -->\n"
 	text, err := os.ReadFile(file)
@@ -198,8 +202,6 @@ func writeTable(t *testing.T, store, rows string) {
 	if !ok || !found {
 		t.Fatalf("%s lacks the markers", file)
 	}
-	table := "| Failure | `on_error` | Decisions | Degraded, of them allowed | Over 100 ms | Longest | Log lines | Store decides again after |\n" +
-		"|---|---|--:|--:|--:|--:|--:|--:|\n" + rows
 	if err := os.WriteFile(file, []byte(before+from+table+to+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
