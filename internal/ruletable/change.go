@@ -69,8 +69,12 @@ func (t *Table) record(ctx context.Context, at item, e *Event, writes ...types.T
 	if err != nil {
 		return err
 	}
-	writes = append(writes, t.put(entry, condition{}))
-	_, err = t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
+	return t.write(ctx, append(writes, t.put(entry, condition{})))
+}
+
+// write is transact without an entry in the history.
+func (t *Table) write(ctx context.Context, writes []types.TransactWriteItem) error {
+	_, err := t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
 	if conflicts(err) {
 		return t.errorf("%w", ErrConflict)
 	}

@@ -73,6 +73,7 @@ func TestItems(t *testing.T) {
 	must(t, table.CreateAPIKey(ctx, ruletable.APIKey{
 		Name: "sg_1", Hash: "aa", ID: "acme", Plan: "pro", Claims: "{}", Expires: berlin, Note: note(0, ""),
 	}))
+	must(t, table.PutAttachment(ctx, "a1b2c3d4e5", "$default", ruletable.Attachment{State: `{"form":1}`, Revision: 1}))
 	want := []string{
 		`document=binary json=binary p="set" s="0000000001" when="2023-11-14T22:14:00.5Z" who="ada" why=""`,
 		`json=binary p="set" s="current" version=1`,
@@ -90,6 +91,7 @@ func TestItems(t *testing.T) {
 			`when="2023-11-14T22:14:00Z" who="ada" why=""`,
 		`apikey="sg_1" id="acme" kind="api key created" p="history" s="2023-11-14T22:14:00.000000000Z#" ` +
 			`until="2023-11-14T22:14:00.5Z" when="2023-11-14T22:14:00Z" who="ada" why=""`,
+		`p="attached" s="a1b2c3d4e5/$default" state="{\"form\":1}"`,
 	}
 	if diff := cmp.Diff(want, api.items); diff != "" {
 		t.Error(diff)

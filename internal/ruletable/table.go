@@ -8,15 +8,16 @@
 //	set            current               the pointer: the number of the version in force, and its JSON if that is small
 //	override#RULE  KEY                   the override of one key of a rule
 //	apikey         sg_ and 16 digits     an API key: the hash of its secret, and whose it is
+//	attached       API-ID/STAGE          what `slidegate aws attach` keeps of an API
 //	history        time # random digits  one change
 //
 // A version holds the document twice, gzipped: as its author wrote it, for
 // people, and as JSON, for limiters, which so need no YAML parser.
 //
 // One transaction writes a change and its entry in the history, except for
-// imports, and for counters, which are in other tables. Readers see one whole
-// version or another, never a mixture. On the path of a request, Source and
-// OverrideCache call GetItem only.
+// imports, for attached APIs, and for counters, which are in other tables.
+// Readers see one whole version or another, never a mixture. On the path of a
+// request, Source and OverrideCache call GetItem only.
 package ruletable
 
 import (
