@@ -199,8 +199,9 @@ func (c *cli) awsDeleteCommand() *cobra.Command {
 		Long: `Delete has CloudFormation delete a stack that deploy made. The tables and the log stay, and delete names them. The
 bucket stays too.
 
-First detach your APIs, or remove the authorizer from them: without its Lambda, they answer every request with 500. On a
-terminal, delete asks for the name of the stack. Elsewhere it needs --yes.`,
+First detach your APIs, or remove the authorizer from them: without its Lambda, they answer every request with 500, and
+without the stack, detach does not find what was before. On a terminal, delete asks for the name of the stack.
+Elsewhere it needs --yes.`,
 		Example: `  slidegate aws delete
   slidegate aws delete --stack shop --yes --json`,
 		Args: flags.NoArguments,

@@ -223,6 +223,7 @@ var varying = []struct{ pattern, instead string }{
 	{`(slidegate-RateLimit[A-Z][a-z]+)[0-9A-F]{8}-\w+`, "$1…"},
 	{`(RateLimitLog)[0-9A-F]{8}`, "$1…"},
 	{`_(amd64|arm64)\.zip`, "_….zip"},
+	{`deployment \w+,`, "deployment …,"},
 	{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "2026-…Z"},
 }
 

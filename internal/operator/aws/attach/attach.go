@@ -12,17 +12,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // Region is one region of an account, with its limiters and APIs.
 type Region struct {
 	Stacks    Stacks
 	Functions Functions
+	Table     func(name string) Table
 	REST      REST
 	V2        V2
 	Name      string
@@ -37,9 +40,11 @@ func Connect(ctx context.Context) (*Region, error) {
 	}
 	patient := cfg.Copy()
 	patient.Retryer = retryer
+	tables := dynamodb.NewFromConfig(cfg)
 	return &Region{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Name: cfg.Region,
-		REST: apigateway.NewFromConfig(patient), V2: apigatewayv2.NewFromConfig(patient),
+		Table: func(name string) Table { return ruletable.New(tables, name) },
+		REST:  apigateway.NewFromConfig(patient), V2: apigatewayv2.NewFromConfig(patient),
 	}, nil
 }
 
@@ -50,16 +55,20 @@ func retryer() sdk.Retryer {
 	return retry.AddWithErrorCodes(retry.AddWithMaxAttempts(retry.NewStandard(), 10), "ConflictException")
 }
 
-// Options say what to attach to which limiter.
+// Options say what to attach to which limiter, or to detach from it.
 type Options struct {
 	API, Stage string
 	Limiter    Limiter
-	Methods    []string // such as GET /items; empty for all but OPTIONS, or for $connect
-	Anyway     bool     // attaches although somebody else manages the API, or works on it
+	Apply      bool // without it there is only a plan
 
-	// Save keeps the state before the first change, and after each. Without it there
-	// is only a plan.
-	Save func(*State) error
+	// File is one in which an earlier version kept the state; Given, that it must
+	// exist unless the rules table has the state.
+	File  string
+	Given bool
+
+	Methods []string // such as GET /items; empty for all but OPTIONS, or for $connect
+	Anyway  bool     // attaches although somebody else manages the API, or works on it
+	Forget  bool     // detach deletes the state, and leaves the API as it is
 }
 
 // What became of an API.
@@ -67,19 +76,20 @@ const (
 	Planned   = "planned"
 	Attached  = "attached"
 	Detached  = "detached"
+	Forgotten = "forgotten"
 	Unchanged = "unchanged"
 )
 
 // Report is what attach or detach does, or has done.
 type Report struct {
 	Status   string   `json:"status"`
-	Protocol string   `json:"protocol"` // REST, HTTP or WEBSOCKET
+	Protocol string   `json:"protocol"` // REST, HTTP or WEBSOCKET; "" if forgotten
 	API      string   `json:"api"`      // its id
-	Name     string   `json:"name"`
+	Name     string   `json:"name"`     // "" if forgotten
 	Stage    string   `json:"stage"`
 	Region   string   `json:"region"`
 	Limiter  string   `json:"limiter"`
-	File     string   `json:"file"` // that keeps the state
+	Table    string   `json:"table"` // the rules table, which keeps the state
 	Changes  []Change `json:"changes"`
 	Left     []string `json:"left"` // what somebody has changed since attach
 	Notes    []string `json:"notes"`
@@ -89,94 +99,105 @@ type Report struct {
 type Change struct {
 	Does string `json:"does"` // add, change, limit, deploy, remove or restore
 	What string `json:"what"`
+	To   string `json:"to,omitempty"` // what detach restores
 }
 
-// Attach puts an API behind a limiter, or goes on with that if s is not nil. It
-// fails before it changes anything if the API forbids it.
-func (r *Region) Attach(ctx context.Context, o Options, s *State) (*Report, error) {
-	l, err := r.limiter(ctx, o.Limiter)
-	if err == nil && s != nil {
-		err = s.fits(o, r.Name)
+// DetachCommand returns the command that takes an attach back.
+func (r *Report) DetachCommand() string {
+	command := "slidegate aws detach " + r.API + " --stage " + strings.Replace(r.Stage, "$default", "'$default'", 1)
+	if r.Limiter != (Limiter{Stack: aws.DefaultStack}).String() {
+		command += " --limiter " + r.Limiter
 	}
-	if err != nil {
-		return nil, err
-	}
-	j, err := r.open(ctx, o.API, o.Stage)
+	return command
+}
+
+// Attach puts an API behind a limiter, or goes on with that if the rules table has
+// a state of it. It fails before it changes anything if the API forbids it.
+func (r *Region) Attach(ctx context.Context, o Options) (*Report, error) {
+	j, err := r.open(ctx, o)
 	if err == nil && j.stage.Name == "" {
 		err = fmt.Errorf("%s has no stage %s: it has %s", j.api, o.Stage, list(j.stages, func(s gateway.Stage) string { return s.Name }))
 	}
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{job: j, region: r, limiter: l, options: o, notes: []string{}}
-	if err := p.make(ctx, s); err != nil {
+	p := &plan{job: j, region: r, options: o}
+	if err := p.build(ctx); err != nil {
 		return nil, err
 	}
-	report := j.report()
-	report.Notes = p.notes
 	for _, s := range j.steps() {
 		if !s.after {
-			report.Changes = append(report.Changes, Change{s.does, s.what})
+			j.report.Changes = append(j.report.Changes, Change{Does: s.does, What: s.what})
 		}
 	}
-	switch j.save = o.Save; {
-	case len(report.Changes) == 0:
-		report.Status = Unchanged
-	case o.Save != nil:
-		report.Status = Attached
-		if err = j.save(j.state); err == nil {
-			err = aws.Explain(j.attach(ctx))
-		}
-	}
-	return report, err
-}
-
-// fits reports whether a state is of what the options say.
-func (s *State) fits(o Options, region string) error {
 	switch {
-	case s.API != o.API || s.Stage != o.Stage:
-		return fmt.Errorf("the state file is of API %s, stage %s: name another by --state", s.API, s.Stage)
-	case s.Limiter != o.Limiter.String():
-		return fmt.Errorf("the state file is of limiter %s: detach by it first", s.Limiter)
-	case len(o.Methods) > 0:
-		return errors.New("the state file says which methods to limit: leave --method out, or detach by it first")
+	case len(j.report.Changes) == 0:
+		j.report.Status = Unchanged
+	case o.Apply:
+		j.report.Status = Attached
 	}
-	return s.in(region)
-}
-
-func (s *State) in(region string) error {
-	if s.Region != region {
-		return fmt.Errorf("the state file is of region %s, not %s: set AWS_REGION", s.Region, region)
+	if !o.Apply || len(j.report.Changes) == 0 && j.file == "" {
+		return j.report, nil
 	}
-	return nil
-}
-
-// open reads an API and its stage.
-func (r *Region) open(ctx context.Context, id, stage string) (*job, error) {
-	apis := r.apis()
-	api, err := apis.Find(ctx, id)
-	if err == nil && api == nil {
-		err = fmt.Errorf("region %s has no API %s: give the id of one, such as a1b2c3d4e5, and check AWS_REGION and AWS_PROFILE", r.Name, id)
-	}
-	if err != nil {
+	if err = j.save(ctx); err != nil {
 		return nil, aws.Explain(err)
 	}
-	j := &job{api: api, writer: restWriter{r.REST, id}}
-	if api.Protocol != gateway.RESTProtocol {
-		j.writer = v2Writer{r.V2, id, api.Protocol}
+	if err = j.attach(ctx); err != nil {
+		err = fmt.Errorf("%w\nattach ended early: repeat it to go on, or take all back: %s --yes", aws.Explain(err), j.report.DetachCommand())
 	}
-	if err = apis.Read(ctx, api); err == nil {
-		j.stages, err = apis.Stages(ctx, api)
+	return j.report, err
+}
+
+// start finds the limiter with its table.
+func (r *Region) start(ctx context.Context, o Options) (*job, error) {
+	l, err := r.limiter(ctx, o.Limiter)
+	return &job{limiter: l, table: r.Table(l.table), report: &Report{
+		Status: Planned, API: o.API, Stage: o.Stage, Region: r.Name, Limiter: o.Limiter.String(), Table: l.table,
+		Changes: []Change{}, Left: []string{}, Notes: []string{},
+	}}, err
+}
+
+// open reads the limiter, the state of an API, and then the API and its stage: a
+// state that another command writes meanwhile makes the first save fail.
+func (r *Region) open(ctx context.Context, o Options) (*job, error) {
+	j, err := r.start(ctx, o)
+	if err == nil {
+		err = j.load(ctx, o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", api, aws.Explain(err))
+		return nil, err
+	}
+	apis := r.apis()
+	if j.api, err = apis.Find(ctx, o.API); err != nil {
+		return nil, aws.Explain(err)
+	}
+	if j.api == nil {
+		err = fmt.Errorf("region %s has no API %s: give the id of one, such as a1b2c3d4e5, and check AWS_REGION and AWS_PROFILE", r.Name, o.API)
+		if j.state != nil {
+			err = fmt.Errorf("%w; %s", err, j.forgetAdvice())
+		}
+		return nil, err
+	}
+	j.report.Protocol, j.report.Name = j.api.Protocol, j.api.Name
+	j.writer = restWriter{r.REST, o.API}
+	if j.api.Protocol != gateway.RESTProtocol {
+		j.writer = v2Writer{r.V2, o.API, j.api.Protocol}
+	}
+	if err = apis.Read(ctx, j.api); err == nil {
+		j.stages, err = apis.Stages(ctx, j.api)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.api, aws.Explain(err))
 	}
 	for _, s := range j.stages {
-		if s.Name == stage {
+		if s.Name == o.Stage {
 			j.stage = s
 		}
 	}
-	return j, nil
+	if j.state != nil {
+		err = j.verify()
+	}
+	return j, err
 }
 
 func (r *Region) apis() gateway.Reader { return gateway.Reader{REST: r.REST, V2: r.V2} }
@@ -193,38 +214,48 @@ func list[T any](all []T, name func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-func (j *job) report() *Report {
-	s := j.state
-	return &Report{
-		Status: Planned, Protocol: s.Protocol, API: s.API, Name: s.Name, Stage: s.Stage, Region: s.Region, Limiter: s.Limiter,
-		Changes: []Change{}, Left: []string{}, Notes: []string{},
+// Detach takes back what attach has done, but for what somebody has changed since.
+// It touches only authorizers that invoke the limiter's function, and methods that
+// ask them.
+func (r *Region) Detach(ctx context.Context, o Options) (*Report, error) {
+	if o.Forget {
+		return r.forget(ctx, o)
 	}
-}
-
-// Detach takes back what attach has done by this state, but for what somebody has
-// changed since. save keeps the state after each step; without it there is only a
-// plan.
-func (r *Region) Detach(ctx context.Context, s *State, save func(*State) error) (*Report, error) {
-	if err := s.in(r.Name); err != nil {
-		return nil, err
+	j, err := r.open(ctx, o)
+	if err == nil && j.state == nil {
+		err = j.noState()
 	}
-	j, err := r.open(ctx, s.API, s.Stage)
 	if err != nil {
 		return nil, err
 	}
-	s.adopt(j.api)
-	j.state, j.save = s, save
-	report := j.report()
-	for _, t := range j.taken() {
+	for _, t := range j.undoSteps() {
 		if t.undone {
-			report.Changes = append(report.Changes, Change{t.takesBack, t.what})
+			j.report.Changes = append(j.report.Changes, Change{t.takesBack, t.what, t.to})
 		} else if t.left != "" {
-			report.Left = append(report.Left, t.left)
+			j.report.Left = append(j.report.Left, t.left)
 		}
 	}
-	if save != nil {
-		report.Status = Detached
-		err = aws.Explain(j.detach(ctx))
+	if !o.Apply {
+		return j.report, nil
 	}
-	return report, err
+	j.report.Status = Detached
+	if err = j.detach(ctx); err != nil {
+		err = fmt.Errorf("%w\nrepeat detach to go on: table %s has what was before", aws.Explain(err), j.report.Table)
+	}
+	return j.report, err
+}
+
+// forget deletes the state of an API. It reads neither the state nor the API, so
+// it also ends a state that is damaged, or of an API that is gone.
+func (r *Region) forget(ctx context.Context, o Options) (*Report, error) {
+	j, err := r.start(ctx, o)
+	j.report.Changes = append(j.report.Changes, Change{Does: "remove", What: "what table " + j.report.Table + " keeps of it"})
+	if err == nil && o.Apply {
+		j.report.Status = Forgotten
+		err = j.table.DeleteAttachment(ctx, o.API, o.Stage, 0)
+	}
+	if errors.Is(err, ruletable.ErrConflict) {
+		err = j.noState()
+	}
+	return j.report, aws.Explain(err)
 }

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -13,37 +12,39 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/ruletable"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
-// file is a state file.
-type file struct{ text []byte }
-
-func (f *file) save(s *State) (err error) {
-	f.text, err = json.Marshal(s)
-	return err
+// toProd attaches to stage prod, or detaches from it.
+func toProd() Options {
+	return Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Apply: true}
 }
 
-func (f *file) read(t *testing.T) *State {
+func (c *cloud) attach(t *testing.T) (*Report, error) {
 	t.Helper()
-	if f.text == nil {
-		return nil
-	}
-	s, err := Parse(f.text)
+	return c.region().Attach(t.Context(), toProd())
+}
+
+func (c *cloud) detach(t *testing.T) (*Report, error) {
+	t.Helper()
+	return c.region().Detach(t.Context(), toProd())
+}
+
+// state returns the state in the table.
+func (c *cloud) state(t *testing.T) *State {
+	t.Helper()
+	s, err := parse([]byte(c.kept["a1/prod"].State), "the table")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (c *cloud) attach(t *testing.T, f *file) (*Report, error) {
+// plant has the table hold a state.
+func (c *cloud) plant(t *testing.T, s *State) {
 	t.Helper()
-	return c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}, f.read(t))
-}
-
-func (c *cloud) detach(t *testing.T, f *file) (*Report, error) {
-	t.Helper()
-	return c.region().Detach(t.Context(), f.read(t), f.save)
+	c.kept["a1/prod"] = ruletable.Attachment{State: text(t, s), Revision: 1}
 }
 
 // TestAttach shows the changes of each kind of API in their order, what the stage
@@ -69,9 +70,9 @@ func TestAttach(t *testing.T) {
 			taken:    []string{"UpdateRoute $connect", "UpdateStage prod old", "DeleteAuthorizer"}, limited: "$connect"},
 	} {
 		t.Run(test.protocol, func(t *testing.T) {
-			c, f := newCloud(test.protocol), &file{}
+			c := newCloud(test.protocol)
 			before := text(t, c.live)
-			report, err := c.attach(t, f)
+			report, err := c.attach(t)
 			if err != nil || report.Status != Attached {
 				t.Fatalf("%+v, error %v", report, err)
 			}
@@ -80,13 +81,13 @@ func TestAttach(t *testing.T) {
 			}
 			c.limits(t, test.limited)
 			if test.protocol == gateway.RESTProtocol {
-				golden.Check(t, "testdata/state.golden", text(t, f.read(t))+"\n")
+				golden.Check(t, "testdata/state.golden", text(t, c.state(t))+"\n")
 			}
-			if again, err := c.attach(t, f); err != nil || again.Status != Unchanged || len(again.Changes) > 0 {
+			if again, err := c.attach(t); err != nil || again.Status != Unchanged || len(again.Changes) > 0 {
 				t.Errorf("attached again: %+v, error %v", again, err)
 			}
 			c.calls = nil
-			if report, err = c.detach(t, f); err != nil || report.Status != Detached || len(report.Left) > 0 || len(report.Changes) != len(test.taken) {
+			if report, err = c.detach(t); err != nil || report.Status != Detached || len(report.Left) > 0 || len(report.Changes) != len(test.taken) {
 				t.Fatalf("%+v, error %v", report, err)
 			}
 			if diff := cmp.Diff(test.taken, c.calls); diff != "" {
@@ -126,26 +127,26 @@ func TestFailures(t *testing.T) {
 	for _, protocol := range []string{gateway.RESTProtocol, gateway.HTTP, gateway.WebSocket} {
 		for _, lost := range []bool{false, true} {
 			for at := 1; ; at++ {
-				c, f, failed := ended(t, protocol, at, lost)
+				c, failed := ended(t, protocol, at, lost)
 				if !failed {
 					if at < 4 {
 						t.Errorf("%s: attach makes %d calls", protocol, at-1)
 					}
 					break
 				}
-				if _, err := c.attach(t, f); err != nil {
+				if _, err := c.attach(t); err != nil {
 					t.Fatalf("%s, ended at %d (lost %v): attach again: %v", protocol, at, lost, err)
 				}
 				c.limits(t, map[string]string{gateway.WebSocket: "$connect"}[protocol]+map[bool]string{true: "GET /items, POST /items"}[protocol != gateway.WebSocket])
-				c.detached(t, f)
+				c.detached(t)
 				for back := 1; ; back++ {
-					c, f, _ := ended(t, protocol, at, lost)
+					c, _ := ended(t, protocol, at, lost)
 					c.calls, c.failAt = nil, back
-					if _, err := c.detach(t, f); err == nil {
+					if _, err := c.detach(t); err == nil {
 						c.restored(t)
 						break
 					}
-					c.detached(t, f)
+					c.detached(t)
 				}
 			}
 		}
@@ -153,20 +154,20 @@ func TestFailures(t *testing.T) {
 }
 
 // ended returns an API whose attach has ended at a call.
-func ended(t *testing.T, protocol string, at int, lost bool) (c *cloud, f *file, failed bool) {
+func ended(t *testing.T, protocol string, at int, lost bool) (c *cloud, failed bool) {
 	t.Helper()
-	c, f = newCloud(protocol), &file{}
+	c = newCloud(protocol)
 	c.failAt, c.lost = at, lost
-	_, err := c.attach(t, f)
+	_, err := c.attach(t)
 	c.failAt = 0
-	return c, f, err != nil
+	return c, err != nil
 }
 
-func (c *cloud) detached(t *testing.T, f *file) {
+func (c *cloud) detached(t *testing.T) {
 	t.Helper()
 	c.failAt = 0
-	if report, err := c.detach(t, f); err != nil || len(report.Left) > 0 {
-		t.Fatalf("detach: %+v, %v, after %q", report, err, c.calls)
+	if report, err := c.detach(t); err != nil || len(report.Left) > 0 || len(c.kept) > 0 {
+		t.Fatalf("detach: %+v, %v, after %q; the table has %v", report, err, c.calls, c.kept)
 	}
 	c.restored(t)
 }
@@ -183,25 +184,20 @@ func (c *cloud) restored(t *testing.T) {
 // it is saved is made good.
 func TestSaves(t *testing.T) {
 	for at := 1; ; at++ {
-		c, f, saves := newCloud(gateway.RESTProtocol), &file{}, 0
-		full := errors.New("disk full")
-		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: func(s *State) error {
-			if saves++; saves == at {
-				return full
-			}
-			return f.save(s)
-		}}, nil)
+		c := newCloud(gateway.RESTProtocol)
+		c.putFail = at
+		_, err := c.attach(t)
 		if err == nil {
-			if changes := len(c.calls); saves != 1+changes {
-				t.Errorf("%d saves with %d changes", saves, changes)
+			if changes := len(c.calls); c.puts != 1+changes {
+				t.Errorf("%d puts with %d changes", c.puts, changes)
 			}
 			return
 		}
-		if !errors.Is(err, full) || at == 1 && len(c.calls) > 0 {
-			t.Fatalf("save %d: %v after %q", at, err, c.calls)
+		if !errors.Is(err, errFull) || at == 1 && len(c.calls) > 0 {
+			t.Fatalf("put %d: %v after %q", at, err, c.calls)
 		}
 		if at > 1 {
-			c.detached(t, f)
+			c.detached(t)
 		}
 	}
 }
@@ -258,15 +254,15 @@ func TestRefusals(t *testing.T) {
 		"an export that is not permitted": {protocol: rest, plant: func(c *cloud, _ *Options) { c.refuse = "GetExport" }, want: "it cannot be compared with what stage prod serves", anyway: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, f := newCloud(test.protocol), &file{}
-			o := Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}
+			c := newCloud(test.protocol)
+			o := toProd()
 			test.plant(c, &o)
-			_, err := c.region().Attach(t.Context(), o, nil)
-			if err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls) > 0 || f.text != nil {
+			_, err := c.region().Attach(t.Context(), o)
+			if err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls)+len(c.kept) > 0 {
 				t.Fatalf("error %v, want %s; calls %q", err, test.want, c.calls)
 			}
 			o.Anyway = true
-			report, err := c.region().Attach(t.Context(), o, nil)
+			report, err := c.region().Attach(t.Context(), o)
 			if (err == nil) != test.anyway {
 				t.Fatalf("anyway: %v", err)
 			}
@@ -285,7 +281,7 @@ func TestNoStack(t *testing.T) {
 	} {
 		c := newCloud(gateway.HTTP)
 		c.function = noStack
-		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: stack}}, nil)
+		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: stack}})
 		if !errors.Is(err, aws.ErrNoStack) || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
@@ -298,13 +294,13 @@ func TestPlan(t *testing.T) {
 	c.live.Methods[0].Name = "ANY /items"
 	c.live.Methods[1].Name = "GET /"
 	c.stages = append(c.stages, gateway.Stage{Name: "dev", AutoDeploy: true})
-	report, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{"shop", "Limits"}, Methods: []string{"ANY /items"}}, nil)
+	report, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{"shop", "Limits"}, Methods: []string{"ANY /items"}})
 	if err != nil || len(c.calls) > 0 {
 		t.Fatalf("error %v, calls %q", err, c.calls)
 	}
 	want := &Report{
-		Status: Planned, Protocol: "HTTP", API: "a1", Name: "shop", Stage: "prod", Region: testRegion, Limiter: "stack://shop/Limits",
-		Changes: []Change{{"add", "authorizer Slidegate"}, {"limit", "ANY /items"}}, Left: []string{},
+		Status: Planned, Protocol: "HTTP", API: "a1", Name: "shop", Stage: "prod", Region: testRegion, Limiter: "stack://shop/Limits", Table: "rules",
+		Changes: []Change{{Does: "add", What: "authorizer Slidegate"}, {Does: "limit", What: "ANY /items"}}, Left: []string{},
 		Notes: []string{
 			"stage dev deploys by itself, so it is limited too",
 			"if Terraform or another tool manages the API, its next run takes this away: write it there too: https://github.com/slidegate/slidegate/blob/main/docs/deploy.md#put-an-api-behind-it",
@@ -318,23 +314,27 @@ func TestPlan(t *testing.T) {
 
 // TestAlready: methods that ask the limiter are no others', and no change.
 func TestAlready(t *testing.T) {
-	c, f := newCloud(gateway.HTTP), &file{}
+	c := newCloud(gateway.HTTP)
 	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
 	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	if report, err := c.attach(t, f); err != nil || report.Status != Unchanged || f.text != nil {
-		t.Errorf("%+v, error %v", report, err)
+	for _, auto := range []bool{true, false} {
+		c.stages[0].AutoDeploy = auto
+		report, err := c.attach(t)
+		if err != nil || report.Status != Unchanged || len(c.kept) > 0 || slices.Contains(report.Notes, "the methods ask the limiter already: `slidegate aws doctor` says whether stage prod serves that") == auto {
+			t.Errorf("AutoDeploy %v: %+v, error %v", auto, report, err)
+		}
 	}
 }
 
 // TestAddedSince: a second attach names what nothing limits.
 func TestAddedSince(t *testing.T) {
-	c, f := newCloud(gateway.HTTP), &file{}
-	if _, err := c.attach(t, f); err != nil {
+	c := newCloud(gateway.HTTP)
+	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
 	c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r9", Authorization: gateway.Authorization{Type: gateway.None}})
-	report, err := c.attach(t, f)
+	report, err := c.attach(t)
 	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "nothing limits GET /new,") {
 		t.Errorf("%+v, error %v", report, err)
 	}
@@ -369,21 +369,23 @@ func TestChangedSince(t *testing.T) {
 		}, left: []string{"authorizer Slidegate"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, f := newCloud(gateway.RESTProtocol), &file{}
-			if _, err := c.attach(t, f); err != nil {
+			c := newCloud(gateway.RESTProtocol)
+			if _, err := c.attach(t); err != nil {
 				t.Fatal(err)
 			}
 			test.change(c)
 			c.calls = nil
 			changed := text(t, c.live)
-			plan, err := c.region().Detach(t.Context(), f.read(t), nil)
+			o := toProd()
+			o.Apply = false
+			plan, err := c.region().Detach(t.Context(), o)
 			if err != nil || plan.Status != Planned || text(t, c.live) != changed {
 				t.Fatalf("plan %+v, error %v", plan, err)
 			}
-			if deploys := slices.Contains(plan.Changes, Change{"deploy", "stage prod"}); deploys != (test.served != "") {
+			if deploys := slices.Contains(plan.Changes, Change{Does: "deploy", What: "stage prod"}); deploys != (test.served != "") {
 				t.Errorf("plan %+v", plan.Changes)
 			}
-			report, err := c.detach(t, f)
+			report, err := c.detach(t)
 			if err != nil || !slices.Equal(report.Left, test.left) && len(report.Left)+len(test.left) > 0 || !slices.Equal(report.Left, plan.Left) {
 				t.Fatalf("left %q, want %q, error %v", report.Left, test.left, err)
 			}
@@ -393,7 +395,10 @@ func TestChangedSince(t *testing.T) {
 			if test.served != "" && !slices.ContainsFunc(c.served().Methods, func(m gateway.Method) bool { return m.Name == test.served }) {
 				t.Errorf("the stage serves no %s", test.served)
 			}
-			again, err := c.detach(t, f)
+			if len(test.left) == 0 {
+				return
+			}
+			again, err := c.detach(t)
 			if err != nil || !slices.Equal(again.Left, report.Left) || len(again.Changes) > 0 {
 				t.Errorf("detached again: %+v, error %v", again, err)
 			}
@@ -401,49 +406,61 @@ func TestChangedSince(t *testing.T) {
 	}
 }
 
-// TestResume: a state that does not fit is refused, and what others have changed
-// meanwhile is not overwritten.
+// TestResume: what others have changed since attach began is not overwritten, and a
+// state has no other values to set than a new attach has.
 func TestResume(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*cloud, *State, *Options)
 		want   string
 	}{
-		"another stage":   {func(_ *cloud, _ *State, o *Options) { o.Stage = "dev" }, "the state file is of API a1, stage prod"},
-		"another limiter": {func(_ *cloud, _ *State, o *Options) { o.Limiter.Stack = "shop" }, "the state file is of limiter stack://slidegate"},
-		"other methods":   {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "the state file says which methods to limit"},
-		"another region":  {func(_ *cloud, s *State, _ *Options) { s.Region = "us-east-1" }, "the state file is of region us-east-1, not eu-north-1"},
+		"other methods": {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "table rules says which methods to limit"},
 		"a method that others took": {func(c *cloud, _ *State, _ *Options) { c.set("POST /items", gateway.Authorization{Type: "AWS_IAM"}) },
-			"somebody has changed since attach began: POST /items: detach by the state file"},
+			"somebody has changed since attach began: POST /items: detach, then attach again: slidegate aws detach a1 --stage prod"},
 		"a deployment by others": {func(c *cloud, _ *State, _ *Options) {
 			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
 		}, "somebody has changed since attach began: stage prod"},
 		"a change that others did not deploy": {func(c *cloud, _ *State, _ *Options) { c.live.Methods[1].Integration = "mock" }, "would publish that: OPTIONS /items"},
+		"another gateway response": {func(c *cloud, s *State, _ *Options) {
+			c.live.Responses = map[string]gateway.Response{}
+			s.Responses = []Response{{Type: "DEFAULT_4XX", After: &gateway.Response{Status: "200"}}}
+		}, "the state would set gateway response DEFAULT_4XX to another value than attach does"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, f, _ := ended(t, gateway.RESTProtocol, 7, false) // the second method
-			s, o := f.read(t), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: "slidegate"}, Save: f.save}
+			c, _ := ended(t, gateway.RESTProtocol, 7, false) // the second method
+			s, o := c.state(t), toProd()
 			test.change(c, s, &o)
+			c.plant(t, s)
 			c.calls = nil
-			if _, err := c.region().Attach(t.Context(), o, s); err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls) > 0 {
+			if _, err := c.region().Attach(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) || len(c.calls) > 0 {
 				t.Errorf("error %v, want %s; calls %q", err, test.want, c.calls)
 			}
 		})
 	}
-	if _, err := Parse([]byte(`{"form": 2, "api": "a1"}`)); err == nil || !strings.Contains(err.Error(), "its form is 2, not 1") {
-		t.Error(err)
+}
+
+// TestPlantedDeployment: attach serves no deployment because a state names it.
+func TestPlantedDeployment(t *testing.T) {
+	c, _ := ended(t, gateway.RESTProtocol, 7, false)
+	c.deployments["open"] = c.live.clone()
+	s := c.state(t)
+	s.Deployment.After = "open"
+	c.plant(t, s)
+	if _, err := c.attach(t); err != nil {
+		t.Fatal(err)
 	}
+	c.limits(t, "GET /items, POST /items")
 }
 
 // TestHTTPByHand: the stage of an HTTP API that does not deploy by itself gets a
 // deployment, and its old one back.
 func TestHTTPByHand(t *testing.T) {
-	c, f := newCloud(gateway.HTTP), &file{}
+	c := newCloud(gateway.HTTP)
 	c.stages[0].AutoDeploy = false
-	if _, err := c.attach(t, f); err != nil {
+	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
 	c.limits(t, "GET /items, POST /items")
-	if _, err := c.detach(t, f); err != nil || c.stages[0].Deployment != "old" {
+	if _, err := c.detach(t); err != nil || c.stages[0].Deployment != "old" {
 		t.Errorf("the stage serves %s, error %v", c.stages[0].Deployment, err)
 	}
 }
@@ -464,8 +481,8 @@ func TestRetries(t *testing.T) {
 // TestMerge: a gateway response keeps the API's own values and its body, and gets
 // the limiter's.
 func TestMerge(t *testing.T) {
-	c, f := newCloud(gateway.RESTProtocol), &file{}
-	if _, err := c.attach(t, f); err != nil {
+	c := newCloud(gateway.RESTProtocol)
+	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
 	const field = "gatewayresponse.header."

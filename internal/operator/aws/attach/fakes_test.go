@@ -3,6 +3,7 @@ package attach
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 const (
@@ -52,6 +54,13 @@ type cloud struct {
 	function    string
 	policy      string
 
+	kept    map[string]ruletable.Attachment // in the rules table
+	puts    int
+	putFail int // the put that fails, from 1; 0 for none
+
+	steps  int            // changes of the API and puts
+	during func(step int) // has something else happen before a step; nil for nothing
+
 	calls  []string // that change something
 	failAt int      // the call that fails, from 1; 0 for none
 	lost   bool     // the call that fails is carried out
@@ -59,7 +68,7 @@ type cloud struct {
 }
 
 func newCloud(protocol string) *cloud {
-	c := &cloud{protocol: protocol, deployments: map[string]definition{}, function: "authorize",
+	c := &cloud{protocol: protocol, deployments: map[string]definition{}, function: "authorize", kept: map[string]ruletable.Attachment{},
 		policy: `{"Statement": [{"Effect": "Allow", "Principal": {"Service": "apigateway.amazonaws.com"}, "Action": "lambda:InvokeFunction",
 			"Condition": {"ArnLike": {"AWS:SourceArn": "arn:aws:execute-api:eu-north-1:123456789012:*/authorizers/*"}}}]}`}
 	none := gateway.Authorization{Type: gateway.None}
@@ -90,11 +99,12 @@ func newCloud(protocol string) *cloud {
 }
 
 func (c *cloud) region() *Region {
-	return &Region{Stacks: c, Functions: c, REST: fakeREST{c}, V2: fakeV2{c}, Name: testRegion}
+	return &Region{Stacks: c, Functions: c, Table: func(string) Table { return c }, REST: fakeREST{c}, V2: fakeV2{c}, Name: testRegion}
 }
 
 // change carries out a call that changes something, or fails.
 func (c *cloud) change(call string, do func()) error {
+	c.step()
 	c.calls = append(c.calls, call)
 	if len(c.calls) != c.failAt {
 		do()
@@ -132,7 +142,17 @@ func (c *cloud) set(name string, a gateway.Authorization) {
 func (c *cloud) addAuthorizer(a gateway.Authorizer) (id string, err error) {
 	id = c.id("auth")
 	a.ID = id
-	return id, c.change("CreateAuthorizer "+a.Name, func() { c.live.Authorizers[id] = a })
+	var taken error
+	err = c.change("CreateAuthorizer "+a.Name, func() {
+		for _, other := range c.live.Authorizers {
+			if other.Name == a.Name {
+				taken = &resttypes.BadRequestException{Message: sdk.String("Authorizer name must be unique")}
+				return
+			}
+		}
+		c.live.Authorizers[id] = a
+	})
+	return id, errors.Join(err, taken)
 }
 
 func (c *cloud) removeAuthorizer(id string) error {
@@ -178,8 +198,50 @@ func (c *cloud) Limiter(_ context.Context, stack, _ string) (aws.Limiter, error)
 	if c.function == noStack {
 		return aws.Limiter{}, fmt.Errorf("stack %s %w", stack, aws.ErrNoStack)
 	}
-	return aws.Limiter{Function: c.function}, nil
+	return aws.Limiter{Function: c.function, RulesTable: "rules"}, nil
 }
+
+func (c *cloud) Attachment(_ context.Context, api, stage string) (*ruletable.Attachment, error) {
+	if a, ok := c.kept[api+"/"+stage]; ok {
+		return &a, nil
+	}
+	return nil, nil
+}
+
+func (c *cloud) PutAttachment(_ context.Context, api, stage string, a ruletable.Attachment) error {
+	c.step()
+	if c.puts++; c.puts == c.putFail {
+		return errFull
+	}
+	if c.kept[api+"/"+stage].Revision != a.Revision-1 {
+		return ruletable.ErrConflict
+	}
+	c.kept[api+"/"+stage] = a
+	return nil
+}
+
+func (c *cloud) DeleteAttachment(_ context.Context, api, stage string, revision int64) error {
+	if a, ok := c.kept[api+"/"+stage]; !ok || revision > 0 && a.Revision != revision {
+		return ruletable.ErrConflict
+	}
+	delete(c.kept, api+"/"+stage)
+	return nil
+}
+
+func (c *cloud) step() {
+	if c.during != nil {
+		c.during(c.steps)
+	}
+	c.steps++
+}
+
+// commands returns attach and detach.
+func (c *cloud) commands() map[string]func(context.Context, Options) (*Report, error) {
+	return map[string]func(context.Context, Options) (*Report, error){"attach": c.region().Attach, "detach": c.region().Detach}
+}
+
+// errFull is the error of a put that fails.
+var errFull = errors.New("the put failed")
 
 func (c *cloud) GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error) {
 	return &lambda.GetFunctionConfigurationOutput{FunctionArn: sdk.String(functionARN)}, c.permit("GetFunctionConfiguration")

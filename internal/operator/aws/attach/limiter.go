@@ -25,6 +25,7 @@ type limiter struct {
 	name   string
 	arn    arn.ARN
 	uri    string // by which API Gateway calls it
+	table  string // of rules
 	policy string // who may call it; "" for none
 }
 
@@ -44,7 +45,7 @@ func (r *Region) limiter(ctx context.Context, o Limiter) (l limiter, err error) 
 	if found.Function == "" {
 		return l, fmt.Errorf("stack %s has no output that names the limiter's function: deploy it by a later version", o.Stack)
 	}
-	l.name = found.Function
+	l.name, l.table = found.Function, found.RulesTable
 	f, err := r.Functions.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &l.name})
 	if err != nil {
 		return l, fmt.Errorf("function %s: %w", l.name, aws.Explain(err))
@@ -62,6 +63,13 @@ func (r *Region) limiter(ctx context.Context, o Limiter) (l limiter, err error) 
 	}
 	l.policy = sdk.ToString(p.Policy)
 	return l, nil
+}
+
+// invokedBy reports whether an authorizer with this URI calls the function,
+// whatever its version or alias.
+func (l *limiter) invokedBy(uri string) bool {
+	rest, ok := strings.CutPrefix(uri, strings.TrimSuffix(l.uri, "/invocations"))
+	return ok && strings.IndexAny(rest, "/:") == 0
 }
 
 // check refuses an API for which API Gateway may not call the function. A stack of

@@ -15,16 +15,17 @@ import (
 type plan struct {
 	*job
 	region    *Region
-	limiter   limiter
 	options   Options
 	resumed   bool
 	reasons   []string // not to change anything
 	avoidable []string // the same, unless the options say anyway
-	notes     []string
 }
 
-// authorizerName is of what attach adds.
-const authorizerName = "Slidegate"
+// The name and type of the authorizer that attach adds.
+const (
+	authorizerName = "Slidegate"
+	authorizerType = "REQUEST"
+)
 
 func (p *plan) refuse(format string, args ...any) {
 	p.reasons = append(p.reasons, fmt.Sprintf(format, args...))
@@ -34,16 +35,14 @@ func (p *plan) avoid(format string, args ...any) {
 	p.avoidable = append(p.avoidable, fmt.Sprintf(format, args...))
 }
 
-func (p *plan) note(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+func (j *job) note(format string, args ...any) {
+	j.report.Notes = append(j.report.Notes, fmt.Sprintf(format, args...))
 }
 
-// make completes the job by the state of an earlier one, or by a new one. Its error
+// build completes the job by the state of an earlier one, or by a new one. Its error
 // has every reason to change nothing, on a line each.
-func (p *plan) make(ctx context.Context, s *State) error {
-	if p.resumed = s != nil; p.resumed {
-		p.state = s
-		s.adopt(p.api)
+func (p *plan) build(ctx context.Context) error {
+	if p.resumed = p.state != nil; p.resumed {
 		p.checkOthers()
 		p.noteOpen()
 	} else {
@@ -71,20 +70,35 @@ func (p *plan) make(ctx context.Context, s *State) error {
 	return errors.New(p.api.String() + ": " + strings.Join(p.reasons, "\n"+p.api.String()+": "))
 }
 
-// checkOthers refuses to go on over what somebody else has changed.
+// checkOthers refuses to resume if a field changed since attach, or if the state
+// has other values to set than a new attach has. A deployment that is to be served
+// yet is made anew: the state may name any.
 func (p *plan) checkOthers() {
+	if len(p.options.Methods) > 0 {
+		p.refuse("table %s says which methods to limit: leave --method out, or detach first: %s", p.report.Table, p.report.DetachCommand())
+	}
+	if d := p.state.Deployment; d != nil && !d.Done && d.After != p.stage.Deployment {
+		d.After = ""
+	}
+	fresh := responses(p.api)
+	for _, r := range p.state.Responses {
+		s := p.response(&r)
+		if !r.Done && s.before && !slices.ContainsFunc(fresh, func(own Response) bool { return same(own, r) }) {
+			p.refuse("the state would set %s to another value than attach does: detach, then attach again: %s", s.what, p.report.DetachCommand())
+		}
+	}
 	changed := slices.DeleteFunc(p.steps(), func(s step) bool { return s.after || s.before && !*s.done })
 	if len(changed) > 0 {
-		p.refuse("somebody has changed since attach began: %s: detach by the state file, delete it, and attach again",
-			list(changed, func(s step) string { return s.what }))
+		p.refuse("somebody has changed since attach began: %s: detach, then attach again: %s",
+			list(changed, func(s step) string { return s.what }), p.report.DetachCommand())
 	}
 }
 
 // noteOpen names the methods that have no authorizer, which the state does not know.
 func (p *plan) noteOpen() {
 	for _, m := range p.api.Methods {
-		if !p.state.names(m) && m.Limitable(p.api) && m.Open() {
-			p.note("nothing limits %s, which the state file does not name: to limit it too, detach by the file, and attach again", m.Name)
+		if !p.state.contains(m) && m.Limitable(p.api) && m.Open() {
+			p.note("nothing limits %s, which was added since: to limit it too, detach, and attach again", m.Name)
 		}
 	}
 }
@@ -94,7 +108,7 @@ func (p *plan) begin() {
 	p.state = &State{
 		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Name: p.api.Name, Stage: p.stage.Name, Region: p.region.Name,
 		Limiter: p.options.Limiter.String(), Responses: []Response{}, Methods: []Method{},
-		Authorizer: Authorizer{Authorizer: gateway.Authorizer{Name: authorizerName, Type: "REQUEST", URI: p.limiter.uri}},
+		Authorizer: Authorizer{Authorizer: gateway.Authorizer{Name: authorizerName, Type: authorizerType, URI: p.limiter.uri}},
 	}
 	for _, m := range p.choose() {
 		a, known := p.api.Authorizers[m.Authorizer]
@@ -111,11 +125,14 @@ func (p *plan) begin() {
 		}
 	}
 	if len(p.state.Methods) == 0 {
+		if !p.stage.AutoDeploy { // an attach to another stage deploys only there
+			p.note("the methods ask the limiter already: `slidegate aws doctor` says whether stage %s serves that", p.stage.Name)
+		}
 		return
 	}
 	for _, a := range p.api.Authorizers {
 		if a.Name == authorizerName {
-			p.refuse("it has an authorizer %s already: go on by the file of the attach that added it (--state), or remove it", authorizerName)
+			p.refuse("it has an authorizer %s already, and table %s has no state of it: name the file of an earlier version by --state, or remove it", authorizerName, p.report.Table)
 		}
 	}
 	if p.api.Protocol == gateway.RESTProtocol {

@@ -9,11 +9,19 @@ import (
 
 	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // Stacks finds the limiters of stacks.
 type Stacks interface {
 	Limiter(ctx context.Context, stack, id string) (aws.Limiter, error)
+}
+
+// Table is the rules table of a limiter, which keeps the states.
+type Table interface {
+	Attachment(ctx context.Context, api, stage string) (*ruletable.Attachment, error)
+	PutAttachment(ctx context.Context, api, stage string, a ruletable.Attachment) error
+	DeleteAttachment(ctx context.Context, api, stage string, revision int64) error
 }
 
 // Functions is what this package calls of AWS Lambda.
@@ -59,7 +67,7 @@ type writer interface {
 	serve(ctx context.Context, stage, deployment string) error
 }
 
-// description is of deployments.
+// description is that of the deployments that attach and detach make.
 const description = "by slidegate aws"
 
 // restWriter changes a REST API.

@@ -1,19 +1,32 @@
 package attach
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
-// State is what a file holds of an API that attach changes: what was before, and
-// the ids of what attach adds. By it a second attach goes on where the first one
-// stopped, and detach takes everything back. What has been done is seen in the API
-// itself too, so an end between a change and the file does no harm.
+// State is what the rules table holds of an API that attach changes: what was
+// before, and the ids of what attach adds. By it a second attach goes on where the
+// first one stopped, and detach takes everything back, from any machine. What has
+// been done is seen in the API itself too, so an end between a change and a save
+// does no harm.
+//
+// A state is data that somebody else may have written. Before anything is changed
+// by it, verify compares it with the limiter's stack and the live API.
 type State struct {
-	Form       int         `json:"form"`     // of the file
+	Form       int         `json:"form"`
 	Protocol   string      `json:"protocol"` // REST, HTTP or WEBSOCKET
 	API        string      `json:"api"`      // its id
 	Name       string      `json:"name"`
@@ -53,11 +66,11 @@ type Method struct {
 	Done   bool                  `json:"done"`
 }
 
-func (m *Method) is(found gateway.Method) bool { return found.Name == m.Name && found.ID == m.ID }
+func (m *Method) matches(found gateway.Method) bool { return found.Name == m.Name && found.ID == m.ID }
 
-// names reports whether attach limits a method.
-func (s *State) names(m gateway.Method) bool {
-	return slices.ContainsFunc(s.Methods, func(own Method) bool { return own.is(m) })
+// contains reports whether attach limits a method.
+func (s *State) contains(m gateway.Method) bool {
+	return slices.ContainsFunc(s.Methods, func(own Method) bool { return own.matches(m) })
 }
 
 // Deployment is what the stage serves before and after, by the deployments' ids.
@@ -68,24 +81,141 @@ type Deployment struct {
 	Done   bool   `json:"done"`
 }
 
-// Parse reads a state as its file has it.
-func Parse(data []byte) (*State, error) {
+// parse reads a state, which comes from a table or a file.
+func parse(data []byte, from string) (*State, error) {
 	s := new(State)
 	err := json.Unmarshal(data, s)
-	if err == nil && (s.Form != form || len(s.Methods) == 0) {
-		err = fmt.Errorf("its form is %d, not %d", s.Form, form)
+	switch {
+	case err != nil:
+	case s.Form != form:
+		err = fmt.Errorf("it was written by another version of slidegate (form %d; this one reads %d)", s.Form, form)
+	case len(s.Methods) == 0:
+		err = errors.New("it names no method")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no file of this version's `slidegate aws attach`: %w", err)
+		return nil, fmt.Errorf("%s: it is no state of `slidegate aws attach`: %w", from, err)
 	}
 	return s, nil
 }
 
-// adopt takes an authorizer whose id attach could not save any more.
-func (s *State) adopt(api *gateway.API) {
+// load reads the state in the table. If there is none, it takes over the one of
+// an earlier version's file, which save then removes.
+func (j *job) load(ctx context.Context, o Options) error {
+	kept, err := j.table.Attachment(ctx, o.API, o.Stage)
+	if err != nil {
+		return aws.Explain(err)
+	}
+	if kept != nil {
+		j.revision = kept.Revision
+		if j.state, err = parse([]byte(kept.State), j.item()); err != nil {
+			return fmt.Errorf("%w; %s", err, j.forgetAdvice())
+		}
+	}
+	text, err := os.ReadFile(o.File)
+	if errors.Is(err, fs.ErrNotExist) && (!o.Given || kept != nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s, err := parse(text, o.File)
+	if err != nil {
+		return err
+	}
+	if kept == nil {
+		j.note("the state moves from %s to table %s, and the file is removed", o.File, j.report.Table)
+	} else if fields := differences(s, j.state); len(fields) > 0 {
+		return fmt.Errorf("%s and %s differ in %s: delete the file to go on by the table; or, if the file is right, first delete what the table has: %s --forget --yes",
+			o.File, j.item(), strings.Join(fields, ", "), j.report.DetachCommand())
+	}
+	j.state, j.file = s, o.File
+	return nil
+}
+
+// differences names the fields in which two states differ.
+func differences(a, b *State) (names []string) {
+	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
+	for i := range x.NumField() {
+		if !same(x.Field(i).Interface(), y.Field(i).Interface()) {
+			name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// verify refuses a state that is not of this API and stage, or whose authorizer is
+// not one of the limiter's function. Attach takes open methods alone, so a state
+// that would restore another authorization is not attach's.
+func (j *job) verify() error {
+	s := j.state
+	type field struct{ name, has, want string }
+	fields := []field{
+		{"api", s.API, j.api.ID}, {"stage", s.Stage, j.report.Stage}, {"protocol", s.Protocol, j.api.Protocol}, {"region", s.Region, j.report.Region},
+		{"authorizer.name", s.Authorizer.Name, authorizerName}, {"authorizer.type", s.Authorizer.Type, authorizerType},
+		{"authorizer.uri", s.Authorizer.URI, j.limiter.uri}, {"authorizer.ttl", strconv.Itoa(s.Authorizer.TTL), "0"},
+	}
+	for _, m := range s.Methods {
+		if !m.Before.Open() {
+			fields = append(fields, field{"methods." + m.Name + ".before", strings.TrimSpace(m.Before.Type + " " + m.Before.Authorizer), gateway.None})
+		}
+	}
+	if live, ok := j.api.Authorizers[s.Authorizer.ID]; ok && !j.limiter.invokedBy(live.URI) {
+		fields = append(fields, field{"authorizer.id", s.Authorizer.ID + ", which invokes " + live.URI, "one that invokes " + j.limiter.uri})
+	}
+	from, advice := j.item(), j.forgetAdvice()
+	if j.revision == 0 {
+		from, advice = j.file, "move the file away, or name another by --state"
+	}
+	for _, f := range fields {
+		if f.has != f.want {
+			return fmt.Errorf("%s: its %s is %s, and of this limiter and API it is %s: nothing is changed by it; %s", from, f.name, f.has, f.want, advice)
+		}
+	}
+	s.recoverAuthorizer(j.api)
+	return nil
+}
+
+// recoverAuthorizer takes an authorizer whose id attach could not save any more.
+func (s *State) recoverAuthorizer(api *gateway.API) {
 	for id, found := range api.Authorizers {
 		if s.Authorizer.ID == "" && found.Name == s.Authorizer.Name && found.URI == s.Authorizer.URI {
 			s.Authorizer.ID = id
 		}
 	}
+}
+
+// save writes the state to the table, unless another command has written it since
+// this one read it: then this one must not go on.
+func (j *job) save(ctx context.Context) error {
+	text, err := json.Marshal(j.state)
+	if err == nil {
+		err = j.conflict(j.table.PutAttachment(ctx, j.state.API, j.state.Stage, ruletable.Attachment{State: string(text), Revision: j.revision + 1}))
+	}
+	if err == nil && j.file != "" {
+		err = os.Remove(j.file)
+	}
+	j.revision, j.file = j.revision+1, ""
+	return err
+}
+
+func (j *job) conflict(err error) error {
+	if errors.Is(err, ruletable.ErrConflict) {
+		return fmt.Errorf("another attach or detach of API %s, stage %s is under way: repeat the command once that has ended", j.report.API, j.report.Stage)
+	}
+	return err
+}
+
+func (j *job) noState() error {
+	return fmt.Errorf("table %s keeps nothing of API %s, stage %s: check the id, --stage and --limiter, or name the file of an earlier version by --state",
+		j.report.Table, j.report.API, j.report.Stage)
+}
+
+// item names the state in the table.
+func (j *job) item() string {
+	return fmt.Sprintf("table %s, item attached %s/%s", j.report.Table, j.report.API, j.report.Stage)
+}
+
+func (j *job) forgetAdvice() string {
+	return fmt.Sprintf("%s --forget --yes deletes the item, and leaves the API as it is", j.report.DetachCommand())
 }

@@ -19,7 +19,12 @@ type job struct {
 	stage  gateway.Stage   // the zero one if there is none of the state's name
 	stages []gateway.Stage // all of the API
 	writer writer
-	save   func(*State) error
+
+	limiter  limiter
+	table    Table
+	revision int64  // of the state in the table; 0 for none
+	file     string // from which the state moves to the table; "" for none
+	report   *Report
 }
 
 // step is one field of an API, which attach sets and detach restores.
@@ -27,6 +32,7 @@ type step struct {
 	what      string // gateway response ACCESS_DENIED
 	does      string // add, as attach does it
 	takesBack string // remove, as detach does it
+	to        string // the value that detach restores, for people
 	done      *bool
 	before    bool // the field is as it was
 	after     bool // the field is as attach leaves it
@@ -45,7 +51,7 @@ func stepOf[T any](what, does string, done *bool, now, before, after T, set func
 	}
 }
 
-// same compares what the state file has of two values.
+// same compares what the state has of two values.
 func same[T any](a, b T) bool {
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
@@ -105,13 +111,14 @@ func (j *job) response(r *Response) step {
 func (j *job) method(m *Method) step {
 	var now gateway.Authorization
 	for _, found := range j.api.Methods {
-		if m.is(found) {
+		if m.matches(found) {
 			now = found.Authorization
 		}
 	}
 	s := stepOf(m.Name, "limit", &m.Done, now, m.Before, j.limited(), func(ctx context.Context, to gateway.Authorization) error {
 		return j.writer.authorize(ctx, *m, to)
 	})
+	s.to = "authorization " + m.Before.Type + ", as before"
 	s.do = func(ctx context.Context) error { return j.writer.authorize(ctx, *m, j.limited()) } // by an id that is known by then
 	return s
 }
@@ -130,7 +137,7 @@ func (j *job) deployment(d *Deployment) step {
 	s.do = func(ctx context.Context) (err error) {
 		if d.After == "" {
 			if d.After, err = j.writer.deploy(ctx); err == nil {
-				err = j.save(j.state)
+				err = j.save(ctx)
 			}
 		}
 		if err == nil {
@@ -154,8 +161,8 @@ func (j *job) deployment(d *Deployment) step {
 		}
 		return err
 	}
-	if s.changed() {
-		s.takesBack = "deploy"
+	if s.to = "deployment " + d.Before + ", as before"; s.changed() {
+		s.takesBack, s.to = "deploy", ""
 	}
 	return s
 }
@@ -175,29 +182,29 @@ func (j *job) attach(ctx context.Context) error {
 			}
 		}
 		*s.done = true
-		if err := j.save(j.state); err != nil {
+		if err := j.save(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// taken is a step as detach sees it.
-type taken struct {
+// undoStep is a step as detach sees it.
+type undoStep struct {
 	step
 	undone bool   // or else it stays as it is
 	left   string // what stays although attach has changed it
 }
 
-// taken returns the steps in the order of detach: methods and gateway responses,
+// undoSteps returns the steps in the order of detach: methods and gateway responses,
 // then the stage, which may have to deploy them, and at last the authorizer, which
 // nothing asks any more.
-func (j *job) taken() (all []taken) {
+func (j *job) undoSteps() (all []undoStep) {
 	steps := j.steps()
 	fields := steps[1 : 1+len(j.state.Responses)+len(j.state.Methods)]
 	slices.Reverse(fields)
 	for _, s := range slices.Concat(fields, steps[1+len(fields):], steps[:1]) {
-		t := taken{step: s, undone: s.after}
+		t := undoStep{step: s, undone: s.after}
 		if s.changed() {
 			t.left = s.what
 		}
@@ -218,25 +225,32 @@ func (j *job) taken() (all []taken) {
 // others names a method that asks our authorizer, and that detach does not restore.
 func (j *job) others() string {
 	for _, m := range j.api.Methods {
-		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(j.state.names(m) && same(m.Authorization, j.limited())) {
+		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(j.state.contains(m) && same(m.Authorization, j.limited())) {
 			return m.Name
 		}
 	}
 	return ""
 }
 
-// detach takes back what is as attach left it, and saves the state after each step.
+// detach undoes each change that nobody has overwritten since. It saves the state
+// before the first and after each, and deletes it if nothing is left.
 func (j *job) detach(ctx context.Context) error {
-	for _, t := range j.taken() {
+	if err := j.save(ctx); err != nil {
+		return err
+	}
+	for _, t := range j.undoSteps() {
 		if t.undone {
 			if err := t.undo(ctx); err != nil {
 				return fmt.Errorf("%s: %w", t.what, err)
 			}
 		}
 		*t.done = *t.done && t.left != ""
-		if err := j.save(j.state); err != nil {
+		if err := j.save(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(j.report.Left) > 0 {
+		return nil
+	}
+	return j.conflict(j.table.DeleteAttachment(ctx, j.state.API, j.state.Stage, j.revision))
 }

@@ -122,7 +122,7 @@ func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Repo
 	return e.report, nil
 }
 
-// errNoFunction is of a check that needs the function's configuration.
+// errNoFunction is returned by checks that need the function's configuration.
 var errNoFunction = errors.New("the configuration of the function is not known")
 
 // check makes a check, and reports whether it could be made. If not, the report
