@@ -14,9 +14,8 @@ import (
 )
 
 // Write lets write fill a temporary file and renames it to path once write has
-// succeeded. A file that exists keeps its mode and, if the system lets this user
-// set them, its owner and group. Write passes standard output for a path of "" or
-// "-". A pipe, a device or another special file is written in place.
+// succeeded. A file that exists keeps its mode. Write passes standard output for a
+// path of "" or "-". A pipe, a device or another special file is written in place.
 func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "" || path == "-" {
 		return write(stdout)
@@ -43,19 +42,19 @@ func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// create fills a new file, with the mode and the owner of old, nil for none. If
-// that fails, it leaves no file, and the error names the file as path.
+// create fills a new file, with the mode of old, nil for none. If that fails, it
+// leaves no file, and the error names the file as path.
 func create(name, path string, old fs.FileInfo, write func(io.Writer) error) error {
-	mode := fs.FileMode(0o666)
+	mode := fs.FileMode(0o666) // less the umask
 	if old != nil {
-		mode = 0o600 // until keep has set the owner
+		mode = old.Mode().Perm()
 	}
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return renamed(err, name, path)
 	}
 	if old != nil {
-		err = keep(file, old)
+		err = file.Chmod(mode) // whatever the umask
 	}
 	if err == nil {
 		err = cmp.Or(write(output{file, path}), file.Sync()) // some file systems notice only now that they are full
