@@ -138,6 +138,7 @@ func TestDecisionsAreNoFormulas(t *testing.T) {
 	rules := file(t, "rules.yaml", "rules: [{name: api, key: '{header.x-user}', limit: 1/hour}]\n")
 	for sent, want := range map[string]string{
 		`=HYPERLINK(1)`: "'=HYPERLINK(1)", `+1`: "'+1", `-1`: "'-1", `@SUM(A1)`: "'@SUM(A1)", `'=1`: "''=1",
+		`\"=1\"`: `'"=1"`, `\"1`: `'"1`, ` =1`: "' =1",
 		`\t=1`: "%09=1", `\r=1`: "%0D=1", `ada=1`: "ada=1",
 	} {
 		log := file(t, "log.jsonl", `{"time":1,"headers":{"x-user":"`+sent+`"}}`+"\n")

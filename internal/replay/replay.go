@@ -146,9 +146,11 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 }
 
 // noFormula quotes a key, whose text clients may choose, if it begins as a formula
-// does, and also if it begins with a quote, so that the quote can be taken off.
+// does, maybe after a space, or as the quoted field of a table, which may hold a
+// formula, tabs and ends of lines. It also quotes one that begins with its own
+// quote, so that this can be taken off.
 func noFormula(key string) string {
-	if key != "" && strings.IndexByte("=+-@'", key[0]) >= 0 {
+	if key != "" && strings.IndexByte("=+-@'\" ", key[0]) >= 0 {
 		return "'" + key
 	}
 	return key
