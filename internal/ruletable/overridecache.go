@@ -18,6 +18,10 @@ const DefaultMaxOverrides = 50_000
 // readTimeout bounds one read of an override, in real time.
 const readTimeout = 2 * time.Second
 
+// maxUnknown bounds the reads under way of overrides that a limiter does not know.
+// It is half of the lookups that a client of DynamoDB has under way.
+const maxUnknown = 32
+
 // OverrideCache serves overrides one by one, as requests ask for them, as
 // package swr does. It also remembers that a key has no override. A key costs
 // one GetItem (eventually consistent, half a read unit) in ten seconds,
@@ -53,7 +57,7 @@ func NewOverrideCache(table *Table, maxEntries int, report func(error)) *Overrid
 			report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))
 		},
 		Answer:     func(err error) bool { return errors.Is(err, ErrUnreadable) },
-		MaxEntries: maxEntries,
+		MaxEntries: maxEntries, MaxFirst: maxUnknown,
 	})
 	return c
 }

@@ -292,3 +292,45 @@ func TestGivingUp(t *testing.T) {
 		time.Sleep(5 * time.Second)
 	})
 }
+
+// TestMaxFirst: a first load beyond the bound waits for a place, and then has all
+// its time. A reload needs none.
+func TestMaxFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := swr.New(swr.Options[name, int]{
+			FirstTimeout: 3 * time.Second, Timeout: 3 * time.Second, MaxFirst: 1,
+			Load: func(ctx context.Context, now time.Time, key name, _ int) (int, error) {
+				if key == "known" {
+					return int(now.Sub(epoch).Hours()), nil
+				}
+				select {
+				case <-time.After(2 * time.Second):
+					return 1, nil
+				case <-ctx.Done():
+					return 0, context.Cause(ctx)
+				}
+			},
+		})
+		get := func(at time.Duration, key name, want int, took time.Duration, fails bool) {
+			t.Helper()
+			start := time.Now()
+			if got, err := c.Get(t.Context(), epoch.Add(at), key); got != want || (err != nil) != fails || time.Since(start) != took {
+				t.Errorf("%s: %d, error %v, after %v; want %d after %v", key, got, err, time.Since(start), want, took)
+			}
+		}
+		get(0, "known", 0, 0, false)
+		var all sync.WaitGroup
+		for i, key := range []name{"first", "second", "third"} {
+			all.Go(func() {
+				if key == "third" {
+					get(0, key, 0, 3*time.Second, true)
+					return
+				}
+				get(0, key, 1, time.Duration(2*i+2)*time.Second, false)
+			})
+			synctest.Wait()
+		}
+		get(time.Hour, "known", 1, 0, false)
+		all.Wait()
+	})
+}

@@ -60,6 +60,10 @@ type Options[K Key, V any] struct {
 	// FirstWait bounds how long a request waits for a first value, or for Renew,
 	// in real time. The load goes on. 0 means until the load ends.
 	FirstWait time.Duration
+	// MaxFirst bounds the first loads under way; 0 for no bound. The next one waits
+	// for FirstTimeout at most. Clients cause first loads by made-up keys, and they
+	// must not take the time and the connections of reloads.
+	MaxFirst int
 
 	// Fresh is how old a value may be before a request reloads it; 0 for Every.
 	// After a reload that failed, the next one may begin after a second, after the
@@ -91,6 +95,7 @@ type Cache[K Key, V any] struct {
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 	early   Budget
+	places  chan struct{} // has a place for each first load; nil for no bound
 }
 
 // entry is the outcome of the last load. It never changes.
@@ -124,12 +129,16 @@ type flight[V any] struct {
 // New returns an empty cache.
 func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 	o.Fresh = cmp.Or(o.Fresh, Every)
-	return &Cache[K, V]{
+	c := &Cache[K, V]{
 		opts:    o,
 		entries: cache.New[K, *entry[V]](o.MaxEntries),
 		flights: map[K]*flight[V]{},
 		early:   Budget{Burst: earlyReloads, PerSecond: earlyReloads},
 	}
+	if o.MaxFirst > 0 {
+		c.places = make(chan struct{}, o.MaxFirst)
+	}
+	return c
 }
 
 // Get returns the value of a key. All requests for a key wait for its first
@@ -236,6 +245,13 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	kept, timeout := last != nil && last.err == nil, c.opts.FirstTimeout
 	if kept {
 		timeout = c.opts.Timeout
+	} else if c.places != nil {
+		select { // before the time of the load begins, so that a breaker does not count the wait
+		case c.places <- struct{}{}:
+			defer func() { <-c.places }()
+		case <-time.After(timeout):
+			return known, errLate
+		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, limit.ErrDeadline) // so that a breaker counts it
 	defer cancel()
