@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -122,6 +123,21 @@ func (e *Engine) bound(ctx context.Context) (decision, lookups context.Context, 
 	return decision, lookups, func() { endLookups(); end() }
 }
 
+// errLate is the cause of a context that ends before counters could be called
+// away. A circuit breaker does not count it.
+var errLate = fmt.Errorf("the rest of a decision's deadline, after slow lookups: %w", context.DeadlineExceeded)
+
+// rest returns the context for charges. If lookups have used up half of the
+// deadline, counters that do not answer in the other half are not away: otherwise
+// clients could open their breaker by made-up keys.
+func rest(ctx, lookups context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded || lookups.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, deadline.Add(-time.Millisecond), errLate) // before that of ctx
+}
+
 func (e *Engine) decide(ctx, lookups context.Context, now time.Time, set *rules.Set, req *request.Request) (*Decision, error) {
 	set.Locate(req)
 	switch {
@@ -157,6 +173,8 @@ func (e *Engine) decide(ctx, lookups context.Context, now time.Time, set *rules.
 	case len(d.Verdicts) == 0:
 		d.Reason, d.Allowed = Exempt, true
 	default:
+		ctx, cancel := rest(ctx, lookups)
+		defer cancel()
 		return d, e.evaluate(ctx, now, d)
 	}
 	e.evaluateShadows(ctx, now, d)

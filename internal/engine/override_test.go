@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/breaker"
 	"github.com/slidegate/slidegate/internal/engine"
 	"github.com/slidegate/slidegate/internal/memory"
 	"github.com/slidegate/slidegate/internal/request"
@@ -367,6 +368,30 @@ rules:
 			d, err := e.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/", Stage: "prod"})
 			if err != nil || d.Allowed != (i < 2) || !d.Degraded {
 				t.Errorf("request %d: %+v, error %v", i, d, err)
+			}
+		}
+	})
+}
+
+// TestSlowLookupsBlameNoCounters: counters that take 200 ms answer within the
+// deadline. After lookups that hang they do not, and their breaker stays closed.
+func TestSlowLookupsBlameNoCounters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		guard := breaker.New(time.Now, func(breaker.Change) {})
+		store := fakestore.New(func(c *fakestore.Call) error {
+			return guard.Do(c.Ctx, func() error { return pause(c.Ctx, 200*time.Millisecond) }, func(error) bool { return false })
+		})
+		for _, overrides := range []engine.OverrideSource{slowOverrides{}, &operators{}} {
+			e := engine.New(engine.Options{
+				Rules:     engine.Fixed{Set: parse(t, `rules: [{name: r, key: all, overrides: true, on_error: allow, limits: [{capacity: 3, window: 60s}]}]`)},
+				Overrides: overrides, Store: store, Local: memory.New(0), Deadline: 250 * time.Millisecond,
+			})
+			slow := overrides == engine.OverrideSource(slowOverrides{})
+			for range 6 {
+				d, err := e.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/"})
+				if err != nil || d.Degraded != slow || guard.Open() {
+					t.Fatalf("slow lookups: %t: degraded %t, error %v, breaker open %t", slow, d.Degraded, err, guard.Open())
+				}
 			}
 		}
 	})
