@@ -327,6 +327,16 @@ func TestAlready(t *testing.T) {
 	}
 }
 
+// TestNamesake: a function of another account that has the same name is no limiter.
+func TestNamesake(t *testing.T) {
+	c := newCloud(gateway.HTTP)
+	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
+	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	if report, err := c.attach(t); err == nil || !strings.Contains(err.Error(), "GET /items has authorizer Tokens") {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
 // TestAddedSince: a second attach names what nothing limits.
 func TestAddedSince(t *testing.T) {
 	c := newCloud(gateway.HTTP)

@@ -113,7 +113,7 @@ func (p *plan) begin() {
 	for _, m := range p.choose() {
 		a, known := p.api.Authorizers[m.Authorizer]
 		switch {
-		case a.Asks(p.limiter.name): // it is limited already
+		case p.limiter.invokedBy(a.URI): // it is limited already
 		case !m.Open():
 			who := m.Type
 			if known {
