@@ -47,7 +47,7 @@ func (c *cli) awsDetachCommand() *cobra.Command {
 		Short: "Take back what attach has done",
 		Long: `Detach restores an API by what the limiter's rules table keeps of it: methods or routes, gateway responses, and what
 the stage serves. It removes the authorizer, and at the end the item of the table. Without --yes it prints the plan
-and changes nothing. It touches only authorizers of the limiter's function, and methods that ask them.
+and changes nothing. Of authorizers and methods, it touches only the limiter's.
 
 What somebody has changed since attach is listed and left, and the item stays. If it ends early, repeat it.`,
 		Example: `  slidegate aws detach a1b2c3d4e5 --stage prod

@@ -215,8 +215,8 @@ func list[T any](all []T, name func(T) string) string {
 }
 
 // Detach takes back what attach has done, but for what somebody has changed since.
-// It touches only authorizers that invoke the limiter's function, and methods that
-// ask them.
+// Of authorizers, it touches only those that invoke the limiter's function, and of
+// methods only those that ask them.
 func (r *Region) Detach(ctx context.Context, o Options) (*Report, error) {
 	if o.Forget {
 		return r.forget(ctx, o)

@@ -170,7 +170,7 @@ func (c *cloud) deploy() (id string, err error) {
 }
 
 func (c *cloud) serve(stage, deployment string) error {
-	if _, ok := c.deployments[deployment]; !ok {
+	if _, ok := c.deployments[deployment]; !ok || c.stages[0].AutoDeploy {
 		return &resttypes.BadRequestException{Message: sdk.String("Invalid Deployment identifier specified")}
 	}
 	return c.change("UpdateStage "+stage+" "+deployment, func() { c.stages[0].Deployment = deployment })

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/apigw"
 	"github.com/slidegate/slidegate/internal/operator/aws"
 	"github.com/slidegate/slidegate/internal/operator/aws/gateway"
 	"github.com/slidegate/slidegate/internal/ruletable"
@@ -160,6 +161,11 @@ func (j *job) verify() error {
 			fields = append(fields, field{"methods." + m.Name + ".before", strings.TrimSpace(m.Before.Type + " " + m.Before.Authorizer), gateway.None})
 		}
 	}
+	for _, r := range s.Responses {
+		if isType := func(w apigw.GatewayResponse) bool { return w.Type == r.Type }; r.After == nil || !slices.ContainsFunc(apigw.GatewayResponses(), isType) {
+			fields = append(fields, field{"gateway_responses", r.Type, "one that attach sets"})
+		}
+	}
 	if live, ok := j.api.Authorizers[s.Authorizer.ID]; ok && !j.limiter.invokedBy(live.URI) {
 		fields = append(fields, field{"authorizer.id", s.Authorizer.ID + ", which invokes " + live.URI, "one that invokes " + j.limiter.uri})
 	}
@@ -173,6 +179,12 @@ func (j *job) verify() error {
 		}
 	}
 	s.recoverAuthorizer(j.api)
+	switch { // somebody may have switched AutoDeploy since
+	case j.stage.AutoDeploy:
+		s.Deployment = nil
+	case s.Deployment == nil && j.stage.Name != "":
+		s.Deployment = &Deployment{Done: true} // detach deploys
+	}
 	return nil
 }
 

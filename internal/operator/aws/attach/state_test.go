@@ -49,7 +49,10 @@ var planted = map[string]struct {
 	"another protocol": {func(_ *cloud, s *State) { s.Protocol = "HTTP" }, "its protocol is HTTP"},
 	"another form": {func(_ *cloud, s *State) { s.Form = 2 },
 		"it is no state of `slidegate aws attach`: it was written by another version of slidegate (form 2; this one reads 1)"},
-	"no method": {func(_ *cloud, s *State) { s.Methods = nil }, "it names no method"},
+	"a response that attach does not set": {func(_ *cloud, s *State) { s.Responses[0].Type = "THROTTLED" },
+		"its gateway_responses is THROTTLED, and of this limiter and API it is one that attach sets"},
+	"a response without a value": {func(_ *cloud, s *State) { s.Responses[0].After = nil }, "its gateway_responses is ACCESS_DENIED"},
+	"no method":                  {func(_ *cloud, s *State) { s.Methods = nil }, "it names no method"},
 }
 
 // TestPlanted: neither a planted item nor a planted file changes anything, and the
@@ -175,6 +178,46 @@ func TestStrangersMethod(t *testing.T) {
 		t.Errorf("attached again: %v", err)
 	}
 	c.forgets(t)
+}
+
+// TestRestoredResponse: the plan of detach shows what no call can verify: the
+// gateway response that detach restores.
+func TestRestoredResponse(t *testing.T) {
+	c := newCloud(gateway.RESTProtocol)
+	if _, err := c.attach(t); err != nil {
+		t.Fatal(err)
+	}
+	s := c.state(t)
+	s.Responses[0].Before = &gateway.Response{Status: "200", Templates: map[string]string{"text/plain": "planted"}}
+	c.plant(t, s)
+	o := toProd()
+	o.Apply = false
+	report, err := c.region().Detach(t.Context(), o)
+	want := Change{"restore", "gateway response ACCESS_DENIED", `{"status":"200","templates":{"text/plain":"planted"}}`}
+	if err != nil || !slices.Contains(report.Changes, want) {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
+// TestSwitchedAutoDeploy: a stage whose AutoDeploy somebody has switched since
+// attach serves the API as it was, too. API Gateway itself sets the deployment of a
+// stage with AutoDeploy, and refuses another.
+func TestSwitchedAutoDeploy(t *testing.T) {
+	for _, auto := range []bool{true, false} {
+		c := newCloud(gateway.HTTP)
+		c.stages[0].AutoDeploy = auto
+		c.deployments["old"] = c.live.clone()
+		if _, err := c.attach(t); err != nil {
+			t.Fatal(err)
+		}
+		if c.stages[0].AutoDeploy = !auto; auto { // it keeps its last deployment
+			c.deployments["last"], c.stages[0].Deployment = c.live.clone(), "last"
+		}
+		report, err := c.detach(t)
+		if diff := cmp.Diff(newCloud(gateway.HTTP).live.Methods, c.served().Methods); err != nil || len(report.Left)+len(c.kept) > 0 || diff != "" {
+			t.Errorf("AutoDeploy was %v: %+v, error %v (-before +after):\n%s", auto, report, err, diff)
+		}
+	}
 }
 
 // TestAtOnce has a second attach begin before each call and each put of a first

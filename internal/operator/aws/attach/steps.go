@@ -104,6 +104,8 @@ func (j *job) response(r *Response) step {
 	})
 	if r.Before == nil {
 		s.does, s.takesBack = "add", "remove"
+	} else if text, err := json.Marshal(r.Before); err == nil {
+		s.to = string(text)
 	}
 	return s
 }
