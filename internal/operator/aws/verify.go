@@ -36,7 +36,7 @@ func (a *Account) verify(ctx context.Context, stack string, given map[string]str
 		want := strings.TrimSuffix(strings.TrimPrefix(f.key, prefix), ".zip")
 		if has := hexOf(function.CodeSha256); has != want {
 			return fmt.Errorf("function %s runs other code: its SHA-256 is %s, and that of the deployed zip is %s; somebody changed the function, or the object in the bucket: "+
-				"find out who, run `%s`, and deploy again", *name, has, want, UpdateCode(*name, given[codeBucket], f.key))
+				"find out who, and deploy again, which compares the object; if this remains, run `%s`, and deploy once more", *name, has, want, UpdateCode(*name, given[codeBucket], f.key))
 		}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestRunsOtherCode(t *testing.T) {
 	c.keep("shop")
 	c.runs["o"] = newObject("by hand").checksum
 	_, err := c.account().Deploy(t.Context(), o, &listener{})
-	want := "run `aws lambda update-function-code --function-name o --s3-bucket slidegate-123456789012-eu-north-1 --s3-key " + c.sent[operationsKey] + "`, and deploy again"
+	want := "find out who, and deploy again, which compares the object; if this remains, run `aws lambda update-function-code --function-name o --s3-bucket slidegate-123456789012-eu-north-1 --s3-key " + c.sent[operationsKey] + "`, and deploy once more"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}

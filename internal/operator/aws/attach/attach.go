@@ -231,6 +231,9 @@ func (r *Region) Detach(ctx context.Context, o Options) (*Report, error) {
 	for _, t := range j.undoSteps() {
 		if t.undone {
 			j.report.Changes = append(j.report.Changes, Change{t.takesBack, t.what, t.to})
+			if t.takesBack == "deploy" {
+				j.note("the new deployment of %s publishes the API as it is, with changes that nobody has deployed yet", t.what)
+			}
 		} else if t.left != "" {
 			j.report.Left = append(j.report.Left, t.left)
 		}

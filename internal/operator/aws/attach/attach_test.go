@@ -229,7 +229,7 @@ func TestRefusals(t *testing.T) {
 		"no method":         {protocol: socket, plant: func(c *cloud, _ *Options) { c.live.Methods = c.live.Methods[1:] }, want: "it has no method to limit: it has $default"},
 		"a stranger's Slidegate": {protocol: http, plant: func(c *cloud, _ *Options) {
 			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Slidegate", URI: functionURI}
-		}, want: "it has an authorizer Slidegate already"},
+		}, want: "it has an authorizer Slidegate already, which invokes "},
 		"a canary":               {protocol: rest, plant: func(c *cloud, _ *Options) { c.stages[0].Canary = true }, want: "stage prod has a canary"},
 		"a stage without deploy": {protocol: socket, plant: func(c *cloud, _ *Options) { c.stages[0].Deployment = "" }, want: "stage prod has no deployment"},
 		"no permission":          {protocol: rest, plant: func(c *cloud, _ *Options) { c.policy = "" }, want: "aws lambda add-permission --function-name authorize --statement-id slidegate-a1 --action lambda:InvokeFunction --principal apigateway.amazonaws.com --source-arn 'arn:aws:execute-api:eu-north-1:123456789012:a1/authorizers/*'"},

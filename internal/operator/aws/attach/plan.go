@@ -132,7 +132,7 @@ func (p *plan) begin() {
 	}
 	for _, a := range p.api.Authorizers {
 		if a.Name == authorizerName {
-			p.refuse("it has an authorizer %s already, and table %s has no state of it: name the file of an earlier version by --state, or remove it", authorizerName, p.report.Table)
+			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: detach what another stage or limiter has attached, or name the file of an earlier version by --state", authorizerName, a.URI, p.report.Table, p.stage.Name)
 		}
 	}
 	if p.api.Protocol == gateway.RESTProtocol {

@@ -194,7 +194,13 @@ func TestRestoredResponse(t *testing.T) {
 	o.Apply = false
 	report, err := c.region().Detach(t.Context(), o)
 	want := Change{"restore", "gateway response ACCESS_DENIED", `{"status":"200","templates":{"text/plain":"planted"}}`}
-	if err != nil || !slices.Contains(report.Changes, want) {
+	if err != nil || !slices.Contains(report.Changes, want) || len(report.Notes) > 0 {
+		t.Errorf("%+v, error %v", report, err)
+	}
+	c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
+	report, err = c.region().Detach(t.Context(), o)
+	note := "the new deployment of stage prod publishes the API as it is, with changes that nobody has deployed yet"
+	if err != nil || !slices.Contains(report.Notes, note) {
 		t.Errorf("%+v, error %v", report, err)
 	}
 }
