@@ -2,6 +2,7 @@ package aws
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,19 @@ func TestPolicy(t *testing.T) {
 	} {
 		if text := Policy(PolicyOptions{Region: test.region, Stack: test.stack, Bucket: test.bucket}); !strings.Contains(text, test.want) || !json.Valid([]byte(text)) {
 			t.Errorf("%s\nwant %s", text, test.want)
+		}
+	}
+}
+
+// TestPolicyOfTables: who attaches APIs writes no rules, overrides and API keys.
+func TestPolicyOfTables(t *testing.T) {
+	var p testPolicy
+	if err := json.Unmarshal([]byte(Policy(PolicyOptions{Stack: "shop"})), &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Statement {
+		if a := fmt.Sprint(s.Action); strings.Contains(a, "dynamodb:PutItem") && s.Condition["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"] != "attached" {
+			t.Errorf("%s writes all items of %v", a, s.Resource)
 		}
 	}
 }
