@@ -54,9 +54,8 @@ func (f *awsFlags) addYes(cmd *cobra.Command) {
 
 // addARN adds a flag for the ARN of a role, or of a policy, which may be empty.
 func addARN(cmd *cobra.Command, to **string, name, kind, usage string) {
-	valid := regexp.MustCompile(`^arn:aws[a-z-]*:iam::(aws|\d{12}):` + kind + `/[\w+=,.@/-]+$`)
 	cmd.Flags().Func(name, usage, func(text string) error {
-		if *to = &text; !valid.MatchString(text) && (text != "" || kind == "role") {
+		if *to = &text; !regexp.MustCompile(`^arn:aws[a-z-]*:iam::(aws|\d{12}):`+kind+`/[\w+=,.@/-]+$`).MatchString(text) && (text != "" || kind == "role") {
 			return flags.Usagef("--%s %s: want the ARN of a %s, such as arn:aws:iam::123456789012:%[3]s/deploy", name, text, kind)
 		}
 		return nil
@@ -199,9 +198,9 @@ func (c *cli) awsDeleteCommand() *cobra.Command {
 		Long: `Delete has CloudFormation delete a stack that deploy made. The tables and the log stay, and delete names them. The
 bucket stays too.
 
-First detach your APIs, or remove the authorizer from them: without its Lambda, they answer every request with 500, and
-without the stack, detach does not find what was before. On a terminal, delete asks for the name of the stack.
-Elsewhere it needs --yes.`,
+It refuses, and names the commands to detach them, while its rules table keeps the state of attached APIs. From other
+APIs, first remove the authorizer: without its Lambda, they answer every request with 500. On a terminal, delete
+asks for the name of the stack. Elsewhere it needs --yes.`,
 		Example: `  slidegate aws delete
   slidegate aws delete --stack shop --yes --json`,
 		Args: flags.NoArguments,
@@ -234,7 +233,7 @@ Elsewhere it needs --yes.`,
 
 func (c *cli) awsPolicyCommand() *cobra.Command {
 	var f awsFlags
-	var o aws.PolicyOptions
+	var o aws.Options
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Print the rights that these commands and top need, as an IAM policy",
@@ -255,10 +254,9 @@ Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variable
 	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of deploy --permissions-boundary: the rights make no roles without it")
 	flags.Complete(cmd, "bucket", flags.NoWords)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		if o.Region, err = aws.Region(cmd.Context()); err == nil {
-			o.Stack = f.stack
-			_, err = io.WriteString(c.stdout, aws.Policy(o))
+		region, err := aws.Region(cmd.Context())
+		if o.Stack = f.stack; err == nil {
+			_, err = io.WriteString(c.stdout, aws.Policy(region, o))
 		}
 		return err
 	}

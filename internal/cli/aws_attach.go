@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -68,18 +67,13 @@ func attaching(c *cli, cmd *cobra.Command, o *attach.Options, do func(*attach.Re
 		return l, err
 	})
 	flags.Refuse(cmd, func() bool { return o.Limiter.Stack == "" }, "--limiter is empty: name a stack, or leave the flag out")
-	cmd.Flags().StringVar(&o.File, "state", "", "the state `FILE` of an earlier version, to move into the rules table (default slidegate-API-ID.json)")
-	for _, name := range []string{"stage", "limiter"} {
-		flags.Complete(cmd, name, flags.NoWords)
-	}
-	flags.Complete(cmd, "state", flags.FilesOf("json"))
+	flags.Complete(cmd, "stage", flags.NoWords)
+	flags.Complete(cmd, "limiter", flags.NoWords)
 	cmd.Flags().BoolVarP(&o.Apply, "yes", "y", false, "apply the plan")
 	return reporting(c, cmd, func(ctx context.Context, args []string) (*attach.Report, error) {
 		if o.API = args[0]; !apiID.MatchString(o.API) {
 			return nil, flags.Usagef("%s is no id of an API: want letters and digits, such as a1b2c3d4e5", o.API)
 		}
-		o.Given = o.File != ""
-		o.File = cmp.Or(o.File, "slidegate-"+o.API+".json")
 		region, err := attach.Connect(ctx)
 		if err != nil {
 			return nil, err

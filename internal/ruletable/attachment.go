@@ -31,6 +31,17 @@ func (t *Table) Attachment(ctx context.Context, api, stage string) (*Attachment,
 	return a, nil
 }
 
+// Attached returns the stages of which the table holds something, as API-ID/STAGE.
+func (t *Table) Attached(ctx context.Context) (stages []string, err error) {
+	for stage, err := range query(ctx, t, within(partitionAttached, ""), func(found item) (string, error) { return sortKey(found), nil }) {
+		if err != nil {
+			return nil, err
+		}
+		stages = append(stages, stage)
+	}
+	return stages, nil
+}
+
 // PutAttachment writes what the table holds of a stage, if its revision is the one
 // before a's. It fails with ErrConflict if another command has written since.
 //

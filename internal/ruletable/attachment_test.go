@@ -2,6 +2,7 @@ package ruletable_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -44,6 +45,10 @@ func TestAttachments(t *testing.T) {
 		if diff := cmp.Diff(step.want, got); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", step.does, diff)
 		}
+	}
+	must(t, table.PutAttachment(ctx, "a2", "$default", ruletable.Attachment{State: "f", Revision: 1}))
+	if stages, err := table.Attached(ctx); err != nil || !slices.Equal(stages, []string{"a1/prod", "a2/$default"}) {
+		t.Errorf("attached are %q, error %v", stages, err)
 	}
 	for e := range table.History(ctx) {
 		t.Errorf("the history has %+v", e)

@@ -8,11 +8,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
+	"github.com/slidegate/slidegate/internal/ruletable"
 )
 
 // CloudFormation is what this package calls of AWS CloudFormation.
@@ -31,14 +33,8 @@ type S3 interface {
 	CreateBucket(context.Context, *s3.CreateBucketInput, ...func(*s3.Options)) (*s3.CreateBucketOutput, error)
 	DeleteBucket(context.Context, *s3.DeleteBucketInput, ...func(*s3.Options)) (*s3.DeleteBucketOutput, error)
 	PutBucketPolicy(context.Context, *s3.PutBucketPolicyInput, ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error)
-	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
-}
-
-// Functions is what this package calls of AWS Lambda.
-type Functions interface {
-	GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
 }
 
 // STS is what this package calls of the AWS Security Token Service.
@@ -50,10 +46,14 @@ type STS interface {
 type Account struct {
 	CloudFormation CloudFormation
 	S3             S3
-	Functions      Functions
-	STS            STS
-	Region         string
-	Local          bool // whether CloudFormation is an emulator on this machine
+	Functions      interface { // what this package calls of AWS Lambda
+		GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
+	}
+	STS    STS
+	Region string
+	// Attached returns what a rules table keeps of attached APIs: API-ID/STAGE of each.
+	Attached func(ctx context.Context, rulesTable string) ([]string, error)
+	Local    bool // whether CloudFormation is an emulator on this machine
 
 	// Wait waits for so long, or fails once the context ends.
 	Wait func(context.Context, time.Duration) error
@@ -71,16 +71,22 @@ func Connect(ctx context.Context) (*Account, error) {
 
 // New returns the account of a configuration.
 func New(cfg aws.Config) *Account {
-	stacks := cloudformation.NewFromConfig(cfg)
+	stacks, tables := cloudformation.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
 	return &Account{
 		CloudFormation: stacks,
-		// An emulator has no host name for each bucket.
-		S3:        s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }),
+		// An emulator has no host name for each bucket. Objects without a checksum are
+		// no news: upload compares them.
+		S3: s3.NewFromConfig(cfg, func(o *s3.Options) {
+			o.UsePathStyle, o.DisableLogOutputChecksumValidationSkipped = o.BaseEndpoint != nil, true
+		}),
 		Functions: lambda.NewFromConfig(cfg),
-		STS:       sts.NewFromConfig(cfg),
-		Region:    cfg.Region,
-		Local:     isLocal(stacks.Options().BaseEndpoint),
-		Wait:      wait,
+		Attached: func(ctx context.Context, table string) ([]string, error) {
+			return ruletable.New(tables, table).Attached(ctx)
+		},
+		STS:    sts.NewFromConfig(cfg),
+		Region: cfg.Region,
+		Local:  isLocal(stacks.Options().BaseEndpoint),
+		Wait:   wait,
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 )
 
 // prefix begins the keys of what deployments upload. The rest is the SHA-256 of
-// the content, so nothing is ever overwritten, and a rollback finds what it needs.
+// the content, so no deployment overwrites another's content, and a rollback finds
+// what it needs. Somebody else with write access to the bucket can overwrite it.
 const prefix = "slidegate/"
 
 // bucket is where a deployment's files are.
@@ -140,20 +141,16 @@ func (b bucket) upload(ctx context.Context, f file, tell func(string, ...any)) (
 // hashOf returns the SHA-256 of an object in hex. It returns "" if S3 shows no such
 // object: what may be there instead, upload overwrites. S3 itself computes the
 // checksum of an object. It has none of the whole object if the upload was in parts
-// or asked for another kind; then the object is read.
+// or asked for another kind; then hashOf reads the object.
 func (b bucket) hashOf(ctx context.Context, key string) (string, error) {
-	head, err := b.account.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner, ChecksumMode: types.ChecksumModeEnabled})
+	object, err := b.account.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner, ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return "", nil
 	}
-	if hash := hexOf(head.ChecksumSHA256); hash != "" {
+	defer object.Body.Close()
+	if hash := hexOf(object.ChecksumSHA256); hash != "" {
 		return hash, nil
 	}
-	object, err := b.account.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, ExpectedBucketOwner: &b.owner})
-	if err != nil {
-		return "", err
-	}
-	defer object.Body.Close()
 	sum := sha256.New()
 	_, err = io.Copy(sum, object.Body)
 	return hex.EncodeToString(sum.Sum(nil)), err

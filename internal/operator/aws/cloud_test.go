@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,6 +25,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
 const testRegion, testAccount = "eu-north-1", "123456789012"
@@ -42,6 +45,7 @@ type cloud struct {
 	events  []types.StackEvent
 	script  []string         // the steps of the next operation: RESOURCE STATUS REASON; RESOURCE - is the stack
 	refuse  map[string]error // by the name of the call
+	kept    []string         // of attached APIs, in the rules table
 	calls   []string         // that change something
 	sent    map[string]string
 	policy  string // of the bucket that was created
@@ -52,7 +56,15 @@ func newCloud() *cloud {
 }
 
 func (c *cloud) account() *Account {
-	return &Account{CloudFormation: c, S3: c, Functions: c, STS: c, Region: testRegion, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	return &Account{CloudFormation: c, S3: c, Functions: c, STS: c, Region: testRegion, Attached: c.attached, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+}
+
+// attached is of the table that tests name rules.
+func (c *cloud) attached(_ context.Context, table string) ([]string, error) {
+	if table != "rules" {
+		return nil, fmt.Errorf("table %s: %w", table, dynamo.ErrNoTable)
+	}
+	return c.kept, c.refuse["Query"]
 }
 
 // object is an object of S3 with the checksum that S3 states of it.
@@ -211,13 +223,6 @@ func (c *cloud) PutBucketPolicy(_ context.Context, in *s3.PutBucketPolicyInput, 
 	return nil, c.do("PutBucketPolicy", "")
 }
 
-func (c *cloud) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
-	if o, ok := c.objects[*in.Bucket+"/"+*in.Key]; ok && in.ChecksumMode == s3types.ChecksumModeEnabled {
-		return &s3.HeadObjectOutput{ChecksumSHA256: &o.checksum}, nil
-	}
-	return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "HeadObject", Err: &s3types.NotFound{}}
-}
-
 func (c *cloud) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	err := c.do("PutObject", *in.Bucket+"/"+(*in.Key)[:12]+"…"+filepath.Ext(*in.Key))
 	if err == nil {
@@ -228,7 +233,15 @@ func (c *cloud) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s
 }
 
 func (c *cloud) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
-	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader(c.objects[*in.Bucket+"/"+*in.Key].content))}, c.refuse["GetObject"]
+	o, ok := c.objects[*in.Bucket+"/"+*in.Key]
+	if !ok || in.ChecksumMode != s3types.ChecksumModeEnabled {
+		return nil, &smithy.OperationError{ServiceID: "S3", OperationName: "GetObject", Err: &s3types.NoSuchKey{}}
+	}
+	body := io.Reader(strings.NewReader(o.content))
+	if err := c.refuse["read"]; err != nil {
+		body = iotest.ErrReader(err)
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(body), ChecksumSHA256: &o.checksum}, nil
 }
 
 // DescribeStackResources has the functions of a stack, and what else ends in their

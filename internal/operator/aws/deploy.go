@@ -42,9 +42,9 @@ type Options struct {
 	Without         []string // Parts to leave out; empty for none, nil for those that the stack leaves out
 	Downgrade       bool     // deploys over a newer version
 	// PermissionsBoundary is the ARN of a policy that bounds the roles of the stack;
-	// "" for none, nil for the stack's.
-	PermissionsBoundary *string
-	Role                *string // the ARN of the role with which CloudFormation acts; nil for the stack's, or the caller's rights
+	// "" for none, nil for the stack's. Role is that of the role with which
+	// CloudFormation acts; nil for the stack's, or the caller's rights.
+	PermissionsBoundary, Role *string
 }
 
 // Listener hears what a deployment does, and is asked before anything changes.

@@ -374,6 +374,40 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteAttached: a stack stays while APIs are attached to it, or nothing shows
+// that none is.
+func TestDeleteAttached(t *testing.T) {
+	for name, test := range map[string]struct {
+		stack, table string
+		kept         []string
+		query        error
+		want         string // "" for a deletion
+	}{
+		"none":           {stack: "shop", table: "rules"},
+		"no table":       {stack: "shop", table: "gone", kept: []string{"a1/prod"}},
+		"one":            {stack: "slidegate", table: "rules", kept: []string{"a1/prod"}, want: "API a1, stage prod: slidegate aws detach a1 --stage prod"},
+		"two":            {stack: "shop", table: "rules", kept: []string{"a1/prod", "b2/$default"}, want: "API a1, stage prod: slidegate aws detach a1 --stage prod --limiter stack://shop\nAPI b2, stage $default: slidegate aws detach b2 --stage '$default' --limiter stack://shop"},
+		"no right":       {stack: "shop", table: "rules", query: refusal("DynamoDB", "Query", "AccessDeniedException", "no"), want: "stack shop stays, because nothing shows whether APIs are attached to it: AWS does not permit the call"},
+		"no answer":      {stack: "shop", table: "rules", query: errors.New("cut"), want: "stack shop stays, because nothing shows whether APIs are attached to it: cut"},
+		"a failed stack": {stack: "shop", kept: []string{"a1/prod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud()
+			s := &types.Stack{StackName: &test.stack, StackId: aws.String("arn:" + test.stack), StackStatus: "UPDATE_COMPLETE",
+				Parameters: []types.Parameter{{ParameterKey: aws.String(authorizerKey), ParameterValue: aws.String("slidegate/1.zip")}}}
+			if test.table != "" {
+				s.Outputs = outputs("RateLimitCountersTable", "counters", "RateLimitRulesTable", test.table)
+			}
+			c.stacks[test.stack], c.kept, c.refuse["Query"] = s, test.kept, test.query
+			c.script = []string{"- DELETE_COMPLETE"}
+			_, err := c.account().Delete(t.Context(), test.stack, nil, &listener{})
+			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || len(c.calls) > 0) {
+				t.Errorf("error %v, want %s; calls %q", err, test.want, c.calls)
+			}
+		})
+	}
+}
+
 // A template that is too long for a call is refused.
 func TestLongTemplate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "template.json")

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/slidegate/slidegate/internal/dynamo"
 )
 
 // leave says what goes on in AWS when a command ends before the operation.
@@ -57,14 +59,46 @@ type DeleteReport struct {
 	Kept    []Kept `json:"kept"`
 }
 
-// Delete deletes a stack that Deploy made, in any state. Its tables stay. The role
-// is as in Options.
+// DetachCommand returns the command that takes an attach back, as a shell takes it.
+func DetachCommand(api, stage, limiter string) string {
+	command := "slidegate aws detach " + api + " --stage " + strings.Replace(stage, "$default", "'$default'", 1)
+	if limiter != "stack://"+DefaultStack {
+		command += " --limiter " + limiter
+	}
+	return command
+}
+
+// checkDetached refuses a stack whose rules table keeps what attached APIs had
+// before. Without the stack they would answer 500, and detach would not find the
+// table. A table that is gone keeps nothing.
+func (a *Account) checkDetached(ctx context.Context, s *types.Stack, stack string) error {
+	for _, l := range limiters(s.Outputs) {
+		stages, err := a.Attached(ctx, l.RulesTable)
+		if err != nil && !errors.Is(err, dynamo.ErrNoTable) {
+			return fmt.Errorf("stack %s stays, because nothing shows whether APIs are attached to it: %w", stack, Explain(err))
+		}
+		for i, at := range stages {
+			api, stage, _ := strings.Cut(at, "/")
+			stages[i] = fmt.Sprintf("API %s, stage %s: %s", api, stage, DetachCommand(api, stage, "stack://"+stack))
+		}
+		if len(stages) > 0 {
+			return fmt.Errorf("APIs are attached to stack %s, and would answer 500 without it: detach them first, or with --forget what needs no restoring:\n%s", stack, strings.Join(stages, "\n"))
+		}
+	}
+	return nil
+}
+
+// Delete deletes a stack that Deploy made, in any state, once no API is attached to
+// it. Its tables stay. The role is as in Options.
 func (a *Account) Delete(ctx context.Context, stack string, role *string, l Listener) (*DeleteReport, error) {
 	s, err := a.describe(ctx, stack)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkOurs(s); err != nil {
+		return nil, err
+	}
+	if err := a.checkDetached(ctx, s, stack); err != nil {
 		return nil, err
 	}
 	account, err := a.account(ctx)

@@ -51,7 +51,7 @@ func TestPlantedCode(t *testing.T) {
 		{"other code of the Lambda that publishes", lies("operations", newObject(planted)), isNot(1, "operations"), false},
 		{"other code, uploaded in parts", lies("authorizer", object{planted, "nlmFWpWzM2sDr5HbVrpWpWzM2sDr5HbVrpWpWzM2sDg=-2"}), isNot(0, "authorizer"), false},
 		{"other code, without a checksum", lies("authorizer", object{planted, ""}), isNot(0, "authorizer"), false},
-		{"an object that cannot be read", refused("GetObject", lies("authorizer", object{planted, ""})), "read s3://" + key["authorizer"] + ", to compare it with ", false},
+		{"an object that cannot be read", refused("read", lies("authorizer", object{planted, ""})), "read s3://" + key["authorizer"] + ", to compare it with ", false},
 		{"other code after the upload", swaps("authorizer"), runs("f", "authorizer"), true},
 		{"other code of the Lambda that publishes after the upload", swaps("operations"), runs("o", "operations"), true},
 		{"no right to read a function", refused("GetFunctionConfiguration", func(*cloud) {}), "stack shop is deployed, but it may not run the code of this command: AWS does not permit the call", true},

@@ -132,7 +132,7 @@ var allowed = map[string]string{
 	"internal/operator/aws/doctor":   "internal/apigw internal/dynamo internal/operator/aws internal/predeploy internal/rules internal/ruletable golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws/attach":   "internal/apigw internal/dynamo/awsconfig internal/operator/aws internal/ruletable github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/operator/aws/gateway":  "internal/apigw github.com/aws/aws-sdk-go-v2",
-	"internal/operator/aws":          "internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/operator/aws":          "internal/dynamo internal/dynamo/awsconfig internal/operator/aws/embedded internal/predeploy internal/ruletable golang.org/x/mod/semver github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
 	"internal/usage":                 "internal/engine internal/headers internal/limit internal/request internal/ruledoc",
 	"internal/report/pictures":       "internal/limit internal/report/chart",
 	"internal/starter":               "internal/rulefile internal/yamlfile",

@@ -40,10 +40,9 @@ func Connect(ctx context.Context) (*Region, error) {
 	}
 	patient := cfg.Copy()
 	patient.Retryer = retryer
-	tables := dynamodb.NewFromConfig(cfg)
 	return &Region{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Name: cfg.Region,
-		Table: func(name string) Table { return ruletable.New(tables, name) },
+		Table: func(name string) Table { return ruletable.New(dynamodb.NewFromConfig(cfg), name) },
 		REST:  apigateway.NewFromConfig(patient), V2: apigatewayv2.NewFromConfig(patient),
 	}, nil
 }
@@ -60,11 +59,6 @@ type Options struct {
 	API, Stage string
 	Limiter    Limiter
 	Apply      bool // without it there is only a plan
-
-	// File is one in which an earlier version kept the state; Given, that it must
-	// exist unless the rules table has the state.
-	File  string
-	Given bool
 
 	Methods []string // such as GET /items; empty for all but OPTIONS, or for $connect
 	Anyway  bool     // attaches although somebody else manages the API, or works on it
@@ -103,13 +97,7 @@ type Change struct {
 }
 
 // DetachCommand returns the command that takes an attach back.
-func (r *Report) DetachCommand() string {
-	command := "slidegate aws detach " + r.API + " --stage " + strings.Replace(r.Stage, "$default", "'$default'", 1)
-	if r.Limiter != (Limiter{Stack: aws.DefaultStack}).String() {
-		command += " --limiter " + r.Limiter
-	}
-	return command
-}
+func (r *Report) DetachCommand() string { return aws.DetachCommand(r.API, r.Stage, r.Limiter) }
 
 // Attach puts an API behind a limiter, or goes on with that if the rules table has
 // a state of it. It fails before it changes anything if the API forbids it.

@@ -318,11 +318,55 @@ func TestAlready(t *testing.T) {
 	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
 	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	for _, auto := range []bool{true, false} {
-		c.stages[0].AutoDeploy = auto
-		report, err := c.attach(t)
-		if err != nil || report.Status != Unchanged || len(c.kept) > 0 || slices.Contains(report.Notes, "the methods ask the limiter already: `slidegate aws doctor` says whether stage prod serves that") == auto {
-			t.Errorf("AutoDeploy %v: %+v, error %v", auto, report, err)
+	if report, err := c.attach(t); err != nil || report.Status != Unchanged || len(c.kept) > 0 {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
+// TestSecondStage: an attach to one stage has the methods ask the limiter, but
+// another stage may serve an earlier deployment. Then attach does not say that there
+// is nothing to do.
+func TestSecondStage(t *testing.T) {
+	for protocol, want := range map[string]string{
+		gateway.RESTProtocol: "but stage dev serves other values of GET /items, POST /items, gateway response ACCESS_DENIED, gateway response DEFAULT_4XX, gateway response DEFAULT_5XX, gateway response UNAUTHORIZED: deploy the API to it",
+		gateway.HTTP:         "but stage dev serves other values of paths: deploy the API to it",
+		gateway.WebSocket:    "and nothing shows whether stage dev serves that: deploy the API to it; --anyway goes on",
+	} {
+		c := newCloud(protocol)
+		c.stages[0].AutoDeploy = false
+		if _, err := c.attach(t); err != nil {
+			t.Fatal(err)
+		}
+		served := c.stages[0].Deployment
+		c.stages[0].Name, c.stages[0].Deployment = "dev", "old" // the stage that the fakes export
+		c.calls = nil
+		o := toProd()
+		o.Stage, o.Anyway = "dev", protocol != gateway.WebSocket
+		if report, err := c.region().Attach(t.Context(), o); err == nil || !strings.HasSuffix(err.Error(), ": its methods ask the limiter already, "+want) {
+			t.Errorf("%s: %+v, error %v, want %s", protocol, report, err, want)
+		}
+		c.stages[0].Deployment, o.Anyway = served, protocol == gateway.WebSocket
+		report, err := c.region().Attach(t.Context(), o)
+		if err != nil || report.Status != Unchanged || len(c.kept) != 1 || len(c.calls) > 0 || (len(report.Notes) > 0) != (protocol == gateway.WebSocket) {
+			t.Errorf("%s, deployed: %+v, error %v; calls %q", protocol, report, err, c.calls)
+		}
+	}
+}
+
+// TestSecondLimiter: API Gateway asks one authorizer of a method, so another limiter
+// has to be detached first.
+func TestSecondLimiter(t *testing.T) {
+	c := newCloud(gateway.HTTP)
+	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: authorizerName, URI: otherURI}
+	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	_, err := c.attach(t)
+	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	_, all := c.attach(t)
+	want := "HTTP API shop (a1): it has an authorizer Slidegate already, which invokes " + otherURI + ", and table rules has no state of it for stage prod: " +
+		"first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-a1.json of an earlier version is"
+	for _, err := range []error{err, all} {
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

@@ -48,14 +48,17 @@ func (p *plan) build(ctx context.Context) error {
 	} else {
 		p.begin()
 	}
-	if slices.ContainsFunc(p.steps(), func(s step) bool { return !s.after }) {
+	begins := slices.ContainsFunc(p.steps(), func(s step) bool { return !s.after })
+	if begins {
 		p.limiter.check(p)
 		p.checkStages()
 		p.checkOwner()
+		p.notePreflights()
+	}
+	if begins || len(p.state.Methods)+len(p.reasons) == 0 {
 		if err := p.checkUnpublished(ctx); err != nil {
 			p.avoid("it cannot be compared with what stage %s serves: %v", p.stage.Name, aws.Explain(err))
 		}
-		p.notePreflights()
 	}
 	for _, reason := range p.avoidable {
 		if p.options.Anyway {
@@ -106,14 +109,14 @@ func (p *plan) noteOpen() {
 // begin makes the state of an API that is as before.
 func (p *plan) begin() {
 	p.state = &State{
-		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Name: p.api.Name, Stage: p.stage.Name, Region: p.region.Name,
-		Limiter: p.options.Limiter.String(), Responses: []Response{}, Methods: []Method{},
+		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Stage: p.stage.Name, Region: p.region.Name,
+		Responses: []Response{}, Methods: []Method{},
 		Authorizer: Authorizer{Authorizer: gateway.Authorizer{Name: authorizerName, Type: authorizerType, URI: p.limiter.uri}},
 	}
 	for _, m := range p.choose() {
 		a, known := p.api.Authorizers[m.Authorizer]
 		switch {
-		case p.limiter.invokedBy(a.URI): // it is limited already
+		case p.limiter.invokedBy(a.URI), a.Name == authorizerName: // this limiter decides already, or another one
 		case !m.Open():
 			who := m.Type
 			if known {
@@ -124,22 +127,16 @@ func (p *plan) begin() {
 			p.state.Methods = append(p.state.Methods, Method{Name: m.Name, ID: m.ID, Before: m.Authorization})
 		}
 	}
-	if len(p.state.Methods) == 0 {
-		if !p.stage.AutoDeploy { // an attach to another stage deploys only there
-			p.note("the methods ask the limiter already: `slidegate aws doctor` says whether stage %s serves that", p.stage.Name)
-		}
-		return
-	}
-	for _, a := range p.api.Authorizers {
-		if a.Name == authorizerName {
-			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: detach what another stage or limiter has attached, or name the file of an earlier version by --state", authorizerName, a.URI, p.report.Table, p.stage.Name)
-		}
-	}
-	if p.api.Protocol == gateway.RESTProtocol {
-		p.state.Responses = responses(p.api)
-	}
 	if !p.stage.AutoDeploy {
 		p.state.Deployment = &Deployment{Before: p.stage.Deployment}
+	}
+	for _, a := range p.api.Authorizers {
+		if a.Name == authorizerName && (len(p.state.Methods) > 0 || !p.limiter.invokedBy(a.URI)) {
+			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-%s.json of an earlier version is", authorizerName, a.URI, p.report.Table, p.stage.Name, p.api.ID)
+		}
+	}
+	if p.api.Protocol == gateway.RESTProtocol && len(p.state.Methods) > 0 {
+		p.state.Responses = responses(p.api)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,10 +29,8 @@ type State struct {
 	Form       int         `json:"form"`
 	Protocol   string      `json:"protocol"` // REST, HTTP or WEBSOCKET
 	API        string      `json:"api"`      // its id
-	Name       string      `json:"name"`
 	Stage      string      `json:"stage"`
 	Region     string      `json:"region"`
-	Limiter    string      `json:"limiter"` // stack://NAME or stack://NAME/ID
 	Authorizer Authorizer  `json:"authorizer"`
 	Responses  []Response  `json:"gateway_responses"`
 	Methods    []Method    `json:"methods"`
@@ -86,11 +83,10 @@ type Deployment struct {
 func parse(data []byte, from string) (*State, error) {
 	s := new(State)
 	err := json.Unmarshal(data, s)
-	switch {
-	case err != nil:
-	case s.Form != form:
+	if err == nil && s.Form != form {
 		err = fmt.Errorf("it was written by another version of slidegate (form %d; this one reads %d)", s.Form, form)
-	case len(s.Methods) == 0:
+	}
+	if err == nil && len(s.Methods) == 0 {
 		err = errors.New("it names no method")
 	}
 	if err != nil {
@@ -112,37 +108,26 @@ func (j *job) load(ctx context.Context, o Options) error {
 			return fmt.Errorf("%w; %s", err, j.forgetAdvice())
 		}
 	}
-	text, err := os.ReadFile(o.File)
-	if errors.Is(err, fs.ErrNotExist) && (!o.Given || kept != nil) {
-		return nil
+	file := "slidegate-" + o.API + ".json"
+	if info, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil // the read of a named pipe would wait for its writer
 	}
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	s, err := parse(text, o.File)
+	s, err := parse(text, file)
 	if err != nil {
 		return err
 	}
 	if kept == nil {
-		j.note("the state moves from %s to table %s, and the file is removed", o.File, j.report.Table)
-	} else if fields := differences(s, j.state); len(fields) > 0 {
-		return fmt.Errorf("%s and %s differ in %s: delete the file to go on by the table; or, if the file is right, first delete what the table has: %s --forget --yes",
-			o.File, j.item(), strings.Join(fields, ", "), j.report.DetachCommand())
+		j.note("the state moves from %s to table %s, and the file is removed", file, j.report.Table)
+	} else if !same(s, j.state) {
+		return fmt.Errorf("%s and %s differ: delete the file to go on by the table; or, if the file is right, first delete what the table has: %s --forget --yes",
+			file, j.item(), j.report.DetachCommand())
 	}
-	j.state, j.file = s, o.File
+	j.state, j.file = s, file
 	return nil
-}
-
-// differences names the fields in which two states differ.
-func differences(a, b *State) (names []string) {
-	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
-	for i := range x.NumField() {
-		if !same(x.Field(i).Interface(), y.Field(i).Interface()) {
-			name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // verify refuses a state that is not of this API and stage, or whose authorizer is
@@ -171,14 +156,18 @@ func (j *job) verify() error {
 	}
 	from, advice := j.item(), j.forgetAdvice()
 	if j.revision == 0 {
-		from, advice = j.file, "move the file away, or name another by --state"
+		from, advice = j.file, "delete the file, or move it away"
 	}
 	for _, f := range fields {
 		if f.has != f.want {
 			return fmt.Errorf("%s: its %s is %s, and of this limiter and API it is %s: nothing is changed by it; %s", from, f.name, f.has, f.want, advice)
 		}
 	}
-	s.recoverAuthorizer(j.api)
+	for id, found := range j.api.Authorizers { // attach may have ended before it saved the id
+		if s.Authorizer.ID == "" && found.Name == s.Authorizer.Name && found.URI == s.Authorizer.URI {
+			s.Authorizer.ID = id
+		}
+	}
 	switch { // somebody may have switched AutoDeploy since
 	case j.stage.AutoDeploy:
 		s.Deployment = nil
@@ -186,15 +175,6 @@ func (j *job) verify() error {
 		s.Deployment = &Deployment{Done: true} // detach deploys
 	}
 	return nil
-}
-
-// recoverAuthorizer takes an authorizer whose id attach could not save any more.
-func (s *State) recoverAuthorizer(api *gateway.API) {
-	for id, found := range api.Authorizers {
-		if s.Authorizer.ID == "" && found.Name == s.Authorizer.Name && found.URI == s.Authorizer.URI {
-			s.Authorizer.ID = id
-		}
-	}
 }
 
 // save writes the state to the table, unless another command has written it since
@@ -205,7 +185,9 @@ func (j *job) save(ctx context.Context) error {
 		err = j.conflict(j.table.PutAttachment(ctx, j.state.API, j.state.Stage, ruletable.Attachment{State: string(text), Revision: j.revision + 1}))
 	}
 	if err == nil && j.file != "" {
-		err = os.Remove(j.file)
+		if err = os.Remove(j.file); err != nil {
+			err = fmt.Errorf("the state is in table %s now: delete the file %s, and repeat the command: %w", j.report.Table, j.file, err)
+		}
 	}
 	j.revision, j.file = j.revision+1, ""
 	return err
@@ -219,15 +201,14 @@ func (j *job) conflict(err error) error {
 }
 
 func (j *job) noState() error {
-	return fmt.Errorf("table %s keeps nothing of API %s, stage %s: check the id, --stage and --limiter, or name the file of an earlier version by --state",
-		j.report.Table, j.report.API, j.report.Stage)
+	return fmt.Errorf("table %s keeps nothing of API %s, stage %s: check the id, --stage and --limiter, or run it where slidegate-%[2]s.json of an earlier version is", j.report.Table, j.report.API, j.report.Stage)
 }
 
 // item names the state in the table.
 func (j *job) item() string {
-	return fmt.Sprintf("table %s, item attached %s/%s", j.report.Table, j.report.API, j.report.Stage)
+	return "table " + j.report.Table + ", item attached " + j.report.API + "/" + j.report.Stage
 }
 
 func (j *job) forgetAdvice() string {
-	return fmt.Sprintf("%s --forget --yes deletes the item, and leaves the API as it is", j.report.DetachCommand())
+	return j.report.DetachCommand() + " --forget --yes deletes the item, and leaves the API as it is"
 }

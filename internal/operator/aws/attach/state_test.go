@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,8 +70,8 @@ func TestPlanted(t *testing.T) {
 				c.plant(t, s)
 				if from == "file" {
 					clear(c.kept)
-					o.File = stateFile(t, text(t, s))
-					where, advice = o.File+": ", ""
+					stateFile(t, text(t, s))
+					where, advice = fileName+": ", ""
 				}
 				c.calls, c.puts = nil, 0
 				before := text(t, c.live)
@@ -146,7 +148,7 @@ func TestGoneAPI(t *testing.T) {
 // TestNoState: there is nothing to take back.
 func TestNoState(t *testing.T) {
 	c := newCloud(gateway.HTTP)
-	want := "table rules keeps nothing of API a1, stage prod: check the id, --stage and --limiter, or name the file of an earlier version by --state"
+	want := "table rules keeps nothing of API a1, stage prod: check the id, --stage and --limiter, or run it where slidegate-a1.json of an earlier version is"
 	if _, err := c.detach(t); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
@@ -278,28 +280,25 @@ func TestMoves(t *testing.T) {
 	for _, at := range []int{0, 6} { // complete, or ended at a method
 		c, _ := ended(t, gateway.RESTProtocol, at, false)
 		o := toProd()
-		o.File, o.Given = stateFile(t, text(t, c.state(t))), true
+		stateFile(t, text(t, c.state(t)))
 		clear(c.kept)
 		plan := o
 		plan.Apply = false
 		for command, do := range c.commands() {
-			if report, err := do(t.Context(), plan); err != nil || len(c.kept) > 0 || !strings.Contains(strings.Join(report.Notes, "\n"), "the state moves from "+o.File+" to table rules, and the file is removed") {
+			if report, err := do(t.Context(), plan); err != nil || len(c.kept) > 0 || !strings.Contains(strings.Join(report.Notes, "\n"), "the state moves from "+fileName+" to table rules, and the file is removed") {
 				t.Errorf("%s: %+v, error %v; the table has %v", command, report, err, c.kept)
 			}
 		}
 		if _, err := c.region().Attach(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(o.File); !errors.Is(err, fs.ErrNotExist) || len(c.kept) != 1 {
+		if _, err := os.Stat(fileName); !errors.Is(err, fs.ErrNotExist) || len(c.kept) != 1 {
 			t.Errorf("the file is there: %v; the table has %v", err, c.kept)
 		}
 		if _, err := c.region().Attach(t.Context(), o); err != nil { // the file is no more
 			t.Error(err)
 		}
 		c.detached(t)
-		if _, err := c.region().Detach(t.Context(), o); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a file that is named must exist: error %v", err)
-		}
 	}
 }
 
@@ -311,40 +310,77 @@ func TestFileAndItem(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, o := c.state(t), toProd()
-	o.File = stateFile(t, text(t, s))
-	s.Name, s.Methods[0].Done = "old", false
-	other := o
-	other.File = stateFile(t, text(t, s))
-	want := other.File + " and table rules, item attached a1/prod differ in name, methods: delete the file to go on by the table; or, if the file is right, " +
+	same := text(t, s)
+	s.Methods[0].Done = false
+	stateFile(t, text(t, s))
+	want := fileName + " and table rules, item attached a1/prod differ: delete the file to go on by the table; or, if the file is right, " +
 		"first delete what the table has: slidegate aws detach a1 --stage prod --forget --yes"
 	for command, do := range c.commands() {
-		if _, err := do(t.Context(), other); err == nil || err.Error() != want {
+		if _, err := do(t.Context(), o); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", command, err, want)
 		}
 	}
+	stateFile(t, same)
 	if _, err := c.region().Detach(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	c.restored(t)
-	if _, err := os.Stat(o.File); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(fileName); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)
 	}
-	o.File = stateFile(t, "{")
+	stateFile(t, "{")
 	for command, do := range c.commands() {
-		if _, err := do(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), o.File+": it is no state of `slidegate aws attach`") {
+		if _, err := do(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), fileName+": it is no state of `slidegate aws attach`") {
 			t.Errorf("%s: error %v", command, err)
 		}
 	}
 }
 
-// stateFile returns a file of an earlier version.
-func stateFile(t *testing.T, content string) string {
+// TestNoStateFile: only a regular file is the state of an earlier version. To read
+// another hangs, or fails.
+func TestNoStateFile(t *testing.T) {
+	for _, create := range []func(string, uint32) error{syscall.Mkfifo, syscall.Mkdir} {
+		t.Chdir(t.TempDir())
+		if err := create(fileName, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, o := newCloud(gateway.HTTP), toProd()
+		for _, do := range []func(context.Context, Options) (*Report, error){c.region().Attach, c.region().Attach, c.region().Detach} {
+			if _, err := do(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+		}
+		c.restored(t)
+	}
+}
+
+// TestFileStays: a file that cannot be removed is to be deleted by hand.
+func TestFileStays(t *testing.T) {
+	c, _ := ended(t, gateway.RESTProtocol, 6, false)
+	o := toProd()
+	stateFile(t, text(t, c.state(t)))
+	clear(c.kept)
+	c.calls, c.during = nil, func(int) { // a directory with a file cannot be removed, whoever runs the test
+		if err := errors.Join(os.Remove(fileName), os.MkdirAll(filepath.Join(fileName, "full"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "the state is in table rules now: delete the file " + fileName + ", and repeat the command: "
+	if _, err := c.region().Attach(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), want) || len(c.calls) > 0 || len(c.kept) != 1 {
+		t.Errorf("error %v, want %s…; calls %q; the table has %v", err, want, c.calls, c.kept)
+	}
+}
+
+// fileName is that of the state of an earlier version.
+const fileName = "slidegate-a1.json"
+
+// stateFile has the command run in a directory with a file of an earlier version.
+func stateFile(t *testing.T, content string) {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "slidegate-a1.json")
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(fileName, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return name
 }
 
 // TestDetachCommand has the stage as a shell takes it.

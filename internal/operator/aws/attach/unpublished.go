@@ -15,7 +15,8 @@ import (
 )
 
 // checkUnpublished compares the API with what the stage serves: a deployment would
-// publish what differs. It leaves out what this job has changed.
+// publish what differs. It leaves out what this job has changed. If all methods ask
+// the limiter already, by an attach to another stage, this stage must serve that.
 func (p *plan) checkUnpublished(ctx context.Context) error {
 	var live, served map[string]string
 	switch {
@@ -35,6 +36,9 @@ func (p *plan) checkUnpublished(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	case len(p.state.Methods) == 0:
+		p.avoid("its methods ask the limiter already, and nothing shows whether stage %s serves that: deploy the API to it", p.stage.Name)
+		return nil
 	default:
 		p.note("nothing shows whether the API was changed since its last deployment: the new one publishes it as it is")
 		return nil
@@ -51,8 +55,12 @@ func (p *plan) checkUnpublished(ctx context.Context) error {
 		return ok && old == value
 	})
 	maps.Copy(live, served)
-	if len(live) > 0 {
-		p.avoid("it was changed and not deployed to stage %s, and a deployment would publish that: %s", p.stage.Name, strings.Join(slices.Sorted(maps.Keys(live)), ", "))
+	switch differs := strings.Join(slices.Sorted(maps.Keys(live)), ", "); {
+	case differs == "":
+	case len(p.state.Methods) == 0:
+		p.refuse("its methods ask the limiter already, but stage %s serves other values of %s: deploy the API to it", p.stage.Name, differs)
+	default:
+		p.avoid("it was changed and not deployed to stage %s, and a deployment would publish that: %s", p.stage.Name, differs)
 	}
 	return nil
 }
