@@ -24,7 +24,8 @@ import (
 
 // maxWatchers bounds the browsers that get events. The next one takes the place of
 // the first: a client that reads nothing cannot be told from one that does until
-// its buffers are full, and only a browser comes back.
+// its buffers are full. The first gets an event that says so, and does not come back
+// by itself, or it would push out the next.
 const maxWatchers = 16
 
 // Options say what the page shows. All of them are required but Page.
@@ -42,9 +43,9 @@ type Page struct {
 	http.ServeMux
 
 	mu       sync.Mutex
-	watchers []chan struct{}   // of each browser that gets events, the oldest first; closed to end them
-	parts    map[string]string // the latest rendering
-	rendered chan struct{}     // is closed by the next one
+	watchers []*context.CancelFunc // end the events of each browser, the oldest first
+	parts    map[string]string     // the latest rendering
+	rendered chan struct{}         // is closed by the next one
 }
 
 // New returns a page. Run keeps it up to date.
@@ -52,6 +53,7 @@ func New(o Options) *Page {
 	p := &Page{Options: o, rendered: make(chan struct{})}
 	p.HandleFunc("GET /{$}", p.page)
 	p.HandleFunc("GET /live/events", p.events)
+	p.HandleFunc("HEAD /live/events", func(http.ResponseWriter, *http.Request) {}) // takes no place
 	p.HandleFunc("GET /live/denials/{id}", p.denial)
 	p.HandleFunc("GET /live/rules", p.document)
 	p.HandleFunc("POST /live/try", p.try)
@@ -83,23 +85,21 @@ func (p *Page) Run(ctx context.Context, ticks <-chan time.Time) {
 	}
 }
 
-// watch adds a watcher, in the place of the oldest if there are too many.
-func (p *Page) watch() (evicted chan struct{}) {
+// watch adds a watcher, whose events end ends, in the place of the oldest if there
+// are too many. leave removes it.
+func (p *Page) watch(end *context.CancelFunc) (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.watchers) == maxWatchers {
-		close(p.watchers[0])
+		(*p.watchers[0])()
 		p.watchers = p.watchers[1:]
 	}
-	evicted = make(chan struct{})
-	p.watchers = append(p.watchers, evicted)
-	return evicted
-}
-
-func (p *Page) leave(evicted chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.watchers = slices.DeleteFunc(p.watchers, func(w chan struct{}) bool { return w == evicted })
+	p.watchers = append(p.watchers, end)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.watchers = slices.DeleteFunc(p.watchers, func(w *context.CancelFunc) bool { return w == end })
+	}
 }
 
 // render makes the parts of the page, and has the watchers send them. Without a
@@ -134,8 +134,8 @@ func (p *Page) page(w http.ResponseWriter, _ *http.Request) {
 // events sends the parts that changed since it sent them last, all of them at
 // first.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
-	evicted := p.watch()
-	defer p.leave(evicted)
+	ctx, end := context.WithCancel(r.Context())
+	defer p.watch(&end)()
 	stream := http.NewResponseController(w)
 	_ = stream.SetReadDeadline(time.Time{}) // else the end of --read-timeout ends the events
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -144,11 +144,10 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	for _, err = fmt.Fprint(w, "retry: 2000\n\n"); err == nil && stream.Flush() == nil; {
 		var parts map[string]string
 		select {
-		case <-r.Context().Done():
+		case <-ctx.Done():
+			_, _ = fmt.Fprint(w, "event: evicted\ndata: {}\n\n") // the browser may have gone
 			return
 		case <-p.Stopping.Done():
-			return
-		case <-evicted:
 			return
 		case <-next:
 		}

@@ -61,6 +61,10 @@ function watch() {
     Object.assign(pending, JSON.parse(e.data));
     for (const [id, html] of Object.entries(pending)) if (replace(id, html)) delete pending[id];
   };
+  events.addEventListener("evicted", () => {
+    events.close();
+    say("too many pages are open: close others, then reload this one", true);
+  });
   events.onerror = () => {
     say("connection lost, retrying", true);
     if (events.readyState === EventSource.CLOSED) setTimeout(watch, 3000);

@@ -324,19 +324,24 @@ func (g *gate) watch(t *testing.T) (status int, parts string) {
 }
 
 // TestWatchers: sixteen browsers watch, and the next one takes the place of the
-// first. All streams end as serve stops.
+// first, which hears of that. All streams end as serve stops.
 func TestWatchers(t *testing.T) {
 	g := openGate(t, memory.New(0))
 	var open []*http.Response
-	for range 17 {
+	for i := range 17 {
+		if i == 16 { // which takes no place
+			if _, err := http.Head(g.server.URL + "/live/events"); err != nil {
+				t.Fatal(err)
+			}
+		}
 		response, err := http.Get(g.server.URL + "/live/events")
 		if err != nil || response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatal(response, err)
 		}
 		open = append(open, response)
 	}
-	if _, err := io.Copy(io.Discard, open[0].Body); err != nil { // ends without a test's patience
-		t.Error(err)
+	if text, err := io.ReadAll(open[0].Body); err != nil || string(text) != "retry: 2000\n\nevent: evicted\ndata: {}\n\n" { // and ends
+		t.Errorf("the first browser got %q, %v", text, err)
 	}
 	g.ticks <- time.Now()
 	for i, response := range open[1:] {
