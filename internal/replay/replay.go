@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/clock"
@@ -145,16 +145,11 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	return clock.Sleep(ctx, time.Until(p.start.Add(time.Duration(offset))))
 }
 
-// noFormula quotes a key, whose text clients may choose, if it begins as a formula
-// does, maybe after a space, or as the quoted field of a table, which may hold a
-// formula, tabs and ends of lines. It also quotes one that begins with its own
-// quote, so that this can be taken off.
-func noFormula(key string) string {
-	if key != "" && strings.IndexByte("=+-@'\" ", key[0]) >= 0 {
-		return "'" + key
-	}
-	return key
-}
+// formula finds a key to quote, whose text clients may choose: one that begins as a
+// formula does, maybe after a space, or as the quoted field of a table, which may
+// hold a formula, tabs and ends of lines. It also finds one that begins with the
+// quote itself, so that this can be taken off.
+var formula = regexp.MustCompile(`^[-=+@'" ]`)
 
 // write writes a line for each rule that covers and limits a request. A denied
 // request has a line for the denying rule alone. The columns are Unix
@@ -177,7 +172,7 @@ func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 				allowed = 1
 			}
 			if _, err := fmt.Fprintf(r.decisions, "%d\t%s\t%s\t%d\t%d\t%d\n",
-				e.Time.UnixNano(), v.Rule.Name, noFormula(v.Key), allowed, v.Remaining, int64(retryAfter)); err != nil {
+				e.Time.UnixNano(), v.Rule.Name, formula.ReplaceAllString(v.Key, "'$0"), allowed, v.Remaining, int64(retryAfter)); err != nil {
 				return writeError(err)
 			}
 		}

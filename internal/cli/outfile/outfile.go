@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Write lets write fill a temporary file and renames it to path once write has
@@ -57,7 +58,7 @@ func create(name, path string, old fs.FileInfo, write func(io.Writer) error) err
 		err = file.Chmod(mode) // whatever the umask
 	}
 	if err == nil {
-		err = cmp.Or(write(output{file, path}), file.Sync()) // some file systems notice only now that they are full
+		err = cmp.Or(write(file), file.Sync()) // some file systems notice only now that they are full
 	}
 	if err = cmp.Or(err, file.Close()); err != nil {
 		os.Remove(name)
@@ -65,24 +66,13 @@ func create(name, path string, old fs.FileInfo, write func(io.Writer) error) err
 	return renamed(err, name, path)
 }
 
-// output passes text on to a file. Its errors name the file as path, because
-// writers put their text into other errors.
-type output struct {
-	file *os.File
-	path string
-}
-
-func (o output) Write(p []byte) (int, error) {
-	n, err := o.file.Write(p)
-	return n, renamed(err, o.file.Name(), o.path)
-}
-
-// renamed replaces the name of a file in its error.
+// renamed replaces the name of a temporary file in an error, whose text writers may
+// have put into another.
 func renamed(err error, name, path string) error {
-	if failed, ok := errors.AsType[*fs.PathError](err); ok && failed.Path == name {
-		failed.Path = path
+	if err == nil || name == path || !strings.Contains(err.Error(), name) {
+		return err
 	}
-	return err
+	return errors.New(strings.ReplaceAll(err.Error(), name, path))
 }
 
 // WriteString writes a text as Write does.

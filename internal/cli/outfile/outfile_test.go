@@ -138,7 +138,7 @@ func TestFailuresWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
 	for want, write := range map[string]func(io.Writer) error{
-		"sync " + path + ": file already closed": func(w io.Writer) error { return w.(output).file.Close() },
+		"sync " + path + ": file already closed": func(w io.Writer) error { return w.(*os.File).Close() },
 		"open " + dir + "/log: no such file or directory": func(io.Writer) error {
 			_, err := os.Open(dir + "/log")
 			return err
