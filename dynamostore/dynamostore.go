@@ -112,7 +112,7 @@ func New(client *dynamodb.Client, table string, opts ...Option) *Store {
 	for _, set := range opts {
 		set(&o)
 	}
-	own := dynamo.NewClient(client, time.Now).Guarded(breaker.New(time.Now, breaker.LogChanges(o.log, "dynamodb://"+table)))
+	own := dynamo.NewClient(client, time.Now).Guarded(breaker.New(time.Now, breaker.LogChanges(o.log, "dynamodb://"+table)), 0)
 	own.Clock.OnStep(oplog.LogClockSteps(o.log))
 	settings := dynamo.Options{Wall: own.Clock.Now, Confirmed: own.Clock.Confirmed}
 	if o.callerClock {

@@ -90,7 +90,7 @@ func (t *Table) OpenRules(of setup.RuleOptions) (rules setup.Rules, err error) {
 			return rules, err
 		}
 	}
-	client := t.client.GuardedLookups(breaker.New(time.Now, breaker.LogChanges(of.Log, "dynamodb://"+t.name)))
+	client := t.client.Guarded(breaker.New(time.Now, breaker.LogChanges(of.Log, "dynamodb://"+t.name)), dynamo.MaxLookups)
 	rules.RuleSource, rules.Overrides = app.NewTable(client, t.name, o, of.Log)
 	return rules, nil
 }

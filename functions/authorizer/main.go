@@ -97,7 +97,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	}
 	guard := breaker.New(time.Now, breaker.LogChanges(log, "dynamodb://"+s.counters))
 	rulesGuard := breaker.New(time.Now, breaker.LogChanges(log, "dynamodb://"+s.rules))
-	lookups := client.GuardedLookups(rulesGuard)
+	lookups := client.Guarded(rulesGuard, dynamo.MaxLookups)
 	client.Clock.OnStep(oplog.LogClockSteps(log))
 	source, overrides := app.NewTable(lookups, s.rules, ruletable.SourceOptions{
 		Prepare: app.NewPrepare(log), Fallback: rulesCopy(os.Getenv("LAMBDA_TASK_ROOT"), log), AllowUnpublished: true,
@@ -124,7 +124,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	h.Authorizer = apigw.NewAuthorizer(app.NewEngine(engine.Options{
 		Rules:     source,
 		Overrides: overrides,
-		Store:     app.NewDynamoStore(client.Guarded(guard), s.counters, client.Clock.Now),
+		Store:     app.NewDynamoStore(client.Guarded(guard, 0), s.counters, client.Clock.Now),
 		Local:     local,
 		Admitted:  local.Note,
 		Observer:  recorder,

@@ -131,7 +131,7 @@ func TestReadiness(t *testing.T) {
 		body     string
 	}{
 		{"healthy", counted(), t.Context(), 200, `{"ready":true}`},
-		{"no store", open, t.Context(), 200, `{"ready":true,"degraded":["the store does not answer: on_error decides"]}`},
+		{"no store", open, t.Context(), 200, `{"ready":true,"degraded":["the store of the counters does not answer: on_error decides"]}`},
 		{"no lookups", blind, t.Context(), 200, `{"ready":true,"degraded":["the rules table does not answer: the rules, overrides and API keys of its last answers stay in force"]}`},
 		{"no rules table", old, t.Context(), 200, `{"ready":true,"degraded":["the rules table was last read 61 seconds ago: its rules of then stay in force"]}`},
 		{"stopping", counted(), stopped, 503, `{"ready":false}`},

@@ -108,7 +108,7 @@ func Degraded(s *telemetry.Snapshot, notReloaded error) (why []string) {
 		why = append(why, fmt.Sprintf("the rules file has changed, and the rules in force stay: %v", notReloaded))
 	}
 	if s.Gauges[metric.BreakerOpen] > 0 {
-		why = append(why, "the store does not answer: on_error decides")
+		why = append(why, "the store of the counters does not answer: on_error decides")
 	}
 	if s.Gauges[metric.RulesBreakerOpen] > 0 {
 		why = append(why, "the rules table does not answer: the rules, overrides and API keys of its last answers stay in force")

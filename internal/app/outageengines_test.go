@@ -82,7 +82,7 @@ func dynamoRig(t *testing.T) (*rig, *ministack) {
 		client := dynamotest.Connect(t)
 		m.table = dynamo.CountersTable(dynamotest.Counters(t, client))
 		m.table.TTL = ""
-		client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log, "store")))
+		client = client.Guarded(breaker.New(time.Now, breaker.LogChanges(log, "store")), 0)
 		return app.NewDynamoStore(client, m.table.Name, client.Clock.Now), client.Clock.Now
 	}
 	return r, m

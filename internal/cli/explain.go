@@ -166,7 +166,11 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	}
 	if r.Error != "" {
 		rows.add("  override", text.Printable(r.Error))
-		rows.add("  on_error", r.OnError+", "+withoutOverride[r.OnError])
+		without := "which goes on without this override"
+		if r.OnError == rules.OnErrorDeny.String() {
+			without = "which denies it and counts nothing"
+		}
+		rows.add("  on_error", r.OnError+", "+without)
 	}
 	if r.Stale {
 		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
@@ -177,13 +181,6 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 	rows.add("  warning", r.Warnings...)
 	p.Table("ll", rows)
 	p.Table("lrrrrrl", limitRows(r))
-}
-
-// withoutOverride is what limiters do, by on_error, if an override cannot be read.
-var withoutOverride = map[string]string{
-	rules.OnErrorAllow.String(): "which goes on without this override",
-	rules.OnErrorDeny.String():  "which denies it and counts nothing",
-	rules.OnErrorLocal.String(): "which goes on without this override",
 }
 
 func limitRows(r *operator.RuleVerdict) (rows [][]string) {

@@ -59,7 +59,7 @@ func TestGuarded(t *testing.T) {
 					opened++
 				}
 			})
-			store := dynamo.New(e.Client().Guarded(guard), "counters", dynamo.Options{Wall: time.Now})
+			store := dynamo.New(e.Client().Guarded(guard, 0), "counters", dynamo.Options{Wall: time.Now})
 			charge := func() error {
 				var v limit.Verdict
 				return store.Charge(context.Background(), epoch, minute("a", 1), &v)
@@ -102,7 +102,7 @@ func TestLookupsLeaveTheCountersAlone(t *testing.T) {
 	t.Cleanup(func() { close(hang) })
 	client := dynamo.NewClient(dynamodb.New(e.Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.Transport() }), time.Now)
 	ofCounters, ofLookups := breaker.New(time.Now, func(breaker.Change) {}), breaker.New(time.Now, func(breaker.Change) {})
-	lookups, counters := client.GuardedLookups(ofLookups), client.Guarded(ofCounters)
+	lookups, counters := client.Guarded(ofLookups, dynamo.MaxLookups), client.Guarded(ofCounters, 0)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, limit.ErrDeadline)
 	defer cancel()
 	key := map[string]types.AttributeValue{"p": &types.AttributeValueMemberS{Value: "a"}}

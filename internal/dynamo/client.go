@@ -31,9 +31,9 @@ const (
 	maxConnections = 128
 	// maxIdle bounds the connections that are kept between requests.
 	maxIdle = 64
-	// maxLookups bounds the lookups under way. Those that hang must leave
-	// connections to the counters.
-	maxLookups = maxConnections / 2
+	// MaxLookups bounds the lookups under way in a table of rules. Those that hang
+	// must leave connections to the counters.
+	MaxLookups = maxConnections / 2
 )
 
 // Client is a DynamoDB client that corrects its clock by DynamoDB's answers.
@@ -114,29 +114,24 @@ func (c *Client) UpdateItem(
 	return out, err
 }
 
-// Guarded returns a client for counters whose calls go through a circuit breaker;
-// c itself for nil. It shares the clock and the connections of c. While the
-// breaker is open, calls fail with breaker.ErrOpen and nothing is sent.
-func (c *Client) Guarded(b *breaker.Breaker) *Client { return c.guarded(b, nil) }
-
-// GuardedLookups is Guarded for a table of rules, whose breaker must be another:
-// clients cause lookups by made-up keys, and must not switch off the counters by
-// them, neither through the breaker nor by taking all connections.
-func (c *Client) GuardedLookups(b *breaker.Breaker) *Client {
-	return c.guarded(b, make(chan struct{}, maxLookups))
-}
-
-// guarded returns a guarded client. Each of its calls takes a slot; nil for no
-// bound.
-func (c *Client) guarded(b *breaker.Breaker, slots chan struct{}) *Client {
+// Guarded returns a client whose calls go through a circuit breaker; c itself for
+// nil. It shares the clock and the connections of c. While the breaker is open,
+// calls fail with breaker.ErrOpen and nothing is sent. At most so many calls are
+// under way; 0 for no bound, as for counters.
+//
+// A table of rules needs a breaker of its own and MaxLookups: clients cause lookups
+// by made-up keys, and must not switch off the counters by them, neither through
+// the breaker nor by taking all connections.
+func (c *Client) Guarded(b *breaker.Breaker, most int) *Client {
 	if b == nil {
 		return c
 	}
+	slots := make(chan struct{}, most)
 	guard := func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("slidegate.Breaker", func(
 			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
 		) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
-			if slots != nil {
+			if most > 0 {
 				select {
 				case slots <- struct{}{}:
 					defer func() { <-slots }()

@@ -29,8 +29,9 @@ const maxUnknown = 32
 // applies within ten seconds.
 //
 // If a read fails, the last known override stays in force, however old, the
-// failure is reported, and a request reads again after a second. The first read of a key fails the requests that wait for
-// it. An item that is not valid stays an error for ten seconds.
+// failure is reported, and a request reads again after a second. The first read
+// of a key fails the requests that wait for it. An item that is not valid stays an
+// error for ten seconds.
 //
 // The cache is bounded, so a flood of made-up keys cannot fill the memory. Each
 // made-up key costs a read. A known key that was evicted costs one more read.

@@ -95,7 +95,7 @@ type Cache[K Key, V any] struct {
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 	early   Budget
-	places  chan struct{} // has a place for each first load; nil for no bound
+	places  chan struct{} // has a place for each first load, if Options.MaxFirst bounds them
 }
 
 // entry is the outcome of the last load. It never changes.
@@ -129,16 +129,13 @@ type flight[V any] struct {
 // New returns an empty cache.
 func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 	o.Fresh = cmp.Or(o.Fresh, Every)
-	c := &Cache[K, V]{
+	return &Cache[K, V]{
 		opts:    o,
 		entries: cache.New[K, *entry[V]](o.MaxEntries),
 		flights: map[K]*flight[V]{},
 		early:   Budget{Burst: earlyReloads, PerSecond: earlyReloads},
+		places:  make(chan struct{}, o.MaxFirst),
 	}
-	if o.MaxFirst > 0 {
-		c.places = make(chan struct{}, o.MaxFirst)
-	}
-	return c
 }
 
 // Get returns the value of a key. All requests for a key wait for its first
@@ -245,7 +242,7 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 	kept, timeout := last != nil && last.err == nil, c.opts.FirstTimeout
 	if kept {
 		timeout = c.opts.Timeout
-	} else if c.places != nil {
+	} else if c.opts.MaxFirst > 0 {
 		select { // before the time of the load begins, so that a breaker does not count the wait
 		case c.places <- struct{}{}:
 			defer func() { <-c.places }()

@@ -30,7 +30,8 @@ type Options struct {
 	// RulesConfirmed returns when the rules in force were last found to be the
 	// newest, by the clock of decisions; the zero Time for never.
 	RulesConfirmed func() time.Time
-	// BreakerOpen is of the counters' breaker, RulesBreakerOpen of the rules table's.
+	// BreakerOpen is of the counters' breaker; RulesBreakerOpen of the rules table's,
+	// nil for none.
 	BreakerOpen, RulesBreakerOpen func() bool
 
 	LocalKeys func() int // how many keys have counters of on_error: local
@@ -52,11 +53,10 @@ type Recorder struct {
 	rules    sync.Map                 // from a rule's name to its *ruleCounters
 	latency  latencies
 
-	decisions, degraded *atomic.Int64 // of counters, for the path of every request
-	version             atomic.Int64  // of the rules in force
-	started             atomic.Int64  // time of the first decision in Unix nanoseconds; 0 before it
-	age                 highest       // of RulesAge in nanoseconds
-	open, rulesOpen     highest       // of BreakerOpen and RulesBreakerOpen
+	decisions, degraded  *atomic.Int64 // of counters, for the path of every request
+	version              atomic.Int64  // of the rules in force
+	started              atomic.Int64  // time of the first decision in Unix nanoseconds; 0 before it
+	age, open, rulesOpen highest       // of RulesAge in nanoseconds, BreakerOpen and RulesBreakerOpen
 
 	denied, near topKeys
 

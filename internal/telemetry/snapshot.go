@@ -86,10 +86,7 @@ func (r *Recorder) readGauges(s *Snapshot, age, open, rulesOpen int64) {
 		s.Gauges[metric.RulesAge] = time.Duration(age).Seconds()
 	}
 	if r.opts.BreakerOpen != nil {
-		s.Gauges[metric.BreakerOpen] = float64(open)
-	}
-	if r.opts.RulesBreakerOpen != nil {
-		s.Gauges[metric.RulesBreakerOpen] = float64(rulesOpen)
+		s.Gauges[metric.BreakerOpen], s.Gauges[metric.RulesBreakerOpen] = float64(open), float64(rulesOpen)
 	}
 	if r.opts.LocalKeys != nil {
 		s.Gauges[metric.LocalKeys] = float64(r.opts.LocalKeys())

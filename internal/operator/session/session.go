@@ -109,8 +109,6 @@ func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log))}
 	if guarded {
 		s.breaker = breaker.New(time.Now, breaker.LogChanges(log, where.StoreName()))
-	}
-	if guarded && where.RulesTable != "" {
 		s.rulesBreaker = breaker.New(time.Now, breaker.LogChanges(log, where.RulesName()))
 	}
 	if where.RulesFile != "" {
@@ -181,7 +179,7 @@ func (s *Session) openTables(ctx context.Context, prepare app.Prepare, log *slog
 	s.client, err = connect(ctx, func(ctx context.Context, client *dynamo.Client) (err error) {
 		client.Clock.OnStep(oplog.LogClockSteps(log))
 		if s.RulesTable != "" {
-			s.lookups = client.GuardedLookups(s.rulesBreaker)
+			s.lookups = client.Guarded(s.rulesBreaker, dynamo.MaxLookups)
 			s.Source, s.Overrides = app.NewTable(s.lookups, s.RulesTable, ruletable.SourceOptions{Prepare: withWarnings(prepare)}, log)
 			if s.Rules, err = s.Source.Rules(ctx, client.Clock.Now()); err != nil {
 				return err
@@ -318,16 +316,13 @@ func (s *Session) Counters() limit.Store {
 	case s.InMemory():
 		return memory.New(0)
 	}
-	return app.NewDynamoStore(s.client.Guarded(s.breaker), s.CountersTable, s.client.Clock.Now)
+	return app.NewDynamoStore(s.client.Guarded(s.breaker, 0), s.CountersTable, s.client.Clock.Now)
 }
 
 // NewRecorder returns what counts the decisions by Counters and the requests to
 // all stores. next also sees them. Call it once, before the first decision.
 func (s *Session) NewRecorder(next engine.Observer, localKeys func() int) *telemetry.Recorder {
-	o := telemetry.Options{Next: next, BreakerOpen: s.breaker.Open, LocalKeys: localKeys}
-	if s.rulesBreaker != nil {
-		o.RulesBreakerOpen = s.rulesBreaker.Open
-	}
+	o := telemetry.Options{Next: next, BreakerOpen: s.breaker.Open, RulesBreakerOpen: s.rulesBreaker.Open, LocalKeys: localKeys}
 	if s.CountersTable == "" { // else the client counts requests
 		o.Now = time.Now
 	}

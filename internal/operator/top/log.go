@@ -158,7 +158,7 @@ func (s *summary) value(m metric.Metric, raw json.RawMessage, counters map[strin
 func (s *summary) view(source string) *View {
 	now := &s.status
 	if now.Gauges[metric.BreakerOpen] > 0 {
-		now.Degraded = append(now.Degraded, "a circuit breaker was open: the store did not answer")
+		now.Degraded = append(now.Degraded, "a circuit breaker was open: the store of the counters did not answer")
 	}
 	if now.Gauges[metric.RulesBreakerOpen] > 0 {
 		now.Degraded = append(now.Degraded, "a circuit breaker was open: the rules table did not answer")

@@ -65,7 +65,7 @@ func TestLog(t *testing.T) {
 	want := &top.View{
 		Source: "the-log", At: noon.Add(6 * time.Minute), Span: 300,
 		Degraded: []string{
-			"a circuit breaker was open: the store did not answer",
+			"a circuit breaker was open: the store of the counters did not answer",
 			"a circuit breaker was open: the rules table did not answer", "6 decisions were made without the store or without rules",
 		},
 		Rates:  map[string]float64{metric.Decisions: 2, metric.Denied: 0.1, metric.Writes: 0.9, metric.Degraded: 0.02},

@@ -92,6 +92,7 @@ func (e *Exporter) write(minute int64, now time.Time) {
 	}
 	rules, leftOut := mostActive(s.Rules)
 	main := line("metrics")
+	main[metric.RulesBreakerOpen] = s.Gauges[metric.RulesBreakerOpen]
 	if leftOut > 0 {
 		main["RulesLeftOut"] = leftOut
 	}
@@ -157,18 +158,14 @@ func digits(value float64) float64 {
 }
 
 // withMetrics adds values to a line, and the metadata by which CloudWatch makes
-// those metrics that the Lambda exports.
+// them metrics.
 func withMetrics(line map[string]any, at time.Time, values map[string]any, dimensions ...string) map[string]any {
 	type definition struct{ Name, Unit string }
 	var definitions []definition
 	for _, m := range metric.All {
-		value, ok := values[m.Name]
-		if !ok {
-			continue
-		}
-		line[m.Name] = value
-		if m.Exporters&metric.Lambda != 0 {
+		if value, ok := values[m.Name]; ok && m.Exporters&metric.Lambda != 0 {
 			definitions = append(definitions, definition{m.Name, string(m.Unit)})
+			line[m.Name] = value
 		}
 	}
 	line["_aws"] = map[string]any{
