@@ -1,7 +1,7 @@
 # Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-MODULES     := . infra infra/lambdas bench examples/grpc localstack/browser slidegategrpc slidegateotel tools
+MODULES     := . infra infra/lambdas limitgrpc limitotel tools tools/bench
 LISTEN      ?= 127.0.0.1:8080
 SEED        ?= 1
 DECISIONS   ?= 1000000
@@ -14,9 +14,9 @@ LOCAL       := localstack/with.sh
 # runs it on the packages in which goroutines share most, the slowest first, and
 # `make test-wide` on all with concurrent code. Of the many tests of leases, rules
 # and the simulation, goroutines meet in one each.
-RACE         = $(shell go list ./internal/dynamo) $(shell go list ./internal/breaker ./internal/clock ./internal/engine ./internal/memory ./internal/swr ./internal/telemetry)
+RACE         = $(shell go list ./internal/store/dynamo) $(shell go list ./internal/store/breaker ./internal/kit/clock ./internal/decide/engine ./internal/store/memory ./internal/kit/swr ./internal/operate/telemetry)
 SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
-CONCURRENT   = $(sort $(RACE) $(shell go list . ./gate ./internal/oplog ./internal/redis) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
+CONCURRENT   = $(sort $(RACE) $(shell go list . ./gate ./internal/operate/oplog ./internal/store/redis) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
 
 # The linter vets.
 TEST        := go test -vet=off
@@ -78,7 +78,7 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) -p 3 -skip '^TestSimulation$$' ./internal/cli ./internal/app $(filter-out $(RACE),$(shell go list ./...))
+	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/library/app $(filter-out $(RACE),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
 
@@ -91,10 +91,11 @@ test-wide: ## run what `make test` leaves out: more random calls, bench, a brows
 	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(CONCURRENT),$(WIDE)) -wide
 	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(CONCURRENT),$(WIDE)) -wide
 	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter-out $(WIDE),$(CONCURRENT))
-	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestConcurrent$$' ./internal/dynamo/lease
+	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestConcurrent$$' ./internal/store/dynamo/lease
 	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
-	@for module in slidegategrpc slidegateotel examples/grpc; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
-	@for module in bench localstack/browser; do (cd $$module && $(LOCAL:%=$(CURDIR)/%) $(TEST) -count=1 ./...) || exit; done
+	@for module in limitgrpc limitotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
+	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./...
+	@cd tools && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./browser
 
 lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, the exported API, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -125,12 +126,12 @@ api: ## record the exported API in api/; a test compares it
 bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
-	@cd bench && go build -o $(BIN)/compare ./compare
-	@cd bench && ../localstack/engine.sh dynoxide $(BIN)/compare -redis $(if $(PAGE),-page $(abspath $(PAGE)))
+	@cd tools/bench && go build -o $(BIN)/compare ./compare
+	@cd tools/bench && ../../localstack/engine.sh dynoxide $(BIN)/compare -redis $(if $(PAGE),-page $(abspath $(PAGE)))
 
 bench-library: ## compare with other Go limiters, and write the table of docs/migrating.md
 	@localstack/require.sh go
-	cd bench && go test -count=1 -run '^TestTable$$' ./library -measure
+	cd tools/bench && go test -count=1 -run '^TestTable$$' ./library -measure
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
@@ -138,24 +139,24 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 
 sim-long: ## simulate 100,000,000 decisions with faults, and check small systems exhaustively
 	@$(MAKE) --no-print-directory sim DECISIONS=100000000
-	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/dynamo/protocol -explore.wide
+	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/store/dynamo/protocol -explore.wide
 
 # `make test` runs a tenth of the random calls on an engine, and replays less of the log.
 engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
 	@localstack/redis.sh >/dev/null
 	@failed=; for engine in $(ENGINES); do echo "engine $$engine"; \
-		localstack/engine.sh $$engine sh -c 'go test -count=1 ./internal/ruletable && \
-			go test -count=1 ./internal/dynamo -wide && go test -count=1 -run "^TestApacheLog$$" ./internal/cli -wide' || failed+=" $$engine"; done; \
+		localstack/engine.sh $$engine sh -c 'go test -count=1 ./internal/rules/ruletable && \
+			go test -count=1 ./internal/store/dynamo -wide && go test -count=1 -run "^TestApacheLog$$" ./cmd/slidegate/internal/cli -wide' || failed+=" $$engine"; done; \
 		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
 pictures: ## draw docs/pictures: what each algorithm allows of a burst, and the first minute in a terminal
 	@localstack/require.sh go
-	go run ./internal/report/pictures docs/pictures
+	go run ./cmd/slidegate/internal/traffic/pictures docs/pictures
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go
-	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal lambdalimit | sed 's|/[^/]*:func | |' | while read -r package target; do \
+	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal limitlambda | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
 build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
@@ -169,13 +170,13 @@ zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
 	@localstack/require.sh go
 	cd infra && for goarch in arm64 amd64; do go run ./lambdazip -goarch $$goarch -o lambdas/zips $(filter-out backend,$(notdir $(wildcard functions/*))); done
 
-# What .goreleaser.yaml packs with the command, and into it.
+# What tools/goreleaser.yaml packs with the command, and into it.
 release-files: zips
 	@rm -rf dist/files && mkdir -p dist/files/completions
 	cp docs/rules.schema.json dist/files/
 	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/template.json
-	cp infra/lambdas/zips/*.zip internal/operator/aws/embedded/files/
-	cp dist/files/template.json internal/operator/aws/embedded/files/template.json
+	cp infra/lambdas/zips/*.zip cmd/slidegate/internal/aws/embedded/files/
+	cp dist/files/template.json cmd/slidegate/internal/aws/embedded/files/template.json
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
 	go build -tags release -o dist/slidegate ./cmd/slidegate # carries the files, as that of a release does
 	dist/slidegate completion bash >dist/files/completions/slidegate.bash
@@ -184,14 +185,14 @@ release-files: zips
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
 constructs: release-files ## the construct's packages for TypeScript and Python, in dist/constructs
-	@constructs/build.sh $(VERSION)
+	@infra/constructs/build.sh $(VERSION)
 
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
-	PATH=$(BIN):$$PATH goreleaser release --snapshot --clean
-	@constructs/build.sh
+	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --snapshot --clean
+	@infra/constructs/build.sh
 	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 1h ./release -dist $(CURDIR)/dist/release'
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
-	@site/build.sh
+	@docs/site/build.sh
 
 # The workflow `release` runs this at a tag. The zips must be those that the
 # module has.
@@ -201,7 +202,7 @@ pack: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod zips
 	@for zip in infra/lambdas/zips/*.zip; do git show infra/lambdas/$(VERSION):$$zip | cmp - $$zip; done
 	@mkdir -p dist
 	@sed '1,/^## \[$(VERSION:v%=%)\]/d; /^## \[/,$$d' CHANGELOG.md >dist/notes.md
-	PATH=$(BIN):$$PATH goreleaser release --clean --release-notes dist/notes.md
+	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --clean --release-notes dist/notes.md
 
 $(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tools/goreleaser/go.sum
 	@localstack/require.sh go
@@ -213,7 +214,7 @@ dist/slidegate:
 	go build -o $@ ./cmd/slidegate
 
 site: ## build the site from docs into dist/site; a warning is an error; needs Python 3.11
-	@site/build.sh
+	@docs/site/build.sh
 
 synth: build ## synthesize the CloudFormation template into infra/cdk.out
 	cd infra && ./cdk.sh synth --quiet

@@ -13,7 +13,7 @@
 // failed and the limiter has [FailError].
 //
 // Package limithttp limits the requests to an HTTP handler, and those of an HTTP
-// client. Package gate decides by many rules. Package slidegatetest helps to test
+// client. Package gate decides by many rules. Package limittest helps to test
 // code that uses any of them.
 //
 // # Which algorithm

@@ -3,9 +3,9 @@ package slidegate
 import (
 	"time"
 
+	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/setup"
 )
 
 // Never is the RetryAfter of a request that its limit can never allow, because

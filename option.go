@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/setup"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/library/setup"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Option sets up a [Limiter]. A [Limit] is one, and so is an [ErrorPolicy]. Some
@@ -120,4 +122,112 @@ func WithObserver(observe func(context.Context, Event)) SharedOption {
 		c.Refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")
 		c.AddObserver(func(ctx context.Context, e *setup.Event) { observe(ctx, eventOf(e)) })
 	}
+}
+
+// ErrorPolicy is an [Option] that says what happens to a request while the store
+// does not answer. The default is [FailLocal] for 20 processes. gate.New takes it
+// too, and so does each of a gate's rules. [FailError] is another choice for a
+// Limiter.
+type ErrorPolicy struct{ policy setup.Policy }
+
+// FailOpen allows requests that the store does not decide: the service stays up,
+// its limits do not.
+func FailOpen() ErrorPolicy {
+	return ErrorPolicy{setup.Policy{OnError: rules.OnErrorAllow, Processes: 1}}
+}
+
+// FailClosed denies requests that the store does not decide: the limits hold, the
+// service does not.
+func FailClosed() ErrorPolicy {
+	return ErrorPolicy{setup.Policy{OnError: rules.OnErrorDeny, Processes: 1}}
+}
+
+// FailLocal counts requests in this process, with the capacities divided by the
+// number of processes that share the load: the service stays up and limited,
+// though not exactly. If the store answers but cannot decide, because too many
+// others write the same counter, the policy denies.
+func FailLocal(processes int) ErrorPolicy {
+	if processes < 1 {
+		processes = -1 // an error later: 0 would make the zero ErrorPolicy
+	}
+	return ErrorPolicy{setup.Policy{OnError: rules.OnErrorLocal, Processes: processes}}
+}
+
+// FailError returns the store's error instead of a decision, and leaves it to the
+// program what the request gets. It is for a Limiter alone: a gate has several
+// rules, and decides by those that the store answers for.
+func FailError() Option {
+	return limiterOption(func(l *setup.Limiter) { l.Errors = true })
+}
+
+// ForLimiter makes the policy an Option.
+func (p ErrorPolicy) ForLimiter(l *setup.Limiter) {
+	p.ForGate(&l.Config)
+	l.Errors = false
+}
+
+// ForGate makes the policy an option of gate.New.
+func (p ErrorPolicy) ForGate(c *setup.Config) {
+	c.Refuse(p.policy.Processes == 0, "the zero ErrorPolicy: give FailOpen(), FailClosed() or FailLocal(4)")
+	c.Refuse(p.policy.Processes < 0, "FailLocal: give at least one process")
+	c.Policy = p.policy
+}
+
+// Event is a decision or a failure, as an observer gets it.
+type Event struct {
+	Time   time.Time // of the decision
+	Rule   string    // the name of the limiter or rule; "" if no rule decided
+	Key    string    // what the rule counts by
+	Result Result    // of a decision
+	Reason Reason    // of a decision: what decided
+	Shadow bool      // the rule is in shadow mode: its result changed nothing
+	// Err is a failure. Action is the error policy that decided, or the call that
+	// failed. Such an event has no Result and no Reason.
+	Err    error
+	Action Action
+}
+
+// Reason says what decided a request. Package gate defines all reasons but
+// ReasonLimited.
+type Reason string
+
+// ReasonLimited means that limits decided. Every decision of a limiter has it, and
+// every decision that a gate's rules made.
+const ReasonLimited Reason = "limited"
+
+// Action says which error policy decided after a failure, or which call failed.
+// Package gate defines the actions that only gates report.
+type Action string
+
+// The actions that limiters and gates report.
+const (
+	ActionLocal  Action = "on_error: local" // FailLocal decided
+	ActionAllow  Action = "on_error: allow" // FailOpen allowed the request
+	ActionDeny   Action = "on_error: deny"  // FailClosed denied the request
+	ActionCharge Action = "charge"          // by FailError, the request got the error
+	ActionSettle Action = "settle"          // the charge was not corrected to the true costs
+	ActionRefund Action = "refund"          // the charge was not returned
+)
+
+func eventOf(e *setup.Event) Event {
+	event := Event{Time: e.Time, Rule: e.Rule, Key: e.Key, Shadow: e.Shadow, Err: e.Err, Action: Action(e.Action)}
+	switch {
+	case e.Err != nil:
+		return event
+	case e.Verdict != nil:
+		event.Result.fill(e.Verdict, e.Order)
+	default:
+		event.Result = Result{Allowed: e.Allowed, Degraded: e.Degraded}
+	}
+	event.Reason = Reason(e.Reason.String())
+	return event
+}
+
+func init() {
+	setup.ResultOf = func(v *engine.Verdict) any {
+		var r Result
+		r.fill(v, nil)
+		return r
+	}
+	setup.LimiterOf = func(l any, refundOn []string) (*setup.LimiterParts, error) { return l.(*Limiter).parts(refundOn) }
 }

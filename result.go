@@ -3,7 +3,7 @@ package slidegate
 import (
 	"time"
 
-	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/decide/engine"
 )
 
 // Result is the answer to a request. A denial is a result, not an error.

@@ -24,7 +24,7 @@ import (
 // run.
 func TestPages(t *testing.T) {
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../limithttp/*_test.go", "../*store/*_test.go", "../lambdalimit/*_test.go", "../slidegateotel/*_test.go", "../slidegatetest/*_test.go", "../bench/library/*_test.go", "../infra/ratelimit/example_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../*_test.go", "../gate/*_test.go", "../gate/*/*_test.go", "../limithttp/*_test.go", "../store/*/*_test.go", "../limitlambda/*_test.go", "../limitotel/*_test.go", "../limittest/*_test.go", "../tools/bench/library/*_test.go", "../infra/ratelimit/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +61,8 @@ func TestConstructPages(t *testing.T) {
 				t.Errorf("%s has not this code of start/cdk.md:\n%s", app, part)
 			}
 		}
-		if !strings.Contains(read(t, "../constructs/README.md"), code[1]) {
-			t.Errorf("constructs/README.md has not this code of start/cdk.md:\n%s", code[1])
+		if !strings.Contains(read(t, "../infra/constructs/README.md"), code[1]) {
+			t.Errorf("infra/constructs/README.md has not this code of start/cdk.md:\n%s", code[1])
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestServers(t *testing.T) {
 // TestLength: an example is short enough to read at a glance.
 func TestLength(t *testing.T) {
 	programs, err := filepath.Glob("*/main.go")
-	if err != nil || len(programs) != 6 {
+	if err != nil || len(programs) != 5 {
 		t.Fatalf("%d programs, %v", len(programs), err)
 	}
 	for _, name := range programs {

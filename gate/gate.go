@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/library/setup"
+	"github.com/slidegate/slidegate/internal/operate/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/setup"
+	"github.com/slidegate/slidegate/internal/store/memory"
 )
 
 // Gate decides requests by many rules. It is what the Lambda authorizer and the

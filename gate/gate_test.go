@@ -16,9 +16,9 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/setup"
-	"github.com/slidegate/slidegate/slidegatetest"
+	"github.com/slidegate/slidegate/limittest"
 )
 
 // moment is half a second into a slot.
@@ -35,7 +35,7 @@ func mustGate(t testing.TB, rules gate.RuleSource, options ...gate.Option) *gate
 
 // broken returns a store that does not answer.
 func broken() slidegate.Store {
-	return slidegatetest.NewStore(slidegatetest.Fail(errors.New("connection refused")))
+	return limittest.NewStore(limittest.Fail(errors.New("connection refused")))
 }
 
 func perMinute(n int64) []slidegate.Limit {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
-	"github.com/slidegate/slidegate/internal/setup"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Rules are rules as Go data, for a [Gate]. All rules that match a request

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/gate/rulesfile"
 	"github.com/slidegate/slidegate/limithttp"
-	"github.com/slidegate/slidegate/rulesfile"
 )
 
 // TestRefundOn answers in all the ways in which a handler can, over real

@@ -6,12 +6,12 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/httprequest"
-	"github.com/slidegate/slidegate/internal/oplog"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/usage"
+	"github.com/slidegate/slidegate/internal/library/setup"
+	"github.com/slidegate/slidegate/internal/operate/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/setup"
-	"github.com/slidegate/slidegate/internal/usage"
+	"github.com/slidegate/slidegate/internal/request/httprequest"
 )
 
 // Middleware limits the requests to a handler by a limiter: by the address of

@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/limithttp"
-	"github.com/slidegate/slidegate/slidegatetest"
+	"github.com/slidegate/slidegate/limittest"
 )
 
 // moment is half a second into a slot.
@@ -461,7 +461,7 @@ func TestStoreFailure(t *testing.T) {
 		"FailError":    {slidegate.FailError(), "503 503 503", "", "1", reduced},
 	} {
 		var logged strings.Builder
-		store := slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(errors.New("the store is away"))))
+		store := slidegate.WithStore(limittest.NewStore(limittest.Fail(errors.New("the store is away"))))
 		log := slidegate.WithLogger(slog.New(slog.NewTextHandler(&logged, nil)))
 		window := slidegate.SlidingWindow(2, time.Minute)
 		handlers := map[string]http.Handler{"limiter": limithttp.Middleware(mustNew(t, window, slidegate.WithName("api"), store, log, test.policy))(okay)}

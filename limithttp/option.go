@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/httplimit"
-	"github.com/slidegate/slidegate/internal/httprequest"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/usage"
+	"github.com/slidegate/slidegate/internal/library/httplimit"
+	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/httprequest"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/setup"
-	"github.com/slidegate/slidegate/internal/usage"
 )
 
 // Option sets up [Middleware].

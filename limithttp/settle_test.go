@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/engine"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
+	"github.com/slidegate/slidegate/internal/library/app"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/receipt"
 	requests "github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/limithttp"
-	"github.com/slidegate/slidegate/slidegatetest"
+	"github.com/slidegate/slidegate/limittest"
 )
 
 const receiptSecret = "a secret of 16 or more"
@@ -30,7 +30,7 @@ type authorizer struct {
 	*testing.T
 	engine *engine.Engine
 	store  slidegate.Store
-	clock  *slidegatetest.Clock
+	clock  *limittest.Clock
 	charge limit.Charge
 }
 
@@ -44,7 +44,7 @@ rules:
 		t.Fatal(err)
 	}
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store.Driver()})
-	return &authorizer{t, e, store, slidegatetest.NewClock(moment), limit.Charge{}}
+	return &authorizer{t, e, store, limittest.NewClock(moment), limit.Charge{}}
 }
 
 // receipt charges a request of 40 units, and returns its receipt.
@@ -220,7 +220,7 @@ func TestSettleMiddlewareFails(t *testing.T) {
 	a := newAuthorizer(t, slidegate.NewMemory(0))
 	var log bytes.Buffer
 	var seen []slidegate.Event
-	settle := limithttp.SettleMiddleware(slidegatetest.NewStore(slidegatetest.Fail(errors.New("no answer"))), receiptSecret, slidegate.WithClock(a.clock.Now),
+	settle := limithttp.SettleMiddleware(limittest.NewStore(limittest.Fail(errors.New("no answer"))), receiptSecret, slidegate.WithClock(a.clock.Now),
 		slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
 		slidegate.WithObserver(func(_ context.Context, e slidegate.Event) { seen = append(seen, e) }))
 	r, w := httptest.NewRequest("POST", "/", nil), httptest.NewRecorder()

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/clock"
+	"github.com/slidegate/slidegate/internal/kit/clock"
 )
 
 const (

@@ -13,14 +13,14 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/limithttp"
-	"github.com/slidegate/slidegate/slidegatetest"
+	"github.com/slidegate/slidegate/limittest"
 )
 
 // TestTransportFails: a request that cannot have its turn in time fails at once,
 // with its body closed, and is not sent.
 func TestTransportFails(t *testing.T) {
-	full := slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Deny(time.Minute)))
-	down := slidegate.WithStore(slidegatetest.NewStore(slidegatetest.Fail(errDown)))
+	full := slidegate.WithStore(limittest.NewStore(limittest.Deny(time.Minute)))
+	down := slidegate.WithStore(limittest.NewStore(limittest.Fail(errDown)))
 	for _, test := range []struct {
 		name   string
 		store  slidegate.Option

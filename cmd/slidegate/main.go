@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/slidegate/slidegate/internal/cli"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/dynamostore"
 	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/lambdalimit"
+	"github.com/slidegate/slidegate/limitlambda"
+	"github.com/slidegate/slidegate/store/dynamostore"
 )
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	lambda.Start(lambdalimit.Wrap(g, hello))
+	lambda.Start(limitlambda.Wrap(g, hello))
 }
 
 func hello(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {

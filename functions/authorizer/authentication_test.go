@@ -14,7 +14,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // TestTokens: the Lambda has the issuer's keys before its first request. A known

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/apikeys"
-	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/decide/apikeys"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 // TestFlood: made-up API keys cost the table a bounded number of reads. A caller

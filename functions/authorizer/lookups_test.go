@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/apikeys"
+	"github.com/slidegate/slidegate/internal/decide/apikeys"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 

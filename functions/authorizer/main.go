@@ -30,20 +30,20 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/app"
-	"github.com/slidegate/slidegate/internal/authn"
-	"github.com/slidegate/slidegate/internal/breaker"
-	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/memory"
-	"github.com/slidegate/slidegate/internal/oplog"
-	"github.com/slidegate/slidegate/internal/receipt"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/decide/authn"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/library/app"
+	"github.com/slidegate/slidegate/internal/operate/oplog"
+	"github.com/slidegate/slidegate/internal/operate/telemetry"
+	"github.com/slidegate/slidegate/internal/operate/telemetry/emf"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/ruletable"
-	"github.com/slidegate/slidegate/internal/telemetry"
-	"github.com/slidegate/slidegate/internal/telemetry/emf"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/store/breaker"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/store/memory"
 )
 
 func main() {
@@ -115,7 +115,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first
 	// answer also sets the clock. If that fails, the first request reads them
 	// again.
-	callers := authn.New(source, app.NewAPIKeys(ruletable.New(lookups, s.rules), log), nil, log)
+	callers := authn.New(source, app.NewAPIKeys(ruletable.New(lookups, s.rules), log), nil, oplog.Throttle(log, "issuer", "reason"))
 	if _, err := source.Rules(ctx, client.Clock.Now()); err != nil {
 		log.Error("rules", "error", err)
 	} else {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/engine"
-	"github.com/slidegate/slidegate/internal/receipt"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
 )
 
 // settings are what the environment says.

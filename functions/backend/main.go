@@ -1,10 +1,10 @@
 // Command backend is a sample API behind the authorizer. It echoes each request
-// with its decision. lambdalimit.Behind does the rest: it adds the fields of limits
+// with its decision. limitlambda.Behind does the rest: it adds the fields of limits
 // to the answer, because API Gateway adds none, answers requests that an HTTP API
 // has passed on although they are denied, and settles.
 //
 // It stands behind APIs of several kinds. A function behind one kind needs no more
-// than lambda.Start(lambdalimit.Behind(store, handler)).
+// than lambda.Start(limitlambda.Behind(store, handler)).
 package main
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/dynamostore"
-	"github.com/slidegate/slidegate/lambdalimit"
 	"github.com/slidegate/slidegate/limithttp"
+	"github.com/slidegate/slidegate/limitlambda"
+	"github.com/slidegate/slidegate/store/dynamostore"
 )
 
 func main() {
@@ -45,13 +45,13 @@ type answer = events.APIGatewayProxyResponse
 // newBackend returns a handler of events of every kind. It settles in the
 // authorizer's counters.
 func newBackend(counters slidegate.Store, options ...limithttp.SettleOption) func(context.Context, json.RawMessage) (answer, error) {
-	restAPI := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
+	restAPI := limitlambda.Behind(counters, func(_ context.Context, ev events.APIGatewayProxyRequest) (answer, error) {
 		return answerTo(echo{ev.HTTPMethod, ev.Path, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
 	}, options...)
-	httpAPI := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
+	httpAPI := limitlambda.Behind(counters, func(_ context.Context, ev events.APIGatewayV2HTTPRequest) (answer, error) {
 		return answerTo(echo{ev.RequestContext.HTTP.Method, ev.RawPath, ev.RequestContext.Authorizer}, ev.QueryStringParameters)
 	}, options...)
-	webSocket := lambdalimit.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
+	webSocket := limitlambda.Behind(counters, func(_ context.Context, ev events.APIGatewayWebsocketProxyRequest) (answer, error) {
 		return answerTo(echo{ev.RequestContext.EventType, "/", ev.RequestContext.Authorizer}, nil)
 	}, options...)
 	return func(ctx context.Context, event json.RawMessage) (answer, error) {
@@ -72,7 +72,7 @@ func newBackend(counters slidegate.Store, options ...limithttp.SettleOption) fun
 	}
 }
 
-func call[E lambdalimit.Event](ctx context.Context, event json.RawMessage, handler lambdalimit.Handler[E, answer]) (answer, error) {
+func call[E limitlambda.Event](ctx context.Context, event json.RawMessage, handler limitlambda.Handler[E, answer]) (answer, error) {
 	var ev E
 	if err := json.Unmarshal(event, &ev); err != nil {
 		return answer{}, fmt.Errorf("read the event: %w", err)

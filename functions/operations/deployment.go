@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/cfn"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
-	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 // Values of the property OnChangedRules: what a deployment does with rules that

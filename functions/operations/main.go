@@ -22,8 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
-	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 
 func main() {

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/telemetry/metric"
-	"github.com/slidegate/slidegate/internal/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
 )
 
 //go:embed generated.ts.tmpl

@@ -21,8 +21,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
-	"github.com/slidegate/slidegate/internal/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
 // Entries of a zip.

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/lambdas"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // zip is lambdas.Zip, which tests replace.
@@ -59,7 +60,7 @@ func newFunction(r *RateLimit, p Props) awslambda.Function {
 	props.Description = cmp.Or(props.Description, jsii.String("Slidegate authorizer: allows or denies each request by its rules"))
 	// A decision mostly waits for DynamoDB. More memory brings the CPU share that
 	// a cold start needs.
-	props.MemorySize = cmp.Or(props.MemorySize, jsii.Number(256))
+	props.MemorySize = cmp.Or(props.MemorySize, jsii.Number(predeploy.MemoryMB))
 	if props.Timeout == nil {
 		props.Timeout = awscdk.Duration_Millis(jsii.Number(defaultTimeout.Milliseconds()))
 	}

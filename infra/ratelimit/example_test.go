@@ -65,7 +65,7 @@ func ExampleRateLimit_MetricDeniedByRule() {
 }
 
 // An HTTP API whose function answers denials with 429, and settles. The function
-// wraps its handler in lambdalimit.Behind, on the table that COUNTERS names.
+// wraps its handler in limitlambda.Behind, on the table that COUNTERS names.
 func ExampleRateLimit_GrantSettle() {
 	app := awscdk.NewApp(nil)
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // Props configures New. All fields are optional.
@@ -68,7 +68,7 @@ type Props struct {
 
 	// PassDenials lets denied requests of HTTP APIs through to their backends, also
 	// those of banned callers and with invalid credentials. The backends must
-	// answer them, as lambdalimit.Behind does, or limithttp.SettleMiddleware with
+	// answer them, as limitlambda.Behind does, or limithttp.SettleMiddleware with
 	// ReceiptMapping. A backend that does not is not limited. Without PassDenials
 	// an HTTP API answers 403. APIs of other kinds deny all the same.
 	PassDenials bool

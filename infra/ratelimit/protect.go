@@ -187,7 +187,7 @@ func (p *protection) attach(endpoints []endpoint) (attached []string) {
 // foreign says what to do about an authorizer of the app.
 func foreign(name string) string {
 	return "it has " + name + ", and API Gateway asks one authorizer only. Either remove that, and let Slidegate verify the tokens " +
-		"(authentication in the rules), or leave this API out of Protect, and limit in the function behind it by lambdalimit.Wrap"
+		"(authentication in the rules), or leave this API out of Protect, and limit in the function behind it by limitlambda.Wrap"
 }
 
 // answers reports whether an authorizer calls the limiter's function.

@@ -182,7 +182,7 @@ func TestProtectRefuses(t *testing.T) {
 			limiter.Protect(httpAPI(stack, awsapigatewayv2.HttpApiProps{DefaultAuthorizer: other}))
 		}, "/Test/Api/DefaultRoute/Resource: Slidegate: it has the authorizer Test/Api/Tokens, and API Gateway asks one authorizer only. " +
 			"Either remove that, and let Slidegate verify the tokens (authentication in the rules), or leave this API out of Protect, " +
-			"and limit in the function behind it by lambdalimit.Wrap"},
+			"and limit in the function behind it by limitlambda.Wrap"},
 		{"IAM", func(stack stackOf, limiter limiter) {
 			limiter.Protect(restAPI(stack, &awsapigateway.RestApiProps{
 				DefaultMethodOptions: &awsapigateway.MethodOptions{AuthorizationType: awsapigateway.AuthorizationType_IAM}}))

@@ -20,7 +20,7 @@ import (
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/infra/lambdas"
 	"github.com/slidegate/slidegate/infra/ratelimit"
-	"github.com/slidegate/slidegate/internal/cost"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 func TestMain(m *testing.M) {
@@ -196,7 +196,7 @@ func TestFunction(t *testing.T) {
 		"Architectures": []any{"arm64"},
 		"Runtime":       "provided.al2023",
 		"Handler":       "bootstrap",
-		"MemorySize":    float64(cost.MemoryMB),
+		"MemorySize":    float64(predeploy.MemoryMB),
 		"Timeout":       5.0,
 		"Environment": map[string]any{"Variables": map[string]any{
 			"SLIDEGATE_COUNTERS": ref(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitCounters")),

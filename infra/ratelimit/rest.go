@@ -10,7 +10,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // prepareREST makes the authorizer. It sets no identity source, because the

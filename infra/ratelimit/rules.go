@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3assets"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // OnChangedRules says what a deployment does with rules that were changed by
@@ -108,7 +108,7 @@ func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Functio
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Handler:      jsii.String("publish"), // functions/operations chooses by it what it does
 		Architecture: p.Architecture,
-		MemorySize:   jsii.Number(256),
+		MemorySize:   jsii.Number(predeploy.MemoryMB),
 		Timeout:      awscdk.Duration_Minutes(jsii.Number(1)),
 		// Lambda would keep an event for six hours, and run it after the rollback.
 		MaxEventAge:      awscdk.Duration_Minutes(jsii.Number(publishMinutes - 1)), // less Timeout

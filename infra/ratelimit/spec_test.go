@@ -83,7 +83,7 @@ func TestDefinitionRefuses(t *testing.T) {
 		definition awsapigateway.ApiDefinition
 		want       []string
 	}{
-		{"another authorizer", awsapigateway.ApiDefinition_FromInline(cognito), []string{"get /items: it has the authorizer pool", "lambdalimit.Wrap"}},
+		{"another authorizer", awsapigateway.ApiDefinition_FromInline(cognito), []string{"get /items: it has the authorizer pool", "limitlambda.Wrap"}},
 		{"IAM", awsapigateway.ApiDefinition_FromInline(iam), []string{"put /items: it has authorization by AWS_IAM"}},
 		{"a file", awsapigateway.ApiDefinition_FromAsset(&file, nil), []string{"the definition is not inline", "limiter.Function.AddPermission",
 			`"x-amazon-apigateway-authorizer":{"authorizerResultTtlInSeconds":0,"authorizerUri":"arn:aws:apigateway:REGION:lambda`, `"ACCESS_DENIED":{`}},

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
-	"github.com/slidegate/slidegate/internal/operator/aws/embedded"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 func TestMain(m *testing.M) { cdktest.Main(m) }
@@ -89,8 +89,8 @@ func TestTemplate(t *testing.T) {
 			longest = max(longest, len(name))
 		}
 	}
-	if fits := 64 - longest - len("--1U44TLUZ7OR55"); embedded.MaxStack != fits {
-		t.Errorf("AWS shortens names, such as STACK-RateLimitRole1A2B3C4D-1U44TLUZ7OR55, if that of the stack has more than %d characters, and MaxStack is %d", fits, embedded.MaxStack)
+	if fits := 64 - longest - len("--1U44TLUZ7OR55"); predeploy.MaxStack != fits {
+		t.Errorf("AWS shortens names, such as STACK-RateLimitRole1A2B3C4D-1U44TLUZ7OR55, if that of the stack has more than %d characters, and MaxStack is %d", fits, predeploy.MaxStack)
 	}
 	if version, _ := template.Outputs["SlidegateVersion"].Value.(string); !strings.HasPrefix(version, "v0.2.0+") {
 		t.Errorf("version %s", version)

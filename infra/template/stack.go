@@ -15,11 +15,11 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
-	"github.com/slidegate/slidegate/internal/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
 )
 
 // newStack returns the stack of a limiter. What a deployment decides is in
-// parameters, which internal/operator/aws states.
+// parameters, which cmd/slidegate/internal/aws states.
 func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(app, jsii.String("Limiter"), &awscdk.StackProps{
 		Description: jsii.String("Slidegate " + version + ": a rate limiter for APIs of this account"),

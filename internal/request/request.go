@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/urlpath"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 )
 
 // Request holds what rules look at. Do not change it after its first use, because

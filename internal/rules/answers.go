@@ -3,7 +3,7 @@ package rules
 import (
 	"time"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Answers say what clients learn of decisions. The zero value stands for the

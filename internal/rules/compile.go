@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/limits"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // The files compile*.go turn documents into a Set. They use the rest of the

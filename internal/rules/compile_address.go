@@ -3,10 +3,10 @@ package rules
 import (
 	"strconv"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // clientAddress compiles where the client's address is read: from the end of

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/kit/problem"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Retry-After has whole seconds, so a jitter below one would not show.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // maxLeeway is more than clocks are off that anything sets.

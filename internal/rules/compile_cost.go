@@ -1,11 +1,11 @@
 package rules
 
 import (
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/limits"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // cost compiles what a request takes; nil if something of it is wrong. A client

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/limits"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // limitContext is what all limits of a rule or an override share.

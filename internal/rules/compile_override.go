@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // longestWhy bounds the reason of an override, in bytes: decisions and logs

@@ -11,9 +11,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/yamlfile"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
 func TestCompileOverride(t *testing.T) {

@@ -3,9 +3,9 @@ package rules
 import (
 	"slices"
 
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // planName is wide enough for the names of plans in billing systems.

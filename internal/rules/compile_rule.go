@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // rules compiles all rules, and then checks what they have in common.

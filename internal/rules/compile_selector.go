@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // selectors compiles the entries of deny or skip.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // TestCompileWith: limits of Go programs compile to what the same limits compile

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Documents that mean the same have no changes.
@@ -145,7 +145,7 @@ func checkCounterNames(t *testing.T, a, b *Set, changes []ruledoc.Change) {
 // goodFiles are the documents of the repository that parse.
 func goodFiles(t testing.TB) (documents []string) {
 	t.Helper()
-	for _, pattern := range []string{"../../examples/*.yaml", "../cli/testdata/*.yaml"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../cmd/slidegate/internal/cli/testdata/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files like %s: %v", pattern, err)

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // The functions below decide what fits a limit or a rule. The compiler asks them

@@ -9,7 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/yamlfile"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
 // manyOverrides is a document with as many overrides for one rule.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 	"github.com/slidegate/slidegate/internal/test/rulefiletest"
-	"github.com/slidegate/slidegate/internal/yamlfile"
 )
 
 // read compiles a file. Every good document of these tests is also one that

@@ -13,9 +13,9 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // LongestHold is how long the local gateway and the middleware hold a request

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // overrideKey reads a key of one rule as Set.OverrideKey does.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
-	"github.com/slidegate/slidegate/internal/apigw"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // deployAPI puts a REST API behind the limiter, with the gateway responses that the

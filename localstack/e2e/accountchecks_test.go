@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate/internal/apigw"
-	"github.com/slidegate/slidegate/internal/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
 )
 
 // allowed is what the rule per-client lets through.

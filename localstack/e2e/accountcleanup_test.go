@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // removed reports what was removed, or has to be removed by hand.

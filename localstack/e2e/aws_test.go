@@ -34,7 +34,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 var updatePage = flag.Bool("update-deploy", false, "write what the commands of docs/deploy.md print into it")

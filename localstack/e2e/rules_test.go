@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // deploysRules changes the rules of the deployed stack in every way. It updates the

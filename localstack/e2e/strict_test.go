@@ -25,8 +25,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/slidegate/slidegate/internal/predeploy"
-	"github.com/slidegate/slidegate/internal/ruletable"
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 // strictAWS is an emulator that evaluates policies, with a limiter.

@@ -1,5 +1,5 @@
 // Package api writes the exported API of the published modules as text, for
-// api/*.txt: a change of a contract then shows in a review.
+// tools/api/testdata/*.txt: a change of a contract then shows in a review.
 package api
 
 import (
@@ -20,18 +20,18 @@ var update = flag.Bool("update", false, "write the golden files")
 // modules has the directories of the published modules by the names of their
 // golden files.
 var modules = map[string]string{
-	"slidegate": "../..", "infra": "../../infra", "lambdas": "../../infra/lambdas", "slidegategrpc": "../../slidegategrpc", "slidegateotel": "../../slidegateotel",
+	"slidegate": "../..", "infra": "../../infra", "lambdas": "../../infra/lambdas", "limitgrpc": "../../limitgrpc", "limitotel": "../../limitotel",
 }
 
 // shared lists the internal packages of the root module that packages of other
 // modules import. A program may have another version of the root module than
 // theirs, so these packages are contracts between the modules.
 var shared = []string{
-	"github.com/slidegate/slidegate/internal/apigw", "github.com/slidegate/slidegate/internal/meter", "github.com/slidegate/slidegate/internal/predeploy",
-	"github.com/slidegate/slidegate/internal/telemetry/metric", "github.com/slidegate/slidegate/internal/telemetry/watch",
+	"github.com/slidegate/slidegate/internal/lambda/apigw", "github.com/slidegate/slidegate/internal/library/meter", "github.com/slidegate/slidegate/internal/lambda/predeploy",
+	"github.com/slidegate/slidegate/internal/operate/telemetry/metric", "github.com/slidegate/slidegate/internal/operate/telemetry/watch",
 }
 
-// TestAPI compares the exported API of the published modules with api/*.txt.
+// TestAPI compares the exported API of the published modules with tools/api/testdata/*.txt.
 // Each line that goes or changes may break a program that imports it.
 func TestAPI(t *testing.T) {
 	for name, dir := range modules {
@@ -40,7 +40,7 @@ func TestAPI(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("../../api", name+".txt")
+			path := filepath.Join("./testdata", name+".txt")
 			if *update {
 				if err := os.WriteFile(path, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
 					t.Fatal(err)

@@ -25,7 +25,7 @@ const (
 
 // published lists the directories of the modules that others import. The other
 // modules of the repository are for work on it.
-var published = []string{".", "infra", "infra/lambdas", "slidegategrpc", "slidegateotel"}
+var published = []string{".", "infra", "infra/lambdas", "limitgrpc", "limitotel"}
 
 // pathOf returns the path of the module in a directory of the repository.
 func pathOf(dir string) string { return path.Join(root, dir) }
@@ -40,14 +40,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/slidegategrpc"
-	"github.com/slidegate/slidegate/slidegateotel"
+	"github.com/slidegate/slidegate/limitgrpc"
+	"github.com/slidegate/slidegate/limitotel"
 )
 
 func main() {
-	observed, err := slidegateotel.New()
+	observed, err := limitotel.New()
 	lim, err2 := slidegate.New(slidegate.SlidingWindow(100, time.Minute), observed)
-	grpc.NewServer(grpc.UnaryInterceptor(slidegategrpc.UnaryServerInterceptor(lim)))
+	grpc.NewServer(grpc.UnaryInterceptor(limitgrpc.UnaryServerInterceptor(lim)))
 	fmt.Println(err, err2)
 }
 `

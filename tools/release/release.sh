@@ -6,7 +6,7 @@
 # `make zips` builds the Lambdas for the tag of infra/lambdas.
 set -euo pipefail
 shopt -s inherit_errexit
-published=(. infra infra/lambdas slidegategrpc slidegateotel)
+published=(. infra infra/lambdas limitgrpc limitotel)
 ours='github\.com/slidegate/slidegate(/[a-z]+)*'
 
 fail() {
@@ -36,7 +36,7 @@ last=$(git tag --list 'v*' --sort=-version:refname | head -1)
 if [[ -n $last ]]; then
 	[[ $(printf '%s\n' "$last" "$version" | sort --version-sort | tail -1) == "$version" && $last != "$version" ]] ||
 		fail "$version is not above $last, which is released"
-	gone=$(git diff "$last" HEAD -- api | grep '^-pkg ' || true)
+	gone=$(git diff "$last" HEAD -- tools/api/testdata | grep '^-pkg ' || true)
 	compatible=${last%.*} # before 1.0, a new minor version may break programs
 	[[ $last == v0.* ]] || compatible=${last%%.*}
 	[[ -z $gone || $version != "$compatible".* ]] ||

@@ -23,7 +23,7 @@ func TestRelease(t *testing.T) {
 		}
 		r.write(dir+"/go.mod", mod)
 	}
-	r.write("api/slidegate.txt", "pkg slidegate, func Old()\n")
+	r.write("tools/api/testdata/slidegate.txt", "pkg slidegate, func Old()\n")
 	r.write("CHANGELOG.md", "## [Unreleased]\n- All.\n")
 	r.write(".gitignore", "*.zip\n")
 	r.write("Makefile", "zips:\n\tfor a in arm64 amd64; do echo code >infra/lambdas/zips/authorizer_$$a.zip; done\n")
@@ -48,7 +48,7 @@ func TestRelease(t *testing.T) {
 		r.write("infra/lambdas/zips/operations_"+goarch+".zip", "code")
 	}
 	out := r.run("v0.1.0")
-	if want := "git push --atomic origin infra/v0.1.0 infra/lambdas/v0.1.0 slidegategrpc/v0.1.0 slidegateotel/v0.1.0 && git push origin v0.1.0\n"; !strings.HasSuffix(out, want) {
+	if want := "git push --atomic origin infra/v0.1.0 infra/lambdas/v0.1.0 limitgrpc/v0.1.0 limitotel/v0.1.0 && git push origin v0.1.0\n"; !strings.HasSuffix(out, want) {
 		t.Errorf("printed %q, want %q at the end: no workflow runs for more than three tags", out, want)
 	}
 	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
@@ -60,7 +60,7 @@ func TestRelease(t *testing.T) {
 	}
 	r.refuses("v0.1.0", "v0.1.0 is not above v0.1.0")
 
-	r.write("api/slidegate.txt", "pkg slidegate, func New()\n") // breaks importers
+	r.write("tools/api/testdata/slidegate.txt", "pkg slidegate, func New()\n") // breaks importers
 	r.write("CHANGELOG.md", "## [Unreleased]\n\n## [0.1.1] - 2026-01-03\n- New.\n")
 	r.run("--set", "v0.1.1")
 	r.commit()

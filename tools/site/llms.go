@@ -26,7 +26,7 @@ func index(config []byte, pages map[string]string) ([]byte, error) {
 		Nav         []map[string]yaml.Node `yaml:"nav"`
 	}
 	if err := yaml.Unmarshal(config, &site); err != nil {
-		return nil, fmt.Errorf("site/mkdocs.yml: %w", err)
+		return nil, fmt.Errorf("docs/site/mkdocs.yml: %w", err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n> %s\n", site.Name, site.Description)
@@ -37,7 +37,7 @@ func index(config []byte, pages map[string]string) ([]byte, error) {
 			for _, page := range leaves(&content) {
 				text, ok := pages[page]
 				if !ok {
-					errs = append(errs, fmt.Errorf("site/mkdocs.yml names %s, which docs has not", page))
+					errs = append(errs, fmt.Errorf("docs/site/mkdocs.yml names %s, which docs has not", page))
 					continue
 				}
 				listed[page] = true
@@ -47,7 +47,7 @@ func index(config []byte, pages map[string]string) ([]byte, error) {
 	}
 	for page := range pages {
 		if !listed[page] && path.Dir(page) != "decisions" {
-			errs = append(errs, fmt.Errorf("site/mkdocs.yml does not name docs/%s", page))
+			errs = append(errs, fmt.Errorf("docs/site/mkdocs.yml does not name docs/%s", page))
 		}
 	}
 	return []byte(b.String()), errors.Join(errs...)

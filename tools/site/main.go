@@ -39,12 +39,12 @@ func prepare(repository, out string) error {
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{"site/assets": "docs", "site/theme": "theme"} {
+	for from, to := range map[string]string{"docs/site/assets": "docs", "docs/site/theme": "theme"} {
 		if err := os.CopyFS(filepath.Join(out, to), os.DirFS(filepath.Join(repository, from))); err != nil {
 			return err
 		}
 	}
-	config, err := os.ReadFile(filepath.Join(repository, "site/mkdocs.yml"))
+	config, err := os.ReadFile(filepath.Join(repository, "docs/site/mkdocs.yml"))
 	if err == nil {
 		err = save(filepath.Join(out, "mkdocs.yml"), config)
 	}
@@ -54,8 +54,11 @@ func prepare(repository, out string) error {
 	docs := os.DirFS(filepath.Join(repository, "docs"))
 	pages := map[string]string{}
 	err = fs.WalkDir(docs, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(name, ".go") {
+		switch {
+		case err != nil || entry.IsDir() && name != "site" || strings.HasSuffix(name, ".go"):
 			return err
+		case entry.IsDir():
+			return fs.SkipDir // the configuration and style of the site
 		}
 		data, err := fs.ReadFile(docs, name)
 		if err != nil {

@@ -57,9 +57,9 @@ func TestPrepare(t *testing.T) {
 	config := "site_name: Shop\nsite_description: Sells.\nsite_url: https://example.com/shop/\nslugs: !!python/name:x {}\nnav:\n" +
 		"  - Start:\n      - index.md\n      - More:\n          - Deep: start/deep.md\n"
 	for name, text := range map[string]string{
-		"site/mkdocs.yml":         config,
-		"site/assets/a.css":       "",
-		"site/theme/a.html":       "",
+		"docs/site/mkdocs.yml":    config,
+		"docs/site/assets/a.css":  "",
+		"docs/site/theme/a.html":  "",
 		"main.go":                 "",
 		"docs/index.md":           "# Shop\n\n```sh\n[x](../main.go)\n```\n\n**It [sells](start/deep.md#a).** All.\n[x](../main.go#L1) [x](../examples) `[x](../main.go)` [x](x_test.go)\n<!-- end -->\n",
 		"docs/x_test.go":          "",

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
 )
 

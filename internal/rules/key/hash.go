@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 const (

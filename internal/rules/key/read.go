@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/urlpath"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 )
 
 // maxTyped bounds the time that it takes to read a key, in bytes. What a person

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/urlpath"
+	"github.com/slidegate/slidegate/internal/kit/problem"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 )
 
 // maxTemplate is the length of the longest key template, in bytes.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // calendarUnits are the windows that a calendar may state. Without a timezone, 1d

@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // OfProgram is a limit as a Go program states it, right or wrong.

@@ -3,8 +3,8 @@ package lint
 import (
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 

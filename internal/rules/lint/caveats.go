@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Caveats returns what limiters make of a document because it does not say

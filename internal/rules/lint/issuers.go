@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // checkIssuers warns about what callers of several issuers share: a claim such

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/limits"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // Check returns warnings about a document, with paths into it. s is the Set

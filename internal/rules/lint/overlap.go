@@ -6,9 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
-	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // maxComparisons bounds the time that warnings take: patterns and networks are

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/ruledoc"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/urlpath"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // oneCounter is the key that says that one counter is meant for all requests.

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 // Explain returns the first field that does not hold, else all stated fields. It

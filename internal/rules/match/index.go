@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/urlpath"
 )
 
 const (

@@ -3,9 +3,9 @@ package match
 import (
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/problem"
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/urlpath"
+	"github.com/slidegate/slidegate/internal/request/urlpath"
 )
 
 const anyDepth = urlpath.AnyDepth

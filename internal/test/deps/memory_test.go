@@ -32,9 +32,9 @@ func TestMemoryAlone(t *testing.T) {
 		for _, unwanted := range []string{
 			"github.com/aws/", // the SDK, smithy, Lambda and the CDK
 			"github.com/redis/", "github.com/prometheus/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/", "github.com/maypok86/",
-			"net/http", module + "gate", module + "limithttp", module + "dynamostore", module + "lambdalimit", module + "redisstore", module + "infra", module + "functions", module + "cmd",
-			module + "internal/dynamo", module + "internal/redis", module + "internal/yamlfile", module + "internal/rulefile",
-			module + "internal/ruletable", module + "internal/apigw", module + "internal/app", module + "internal/cli", module + "internal/operator",
+			"net/http", module + "gate", module + "limithttp", module + "store/", module + "limitlambda", module + "infra", module + "functions", module + "cmd",
+			module + "internal/store/dynamo", module + "internal/store/redis", module + "internal/rules/yamlfile", module + "internal/rules/rulefile",
+			module + "internal/rules/ruletable", module + "internal/lambda", module + "internal/library/app",
 		} {
 			if strings.HasPrefix(p.ImportPath, unwanted) {
 				t.Errorf("a limiter in memory builds %s", p.ImportPath)

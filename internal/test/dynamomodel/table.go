@@ -1,5 +1,5 @@
 // Package dynamomodel is one DynamoDB table in memory. It executes the real
-// expressions of internal/dynamo/protocol millions of times, for simulations
+// expressions of internal/store/dynamo/protocol millions of times, for simulations
 // and explorations.
 //
 // The model is as strict as DynamoDB: it refuses every request that DynamoDB

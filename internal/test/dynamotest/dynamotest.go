@@ -13,12 +13,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/slidegate/slidegate/internal/dynamo"
-	"github.com/slidegate/slidegate/internal/dynamo/awsconfig"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 
 const howTo = `no DynamoDB engine to test against: AWS_ENDPOINT_URL is not set.
-"make test" starts one for the whole suite; for some tests: localstack/with.sh go test ./internal/dynamo`
+"make test" starts one for the whole suite; for some tests: localstack/with.sh go test ./internal/store/dynamo`
 
 // tables numbers the tables of this process.
 var tables atomic.Int64

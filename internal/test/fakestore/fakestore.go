@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/memory"
+	"github.com/slidegate/slidegate/internal/store/memory"
 )
 
 // Op is a kind of call.

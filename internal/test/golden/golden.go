@@ -34,6 +34,20 @@ func Check(t testing.TB, file, got string) {
 // which it has once. go test -update replaces that part.
 func CheckPart(t testing.TB, file, begin, end, got string) {
 	t.Helper()
+	Check(t, file, withPart(t, file, begin, end, got))
+}
+
+// WritePart replaces what a file has between two others, for figures that no test
+// compares.
+func WritePart(t testing.TB, file, begin, end, got string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(withPart(t, file, begin, end, got)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withPart(t testing.TB, file, begin, end, part string) string {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -43,5 +57,5 @@ func CheckPart(t testing.TB, file, begin, end, got string) {
 	if !begins || !ends {
 		t.Fatalf("%s has nothing between %q and %q", file, begin, end)
 	}
-	Check(t, file, before+begin+got+end+after)
+	return before + begin + part + end + after
 }

@@ -6,19 +6,29 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/slidegate/slidegate/internal/yamlfile"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
-// SchemaFile is the schema in docs, from a package in internal.
-const SchemaFile = "../../docs/rules.schema.json"
+// SchemaFile returns the path of the schema in docs, from the package under test.
+func SchemaFile() string {
+	root := "."
+	for range 9 {
+		if _, err := os.Stat(filepath.Join(root, "docs")); err == nil {
+			break
+		}
+		root = filepath.Join(root, "..")
+	}
+	return filepath.Join(root, "docs", "rules.schema.json")
+}
 
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	text, err := os.ReadFile(SchemaFile)
+	text, err := os.ReadFile(SchemaFile())
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/clock"
-	"github.com/slidegate/slidegate/internal/dynamo"
+	"github.com/slidegate/slidegate/internal/kit/clock"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
 )
 
 // environment is a process with a clock, a store and its snapshots: a Lambda's

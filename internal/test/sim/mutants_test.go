@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	pt "github.com/slidegate/slidegate/internal/dynamo/protocoltest"
+	pt "github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/sim"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamo"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
 )
 
 type operation uint8

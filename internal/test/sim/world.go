@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 

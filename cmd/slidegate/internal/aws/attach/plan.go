@@ -1,0 +1,203 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+)
+
+// plan is how a job comes to be, and what forbids it.
+type plan struct {
+	*job
+	region    *Region
+	options   Options
+	resumed   bool
+	reasons   []string // not to change anything
+	avoidable []string // the same, unless the options say anyway
+}
+
+// The name and type of the authorizer that attach adds.
+const (
+	authorizerName = "Slidegate"
+	authorizerType = "REQUEST"
+)
+
+func (p *plan) refuse(format string, args ...any) {
+	p.reasons = append(p.reasons, fmt.Sprintf(format, args...))
+}
+
+func (p *plan) avoid(format string, args ...any) {
+	p.avoidable = append(p.avoidable, fmt.Sprintf(format, args...))
+}
+
+func (j *job) note(format string, args ...any) {
+	j.report.Notes = append(j.report.Notes, fmt.Sprintf(format, args...))
+}
+
+// build completes the job by the state of an earlier one, or by a new one. Its error
+// has every reason to change nothing, on a line each.
+func (p *plan) build(ctx context.Context) error {
+	if p.resumed = p.state != nil; p.resumed {
+		p.checkOthers()
+		p.noteOpen()
+	} else {
+		p.begin()
+	}
+	begins := slices.ContainsFunc(p.steps(), func(s step) bool { return !s.after })
+	if begins {
+		p.limiter.check(p)
+		p.checkStages()
+		p.checkOwner()
+		p.notePreflights()
+	}
+	if begins || len(p.state.Methods)+len(p.reasons) == 0 {
+		if err := p.checkUnpublished(ctx); err != nil {
+			p.avoid("it cannot be compared with what stage %s serves: %v", p.stage.Name, aws.Explain(err))
+		}
+	}
+	for _, reason := range p.avoidable {
+		if p.options.Anyway {
+			p.note("%s", reason)
+		} else {
+			p.refuse("%s; --anyway goes on", reason)
+		}
+	}
+	if len(p.reasons) == 0 {
+		return nil
+	}
+	return errors.New(p.api.String() + ": " + strings.Join(p.reasons, "\n"+p.api.String()+": "))
+}
+
+// checkOthers refuses to resume if a field changed since attach, or if the state
+// has other values to set than a new attach has. A deployment that is to be served
+// yet is made anew: the state may name any.
+func (p *plan) checkOthers() {
+	if len(p.options.Methods) > 0 {
+		p.refuse("table %s says which methods to limit: leave --method out, or detach first: %s", p.report.Table, p.report.DetachCommand())
+	}
+	if d := p.state.Deployment; d != nil && !d.Done && d.After != p.stage.Deployment {
+		d.After = ""
+	}
+	fresh := responses(p.api)
+	for _, r := range p.state.Responses {
+		s := p.response(&r)
+		if !r.Done && s.before && !slices.ContainsFunc(fresh, func(own Response) bool { return same(own, r) }) {
+			p.refuse("the state would set %s to another value than attach does: detach, then attach again: %s", s.what, p.report.DetachCommand())
+		}
+	}
+	changed := slices.DeleteFunc(p.steps(), func(s step) bool { return s.after || s.before && !*s.done })
+	if len(changed) > 0 {
+		p.refuse("somebody has changed since attach began: %s: detach, then attach again: %s",
+			list(changed, func(s step) string { return s.what }), p.report.DetachCommand())
+	}
+}
+
+// noteOpen names the methods that have no authorizer, which the state does not know.
+func (p *plan) noteOpen() {
+	for _, m := range p.api.Methods {
+		if !p.state.contains(m) && m.Limitable(p.api) && m.Open() {
+			p.note("nothing limits %s, which was added since: to limit it too, detach, and attach again", m.Name)
+		}
+	}
+}
+
+// begin makes the state of an API that is as before.
+func (p *plan) begin() {
+	p.state = &State{
+		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Stage: p.stage.Name, Region: p.region.Name,
+		Responses: []Response{}, Methods: []Method{},
+		Authorizer: Authorizer{Authorizer: gateway.Authorizer{Name: authorizerName, Type: authorizerType, URI: p.limiter.uri}},
+	}
+	for _, m := range p.choose() {
+		a, known := p.api.Authorizers[m.Authorizer]
+		switch {
+		case p.limiter.invokedBy(a.URI), a.Name == authorizerName: // this limiter decides already, or another one
+		case !m.Open():
+			who := m.Type
+			if known {
+				who = "authorizer " + a.Name
+			}
+			p.refuse("%s has %s, and API Gateway asks one authorizer only: have its function decide by limitlambda.Wrap, or choose other methods by --method", m.Name, who)
+		default:
+			p.state.Methods = append(p.state.Methods, Method{Name: m.Name, ID: m.ID, Before: m.Authorization})
+		}
+	}
+	if !p.stage.AutoDeploy {
+		p.state.Deployment = &Deployment{Before: p.stage.Deployment}
+	}
+	for _, a := range p.api.Authorizers {
+		if a.Name == authorizerName && (len(p.state.Methods) > 0 || !p.limiter.invokedBy(a.URI)) {
+			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-%s.json of an earlier version is", authorizerName, a.URI, p.report.Table, p.stage.Name, p.api.ID)
+		}
+	}
+	if p.api.Protocol == gateway.RESTProtocol && len(p.state.Methods) > 0 {
+		p.state.Responses = responses(p.api)
+	}
+}
+
+// choose returns the methods of the options.
+func (p *plan) choose() (chosen []gateway.Method) {
+	has := list(p.api.Methods, func(m gateway.Method) string { return m.Name })
+	for _, m := range p.api.Methods {
+		switch asked := slices.Contains(p.options.Methods, m.Name); {
+		case asked && !m.Limitable(p.api):
+			p.refuse("%s cannot be limited: preflights carry no credentials, and WebSocket APIs ask about $connect alone", m.Name)
+		case asked || len(p.options.Methods) == 0 && m.Limitable(p.api):
+			chosen = append(chosen, m)
+		}
+	}
+	for _, name := range p.options.Methods {
+		if !slices.ContainsFunc(p.api.Methods, func(m gateway.Method) bool { return m.Name == name }) {
+			p.refuse("it has no method %s: it has %s", name, has)
+		}
+	}
+	if len(chosen)+len(p.reasons) == 0 {
+		p.refuse("it has no method to limit: it has %s", has)
+	}
+	return chosen
+}
+
+// checkStages names stages that serve what attach does not mean.
+func (p *plan) checkStages() {
+	switch s := p.stage; {
+	case s.Canary:
+		p.refuse("stage %s has a canary: promote it, or delete it", s.Name)
+	case s.Deployment == "" && !s.AutoDeploy:
+		p.refuse("stage %s has no deployment, so it serves nothing: deploy it first", s.Name)
+	}
+	for _, s := range p.stages {
+		if s.AutoDeploy && s.Name != p.stage.Name {
+			p.note("stage %s deploys by itself, so it is limited too", s.Name)
+		}
+	}
+}
+
+// page says how each tool has the authorizer.
+const page = "https://github.com/slidegate/slidegate/blob/main/docs/deploy.md#put-an-api-behind-it"
+
+// stackTag is how CloudFormation marks what it manages.
+const stackTag = "aws:cloudformation:stack-name"
+
+func (p *plan) checkOwner() {
+	if stack := p.api.Tags[stackTag]; stack != "" {
+		p.avoid("stack %s of CloudFormation manages it, so its next deployment may take the authorizer away: write it into its template: "+page, stack)
+	} else {
+		p.note("if Terraform or another tool manages the API, its next run takes this away: write it there too: " + page)
+	}
+}
+
+// notePreflights names the methods that receive preflights.
+func (p *plan) notePreflights() {
+	for _, m := range p.state.Methods {
+		path, isAny := strings.CutPrefix(m.Name, "ANY ")
+		open := slices.ContainsFunc(p.api.Methods, func(o gateway.Method) bool { return o.Name == "OPTIONS "+path })
+		if (isAny || m.Name == "$default") && !open {
+			p.note("%s receives the preflights of browsers, which carry no credentials, and limits them too: a method OPTIONS stays open", m.Name)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+)
+
+// checkAPIs checks the APIs whose authorizer is the function. HTTP and WebSocket
+// APIs are checked as they are configured: their stages mostly deploy changes by
+// themselves.
+func (e *exam) checkAPIs(ctx context.Context) {
+	for _, kind := range []struct {
+		where string
+		list  func(context.Context) ([]*gateway.API, error)
+	}{{"REST APIs", e.APIs.RESTs}, {"HTTP and WebSocket APIs", e.APIs.V2s}} {
+		e.check("apis", kind.where, func() error {
+			apis, err := kind.list(ctx)
+			for _, api := range apis {
+				e.check("apis", api.String(), func() error { return e.APIs.Authorizers(ctx, api) })
+				if e.own(api) != "" {
+					e.examineAPI(ctx, api)
+				}
+			}
+			return err
+		})
+	}
+}
+
+// own returns the id of the API's authorizer that asks the function, or "".
+func (e *exam) own(api *gateway.API) (id string) {
+	for _, a := range api.Authorizers {
+		if a.Asks(e.deployed.Function) {
+			id = max(id, a.ID)
+		}
+	}
+	return id
+}
+
+// examineAPI compares the API with what it must be, and then what its stages serve
+// with the API.
+func (e *exam) examineAPI(ctx context.Context, api *gateway.API) {
+	e.report.APIs = append(e.report.APIs, api.String())
+	var stages []gateway.Stage
+	read := e.check("methods", api.String(), func() error { return e.APIs.Methods(ctx, api) })
+	then := ""
+	if api.Protocol == gateway.RESTProtocol {
+		read = e.check("gateway-responses", api.String(), func() error { return e.APIs.Responses(ctx, api) }) && read
+		e.check("deployment", api.String(), func() (err error) {
+			stages, err = e.APIs.Stages(ctx, api)
+			return err
+		})
+		for _, s := range stages {
+			then += "; then " + deploy(api, s)
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range e.faults(api) {
+		known[f.What] = true
+		f.Mend += then
+		e.report.Findings = append(e.report.Findings, f)
+	}
+	for _, s := range stages {
+		if read {
+			e.check("deployment", api.String()+", stage "+s.Name, func() error { return e.checkStage(ctx, api, s, known) })
+		}
+	}
+}
+
+// checkStage compares what a stage serves with the API. Faults of the API itself
+// are known.
+func (e *exam) checkStage(ctx context.Context, api *gateway.API, s gateway.Stage, known map[string]bool) error {
+	served, err := e.APIs.Served(ctx, api, s.Name)
+	if err != nil {
+		return err
+	}
+	var old []string
+	for _, f := range e.faults(served) {
+		if !known[f.What] {
+			old = append(old, f.What)
+		}
+	}
+	if old != nil {
+		e.find("deployment", api.String()+", stage "+s.Name, "the API was changed and not deployed; the stage still serves: "+strings.Join(old, "; "), deploy(api, s))
+	}
+	return nil
+}
+
+func deploy(api *gateway.API, s gateway.Stage) string {
+	return fmt.Sprintf("aws apigateway create-deployment --rest-api-id %s --stage-name %s", api.ID, s.Name)
+}
+
+// faults returns what is wrong with an API, without where in AWS it is.
+func (e *exam) faults(api *gateway.API) (all []Finding) {
+	for _, id := range slices.Sorted(maps.Keys(api.Authorizers)) {
+		if a := api.Authorizers[id]; a.Asks(e.deployed.Function) && a.TTL > 0 {
+			what := fmt.Sprintf("authorizer %s keeps results for %d s: requests pass uncounted meanwhile", a.Name, a.TTL)
+			all = append(all, Finding{"cache", api.String(), what, uncache(api, a)})
+		}
+	}
+	own := e.own(api)
+	for _, m := range api.Methods {
+		if what, mend := e.fault(api, m, own); what != "" {
+			all = append(all, Finding{"methods", api.String(), what, mend})
+		}
+	}
+	return append(all, responseFaults(api)...)
+}
+
+// fault returns what is wrong with the authorization of a method, and how to mend
+// it.
+func (e *exam) fault(api *gateway.API, m gateway.Method, own string) (what, mend string) {
+	add := authorize(api, m, own)
+	a, ok := api.Authorizers[m.Authorizer]
+	ours := a.Asks(e.deployed.Function)
+	switch must := m.Limitable(api); {
+	case must && !ok && (m.Type == "" || m.Type == gateway.None || m.Type == gateway.Custom):
+		return m.Name + " has no authorizer: nothing limits it", add + " (rules `skip` what shall stay open)"
+	case must && !ours:
+		name := m.Type
+		if ok {
+			name = "authorizer " + a.Name
+		}
+		return m.Name + " has " + name + " in place of the limiter's authorizer: nothing limits it",
+			"decide in its function by limitlambda.Wrap, or verify its callers in the rules and: " + add
+	case !must && ours:
+		return m.Name + " has the limiter's authorizer: preflights carry no credentials, and are counted", authorize(api, m, "")
+	}
+	return "", ""
+}

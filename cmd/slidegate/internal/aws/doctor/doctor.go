@@ -1,0 +1,170 @@
+// Package doctor compares a deployed limiter with what it must be, and says how
+// to mend what differs. It only reads.
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/apigateway"
+	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
+)
+
+// Doctor examines limiters in one region of an account.
+type Doctor struct {
+	Stacks    Stacks
+	Functions Functions
+	Tables    Tables
+	Roles     Roles
+	Alarms    Alarms
+	APIs      gateway.Reader
+	Region    string
+
+	// Ahead returns how far the clock of this machine is ahead of AWS's. ok is
+	// false while AWS has answered too seldom to know.
+	Ahead func() (by time.Duration, ok bool)
+}
+
+// Connect returns a doctor with the usual AWS variables and files. It calls nothing
+// yet.
+func Connect(ctx context.Context) (*Doctor, error) {
+	cfg, err := awsconfig.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tables := dynamo.NewClient(dynamodb.NewFromConfig(cfg), time.Now)
+	return &Doctor{
+		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Tables: tables, Roles: iam.NewFromConfig(cfg),
+		Alarms: cloudwatch.NewFromConfig(cfg), APIs: gateway.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
+		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
+	}, nil
+}
+
+// Report is the result of an examination.
+type Report struct {
+	Stack     string      `json:"stack"`
+	Region    string      `json:"region"`
+	Function  string      `json:"function"`
+	APIs      []string    `json:"apis"`   // whose authorizer is the function
+	Checks    int         `json:"checks"` // that were made
+	Findings  []Finding   `json:"findings"`
+	Unchecked []Unchecked `json:"unchecked"`
+}
+
+// Finding is something to mend.
+type Finding struct {
+	Check string `json:"check"` // a word of the list in docs/operations.md
+	Where string `json:"where"`
+	What  string `json:"what"`
+	Mend  string `json:"mend"` // commands, mostly
+}
+
+// Unchecked is a check that could not be made, such as for a lack of rights.
+type Unchecked struct {
+	Check string `json:"check"`
+	Where string `json:"where"`
+	Why   string `json:"why"`
+}
+
+// Healthy reports whether every check was made and found nothing.
+func (r *Report) Healthy() bool { return len(r.Findings)+len(r.Unchecked) == 0 }
+
+// exam is one examination.
+type exam struct {
+	*Doctor
+	report   *Report
+	deployed aws.Deployed
+	wanted   *wanted // nil without a template
+	noWanted error   // why there is none
+	function *lambda.GetFunctionConfigurationOutput
+	policies []policy
+
+	variables       map[string]string // of the function
+	counters, rules string            // tables by these variables, or else by the stack's outputs
+}
+
+// Examine examines the limiter of a stack that has this id, as aws.Limiter finds
+// it. template is a file with its template, empty for that of the command. The error
+// is for a limiter that cannot be found.
+func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Report, error) {
+	deployed, err := d.Stacks.Deployed(ctx, stack, id)
+	if err != nil {
+		return nil, err
+	}
+	e := &exam{Doctor: d, deployed: deployed, counters: deployed.CountersTable, rules: deployed.RulesTable, report: &Report{
+		Stack: stack, Region: d.Region, Function: deployed.Function, APIs: []string{}, Findings: []Finding{}, Unchecked: []Unchecked{},
+	}}
+	e.wanted, e.noWanted = readWanted(template)
+	of := "function " + deployed.Function
+	e.check("version", "stack "+stack, e.checkVersion)
+	e.check("function", of, func() error { return e.readFunction(ctx) })
+	e.check("code", of, e.checkCode)
+	e.check("log-format", of, e.checkLogFormat)
+	e.check("concurrency", "account", func() error { return e.checkConcurrency(ctx) })
+	e.check("rights", of, func() error { return e.checkRights(ctx) })
+	e.checkTables(ctx)
+	e.check("alarms", "stack "+stack, func() error { return e.checkAlarms(ctx) })
+	e.checkAPIs(ctx)
+	e.check("clock", "this machine", e.checkClock)
+	return e.report, nil
+}
+
+// errNoFunction is returned by checks that need the function's configuration.
+var errNoFunction = errors.New("the configuration of the function is not known")
+
+// check makes a check, and reports whether it could be made. If not, the report
+// says why.
+func (e *exam) check(name, where string, do func() error) bool {
+	if err := do(); err != nil {
+		e.report.Unchecked = append(e.report.Unchecked, Unchecked{name, where, aws.Explain(err).Error()})
+		return false
+	}
+	e.report.Checks++
+	return true
+}
+
+// find adds a finding.
+func (e *exam) find(check, where, what, mend string) {
+	e.report.Findings = append(e.report.Findings, Finding{check, where, what, mend})
+}
+
+// maxAhead bounds the error of a machine's clock that is no finding.
+const maxAhead = time.Second
+
+func (e *exam) checkClock() error {
+	by, ok := e.Ahead()
+	if !ok {
+		return errors.New("AWS's answers do not agree about the time: repeat the command")
+	}
+	direction := "ahead of"
+	if by < 0 {
+		direction = "behind"
+	}
+	if by.Abs() > maxAhead {
+		e.find("clock", "this machine", fmt.Sprintf("its clock is %.1f s %s AWS's: windows of limits that this machine counts are shifted by as much",
+			by.Abs().Seconds(), direction), "set the clock, such as by `sudo chronyc makestep`, and keep it right by NTP")
+	}
+	return nil
+}
+
+// quoteJSON returns a value as JSON, quoted as an argument for a shell.
+func quoteJSON(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // of strings, lists and maps
+	}
+	return "'" + strings.ReplaceAll(string(data), "'", `'\''`) + "'"
+}

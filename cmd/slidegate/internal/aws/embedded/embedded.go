@@ -1,0 +1,27 @@
+// Package embedded has what a released command deploys: the Lambdas' zips and
+// the CloudFormation template. Releases are built with the tag `release`; any
+// other build has neither, and is smaller by them.
+package embedded
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// ErrNone is the error of a command that was built without the files.
+var ErrNone = errors.New("this build of slidegate carries no Lambda code and no template: download the command of a release, or build one in a clone by `make release-files`, or name the files by --code FILE and --template FILE")
+
+// Zip returns the code of a Lambda as infra/lambdas has it. name is authorizer
+// or operations, goarch is arm64 or amd64.
+func Zip(name, goarch string) ([]byte, error) { return read(name + "_" + goarch + ".zip") }
+
+// Template returns the CloudFormation template of a limiter.
+func Template() ([]byte, error) { return read("template.json") }
+
+func read(name string) ([]byte, error) {
+	data, err := files.ReadFile("files/" + name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	return data, err
+}

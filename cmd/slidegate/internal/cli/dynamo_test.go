@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/golden"
+	"github.com/slidegate/slidegate/internal/test/redistest"
+)
+
+// dropAfter deletes a table, which a command will create, when the test ends.
+func dropAfter(t *testing.T, client *dynamo.Client, table string) {
+	t.Cleanup(func() {
+		if _, err := client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTablesCreate(t *testing.T) {
+	client := dynamotest.Connect(t)
+	counters, rules, other := dynamotest.Name(), dynamotest.Name(), dynamotest.Name()
+	dropAfter(t, client, counters)
+	dropAfter(t, client, rules)
+	dropAfter(t, client, other)
+
+	command := "tables create --counters " + counters + " --rules " + rules
+	want := "created table " + counters + " for counters\ncreated table " + rules + " for rules\n"
+	if got := mustRun(t, command); got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+	want = "table " + counters + " for counters exists already\ntable " + rules + " for rules exists already\n"
+	if got := mustRun(t, command); got != want {
+		t.Errorf("the second time printed %q, want %q", got, want)
+	}
+	report := mustReport[tablesReport](t, "tables create --store dynamodb://"+other)
+	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables); diff != "" {
+		t.Error(diff)
+	}
+	mustRun(t, "rules apply testdata/rules.yaml --rules dynamodb://"+rules) // the tables can be used
+	mustRun(t, "replay testdata/day.log --rules dynamodb://"+rules+" --store dynamodb://"+counters)
+}
+
+func TestTablesMixedUp(t *testing.T) {
+	table := newTable(t)
+	table.apply(t, "testdata/rules.yaml")
+	counters := dynamotest.Name()
+	mustRun(t, "tables create --counters "+counters)
+	const reason = ": its keys are not those of this kind of table; are the tables of rules and of counters mixed up?"
+	wantFailure(t, "rules get --rules dynamodb://"+counters, "table "+counters+reason)
+	wantFailure(t, "inspect ip:203.0.113.9 --rules dynamodb://"+table.name+" --store dynamodb://"+table.name, "table "+table.name+reason)
+}
+
+func TestTablesCreateRefusesATableOfAnotherKind(t *testing.T) {
+	table, missing := newTable(t), dynamotest.Name()
+	client, rules := table.client, table.name
+	wantFailure(t, "tables create --rules "+missing+" --counters "+rules, "this seems to be no table of counters: table "+rules)
+	ttl, err := client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &rules})
+	if err != nil || ttl.TimeToLiveDescription != nil && ttl.TimeToLiveDescription.TimeToLiveStatus != "DISABLED" {
+		t.Errorf("the table's expiry was touched: %+v, %v", ttl, err)
+	}
+	if _, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &missing}); err == nil {
+		t.Error("the other table was created")
+	}
+}
+
+func TestRulesOfAnEmptyTable(t *testing.T) {
+	wantFailure(t, "replay testdata/day.log"+newTable(t).at, "no rules are published", "rules apply FILE")
+}
+
+func TestReplayReportsReadsAndWrites(t *testing.T) {
+	client := dynamotest.Connect(t)
+	command := func() string {
+		return "replay testdata/day.log --rules testdata/rules.yaml --store dynamodb://" + dynamotest.Counters(t, client)
+	}
+	got := mustRun(t, command()+" --decisions=")
+	if want := "\n\nDynamoDB: 5 writes, 0 reads (0.714 and 0.000 per request)\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("printed %q, want %q at the end", got, want)
+	}
+	report := mustReport[struct{ Reads, Writes *int64 }](t, command())
+	if report.Reads == nil || *report.Reads != 0 || report.Writes == nil || *report.Writes != 5 {
+		t.Errorf("reads %v, writes %v", report.Reads, report.Writes)
+	}
+}
+
+func TestInspectAndReset(t *testing.T) {
+	t.Run("DynamoDB", func(t *testing.T) { inspectAndReset(t, "dynamodb://"+dynamotest.Counters(t, dynamotest.Connect(t))) })
+	t.Run("Redis", func(t *testing.T) { inspectAndReset(t, redistest.Start(t).URL()) })
+}
+
+func inspectAndReset(t *testing.T, store string) {
+	at := " --rules testdata/hourly.yaml --store " + store
+	// A replay of requests at the present time counts them in today's windows.
+	now := time.Now().Unix()
+	log := file(t, "now.csv", "time,ip\n"+strings.Repeat(fmt.Sprintf("%d,203.0.113.9\n", now), 3)+fmt.Sprintf("%d,198.51.100.7\n", now))
+	mustRun(t, "replay "+log+at+" --missing group")
+
+	scrub := scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 3000")
+	golden.Check(t, goldenPath("inspect-json"), scrub(mustRun(t, "inspect ip:203.0.113.9 --json --rule hourly"+at)))
+
+	if got, want := mustRun(t, "reset hourly ip:203.0.113.9"+at), "reset counter ip:203.0.113.9 of rule hourly\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+	for _, tc := range []struct {
+		key, rule string
+		want      int64
+	}{
+		{"ip:203.0.113.9", "hourly", 0}, {"ip:203.0.113.9", "daily", 3}, {"ip:198.51.100.7", "hourly", 1},
+	} {
+		report := mustReport[operator.InspectReport](t, "inspect "+tc.key+" --rule "+tc.rule+at)
+		if got := report.Rules[0].Limits[0].Used; got != tc.want {
+			t.Errorf("%s of rule %s has used %d, want %d", tc.key, tc.rule, got, tc.want)
+		}
+	}
+	if got := mustRun(t, "reset daily ip:203.0.113.9 --json"+at); !strings.Contains(got, `"reset": true`) {
+		t.Errorf("printed %q", got)
+	}
+}
+
+func TestInspectAndResetOfUnknownRulesAndKeys(t *testing.T) {
+	client := dynamotest.Connect(t)
+	places := " --rules testdata/hourly.yaml --store dynamodb://" + dynamotest.Counters(t, client)
+	wantFailure(t, "inspect ip:203.0.113.9 --rule weekly"+places, `there is no rule "weekly": the rules are hourly, daily`)
+	wantFailure(t, "reset weekly ip:203.0.113.9"+places, `there is no rule "weekly"`)
+	wantFailure(t, "inspect user:7 --rule hourly"+places, `"user:7" is no key of rule hourly`, "ip:{ip}")
+	wantFailure(t, "reset hourly user:7"+places, `"user:7" is no key of rule hourly`)
+	r := slidegate(t.Context(), "", "inspect user:7"+places)
+	if r.code != 1 || !strings.Contains(r.stderr, "no rule counts this key") {
+		t.Errorf("a key of no rule: exit %d, stderr %q", r.code, r.stderr)
+	}
+}

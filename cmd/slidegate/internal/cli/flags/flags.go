@@ -1,0 +1,120 @@
+// Package flags has what commands share on their command lines: flags for
+// locations, callers, notes and times, usage errors and completion.
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+)
+
+// UsageError is a command line that makes no sense.
+type UsageError struct{ error }
+
+// Usagef returns a UsageError.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError{err}
+}
+
+// Var adds a flag whose text parse turns into *to. An empty text is as good as
+// no flag.
+func Var[T any](cmd *cobra.Command, to *T, name, usage string, parse func(text string) (T, error)) {
+	cmd.Flags().Func(name, usage, func(text string) (err error) {
+		if *to = *new(T); text != "" {
+			*to, err = parse(text)
+		}
+		return asUsage(err)
+	})
+}
+
+// Choice adds a flag that is one of several words, and completes it.
+func Choice(cmd *cobra.Command, to *string, name, usage string, words ...string) {
+	last := len(words) - 1
+	Var(cmd, to, name, usage, func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("--%s %s: want %s or %s", name, text, strings.Join(words[:last], ", "), words[last])
+		}
+		return text, nil
+	})
+	Complete(cmd, name, OneOf(words...))
+}
+
+// Check adds a check that runs before the command does, after those that were
+// added before. Its error is a UsageError.
+func Check(cmd *cobra.Command, check func() error) {
+	then(cmd, func(context.Context) error { return asUsage(check()) })
+}
+
+// then adds a step that runs before the command does, after the steps and checks
+// that were added before.
+func then(cmd *cobra.Command, step func(context.Context) error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(cmd, args); err != nil {
+				return err
+			}
+		}
+		return step(cmd.Context())
+	}
+}
+
+// Refuse adds a check that refuses flags with a message.
+func Refuse(cmd *cobra.Command, wrong func() bool, message string) {
+	Check(cmd, func() error {
+		if wrong() {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// Positional checks the number of arguments. want names them as the usage line
+// does; most is -1 for any number.
+func Positional(least, most int, want string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return Usagef("want %s, got %s", want, text.Plural(len(args), "argument"))
+		}
+		return nil
+	}
+}
+
+// RulesFile wants one rules file. Standard input is none: a name tells people
+// what is published.
+func RulesFile(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] == "-" {
+		return Usagef("want one rules file, got -; /dev/stdin is standard input")
+	}
+	return Positional(1, 1, "one rules file")(cmd, args)
+}
+
+// NoArguments refuses arguments besides flags.
+var NoArguments = Positional(0, 0, "no arguments besides flags")
+
+// JSON adds --json.
+func JSON(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print the result as JSON")
+}
+
+// Limit adds --limit.
+func Limit(cmd *cobra.Command, limit *int, what string, standard int) {
+	cmd.Flags().IntVar(limit, "limit", standard, "show at most `N` "+what+"; 0 for all")
+	Check(cmd, func() error {
+		if *limit < 0 {
+			return fmt.Errorf("--limit %d: want 0 or more", *limit)
+		}
+		return nil
+	})
+}

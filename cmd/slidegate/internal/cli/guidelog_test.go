@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var contextVariable = regexp.MustCompile(`\$context\.[\w.]+`)
+
+// A log in the format that the guide recommends shows what the guide's own rules
+// decide. API Gateway writes a hyphen for what a request lacks, and the path with
+// the stage.
+func TestGuidesLogFormat(t *testing.T) {
+	guide, err := os.ReadFile("../../../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	format, files := "", map[string]string{}
+	for _, part := range splitGuide(string(guide)) {
+		if strings.Contains(part.body, "$context.") {
+			format = part.body
+		}
+		if part.file != "" {
+			files[part.file] = part.body
+		}
+	}
+	var log strings.Builder
+	logged := func(times int, path, sub, plan string) {
+		for range times {
+			log.WriteString(contextVariable.ReplaceAllStringFunc(format, func(name string) string {
+				value, known := map[string]string{
+					"$context.requestId": "c6af", "$context.requestTime": "04/May/2026:09:00:00 +0000", "$context.httpMethod": "GET",
+					"$context.path": "/prod" + path, "$context.stage": "prod", "$context.resourcePath": "/{proxy+}",
+					"$context.identity.sourceIp": "203.0.113.9", "$context.authorizer.claim_sub": sub, "$context.authorizer.claim_plan": plan,
+				}[name]
+				if !known {
+					t.Errorf("the guide logs %s, which is not known", name)
+				}
+				return value
+			}))
+		}
+	}
+	logged(4, "/v1/items", "-", "-")
+	logged(12, "/v1/items", "5", "-")
+	logged(12, "/v1/items", "7", "pro")
+	logged(7, "/v1/export", "-", "-")
+	for name, want := range map[string]string{
+		"rules.yaml": "api: 3 allowed, 32 denied",
+		"plans.yaml": "anonymous: 3 allowed, 8 denied; api: 22 allowed, 2 denied",
+		// As the gateway of the guide decides: the plan gives user 7 all of its requests.
+		"shadow.yaml": "anonymous: 8 allowed, 3 denied; export: 2 allowed, 2 would be denied; api: 22 allowed, 2 denied",
+	} {
+		command := "replay " + file(t, "access.jsonl", log.String()) + " --rules " + file(t, name, files[name])
+		report := mustReport[struct {
+			Rules map[string]struct {
+				Allowed, Denied int64
+				WouldDeny       int64 `json:"would_deny"`
+			}
+		}](t, command)
+		var got []string
+		for _, rule := range []string{"anonymous", "export", "api"} {
+			switch r, ok := report.Rules[rule]; {
+			case !ok:
+			case rule == "export":
+				got = append(got, fmt.Sprintf("%s: %d allowed, %d would be denied", rule, r.Allowed, r.WouldDeny))
+			default:
+				got = append(got, fmt.Sprintf("%s: %d allowed, %d denied", rule, r.Allowed, r.Denied))
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+)
+
+func (c *cli) serveCommand() *cobra.Command {
+	var where flags.Locations
+	var listen, admin, logs string
+	var o operator.ServeOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "serve --rules FILE|dynamodb://TABLE",
+		Short: "Run the local gateway, or decide for other programs",
+		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
+same handler decides them, and the same responses go out. Allowed requests go on to a backend, or are
+echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
+is denied. On SIGINT or SIGTERM, serve finishes the requests under way, for 15 seconds at most, and stops.
+
+Rules in a table are read again every five seconds. A rules file is read again within three seconds after it
+changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
+
+With --decide it is no gateway: other programs and proxies ask it about each of their requests. POST
+/v1/decisions takes a request as JSON and answers with the decision. Proxies ask /v1/forward-auth (Traefik,
+Caddy), /v1/auth-request (nginx) or /v1/ext-authz (Envoy). /openapi.json describes all of it. Serve trusts
+what a request states, the client's address too: let only your programs and proxies reach the address. With
+SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authorization: Bearer TOKEN", and
+proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
+other than localhost in Host.
+
+With --usage-path, a GET of that path answers a caller with what it has used of each limit, and is charged
+nothing. The path does not reach the backend then. With --decide, programs POST a request there, as for a decision.
+
+With --admin, operators get a page for browsers at /, metrics for Prometheus at /metrics, the status as JSON at
+/v1/status, and health at /healthz and /readyz, on an address of their own. The page shows rates, keys near
+their limits, denials with their reasons, and the rules in force, and tries a request without charging it. It
+changes nothing. Page and status have keys. /readyz answers 503 from SIGTERM on. It stays 200 while the store
+does not answer, because on_error decides meanwhile.
+
+Every ten seconds in which requests are denied, the log has a line for each rule: how many, the ten keys denied
+most, and the number of all others. --log requests adds a line for each decision. Keys may be personal data.
+
+With --json the log, and what serve prints at its start, are JSON, a line each, on standard error.`,
+		Example: `  slidegate serve --rules examples/rules.yaml
+  slidegate serve --rules rules.yaml --listen 127.0.0.1:9000 --backend http://127.0.0.1:3000
+  slidegate serve --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
+  slidegate serve --rules rules.yaml --store redis://127.0.0.1:6379/0
+  slidegate serve --rules rules.yaml --admin 127.0.0.1:9090
+  slidegate serve --rules rules.yaml --usage-path /usage
+  slidegate serve --rules rules.yaml --decide
+  curl -s http://127.0.0.1:8080/v1/decisions --json '{"method": "GET", "path": "/", "ip": "203.0.113.9"}'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return flags.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
+			}
+			return flags.NoArguments(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := slog.New(slog.NewTextHandler(c.stderr, nil))
+			if asJSON {
+				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
+			}
+			o.LogRequests = logs == "requests"
+			return c.serve(cmd.Context(), where.Locations, listen, admin, o, log, asJSON)
+		},
+	}
+	where.AddRules(cmd)
+	where.AddStore(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
+	cmd.Flags().StringVar(&admin, "admin", "", "serve a live page, metrics, health and status at `HOST:PORT` (default: do not)")
+	flags.Check(cmd, func() error {
+		return errors.Join(checkAddress("listen", listen, "8080"), checkAddress("admin", admin, "9090"))
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
+	flags.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
+	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
+	flags.Check(cmd, func() error {
+		if o.Token = os.Getenv(tokenVariable); o.Decide && o.Token != "" && !isToken(o.Token) {
+			return errors.New(tokenVariable + ": want 16 characters or more, ASCII without spaces and line breaks")
+		}
+		return nil
+	})
+	flags.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
+		"--decide passes no requests on: leave out --backend and --backend-timeout")
+	cmd.Flags().StringVar(&o.UsagePath, "usage-path", "", "answer callers at `PATH` with what they have used of their limits (default: do not)")
+	flags.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
+	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
+	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
+		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
+	}
+	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
+	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")
+	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request")
+	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
+		"how long the backend may take to read more of a request, or to begin its answer")
+	return cmd
+}
+
+// checkAddress refuses an address to listen on; an empty one is none.
+func checkAddress(flag, address, port string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || flag == "listen") {
+		return fmt.Errorf("--%s %s: want HOST:PORT, such as 127.0.0.1:%s", flag, address, port)
+	}
+	return nil
+}
+
+// tokenVariable is the environment variable with the token that those who ask for
+// decisions have to send.
+const tokenVariable = "SLIDEGATE_DECIDE_TOKEN"
+
+// isToken reports whether a header can carry a text, and guessing it takes long.
+func isToken(text string) bool {
+	return len(text) >= 16 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+func (c *cli) serve(ctx context.Context, where session.Locations, listen, admin string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
+	reload := make(chan os.Signal, 1)
+	if where.RulesFile != "" { // else it ends the program, as usual
+		signal.Notify(reload, syscall.SIGHUP)
+		defer signal.Stop(reload)
+	}
+	s, err := operator.OpenGateway(ctx, where, reload, log)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("%w; name another address by --listen", err)
+	}
+	if admin != "" {
+		o.Version = readBuild().Version
+		if o.Admin, err = net.Listen("tcp", admin); err != nil {
+			return fmt.Errorf("%w; name another address by --admin", err)
+		}
+	}
+	a := announcement{Session: s, address: listener.Addr(), open: o.Decide && o.Token == "" && exposed(listener.Addr())}
+	if o.Admin != nil {
+		a.admin = o.Admin.Addr()
+	}
+	if asJSON {
+		a.log(log)
+	} else {
+		a.print(c)
+	}
+	return operator.Serve(ctx, s, listener, o, log)
+}
+
+// announcement says where serve listens, and warns of addresses that other
+// machines may reach.
+type announcement struct {
+	*session.Session
+	address net.Addr
+	admin   net.Addr // nil for none
+	open    bool     // all who reach the address get decisions
+}
+
+func (a *announcement) print(c *cli) {
+	operator.WarnAll(c, a.Warnings())
+	if a.open {
+		c.Warn("%s: %s", a.address, exposure)
+	}
+	if a.admin != nil {
+		if exposed(a.admin) {
+			c.Warn("%s: %s", a.admin, adminExposure)
+		}
+		c.Note("live page on http://%s, metrics and status at /metrics and /v1/status", a.admin)
+	}
+	c.Note("listening on http://%s, %s, counters in %s", a.address, text.Plural(len(a.Rules.Rules), "rule"), a.StoreName())
+	if shares := operator.ListShares(a.Session); len(shares) > 0 {
+		c.Note("on_error: local counts in this process, as one of %d: %s", a.Rules.Instances, strings.Join(shares, "; "))
+	}
+}
+
+// log is print for a log as JSON.
+func (a *announcement) log(log *slog.Logger) {
+	for _, w := range a.Warnings() {
+		log.Warn("rules", "warning", w)
+	}
+	if a.open {
+		log.Warn(exposure, "address", a.address.String())
+	}
+	attrs := []any{"url", "http://" + a.address.String(), "rules", len(a.Rules.Rules), "store", a.StoreName()}
+	if a.admin != nil {
+		if exposed(a.admin) {
+			log.Warn(adminExposure, "address", a.admin.String())
+		}
+		attrs = append(attrs, "admin", "http://"+a.admin.String())
+	}
+	if shares := operator.ListShares(a.Session); len(shares) > 0 {
+		attrs = append(attrs, "instances", a.Rules.Instances, "local", shares)
+	}
+	log.Info("listening", attrs...)
+}
+
+const (
+	exposure      = "clients that reach this address can use up and evade every limit: let only your programs and proxies reach it, or set " + tokenVariable
+	adminExposure = "clients that reach the admin address see metrics and keys: let only your operators and their programs reach it"
+)
+
+// exposed reports whether other machines may reach an address.
+func exposed(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback()
+}
+
+func parseTimeout(name string) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return 0, fmt.Errorf("--%s %s: want a duration above 0, such as 30s or 5m", name, text)
+		}
+		return d, nil
+	}
+}
+
+// parseBackend reads --backend. Its errors omit any text that may contain a
+// password.
+func parseBackend(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, errors.New("--backend: want a URL such as http://127.0.0.1:3000")
+	case u.User != nil:
+		return nil, errors.New("--backend: want no user and password: clients' requests bring their own Authorization")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("--backend: want only scheme, host and port: rules would not see what is joined to a path")
+	}
+	return u, nil
+}

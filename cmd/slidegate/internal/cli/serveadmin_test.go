@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+)
+
+// TestServeAdmin: Prometheus scrapes serve under load. In the end, metrics and
+// status agree with what the clients counted, to the unit.
+func TestServeAdmin(t *testing.T) {
+	const clients, requests, capacity = 8, 120, 50
+	rules := file(t, "rules.yaml", `
+deny: [{path: /admin/**}]
+rules:
+- {name: api, key: 'user:{header.x-user}', limit: 50/hour}
+- {name: next, mode: shadow, key: 'user:{header.x-user}', limit: 20/hour}
+`)
+	url, base, stop := serveWithAdmin(t, "--rules", rules)
+	var answers []map[int]int // of clients, by status
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		answers = load(t, url, clients, requests)
+	}()
+	last, scrapes := 0., 0
+	for under := true; under; scrapes++ {
+		select {
+		case <-ended:
+			under = false
+		default:
+		}
+		now := scrape(t, base)["slidegate_decisions_total"]
+		if now < last || now > clients*requests {
+			t.Fatalf("scrape %d: %v decisions after %v", scrapes, now, last)
+		}
+		last = now
+	}
+	allowed, denied := 0, 0
+	for i := range answers {
+		allowed, denied = allowed+answers[i][200], denied+answers[i][429]+answers[i][403]
+	}
+	const banned = clients * requests / 10
+	if allowed != clients*capacity || allowed+denied != clients*requests {
+		t.Fatalf("the clients counted %v", answers)
+	}
+	got := scrape(t, base)
+	for name, want := range map[string]float64{
+		"slidegate_decisions_total":             clients * requests,
+		"slidegate_denied_total{api}":           float64(denied - banned),
+		"slidegate_denied_total{}":              banned,
+		"slidegate_denied_total{next}":          0,
+		"slidegate_shadow_denied_total{next}":   clients * (capacity - 20),
+		"slidegate_near_limit_total{api}":       clients * capacity / 5,
+		"slidegate_degraded_total":              0,
+		"slidegate_snapshot_denials_total":      float64(denied - banned), // of two rules, the full one shows before a charge
+		"slidegate_store_attempts_total":        2 * clients * capacity,
+		"slidegate_store_latency_seconds_count": 2 * clients * capacity,
+		"slidegate_writes_total":                0,
+	} {
+		if value, reported := got[name]; value != want || !reported {
+			t.Errorf("%s is %v, want %v", name, value, want)
+		}
+	}
+	wantStatus(t, base, got)
+	stop()
+}
+
+// TestServeAdminOfTables: with rules and counters in DynamoDB, metrics also agree
+// with the requests that were sent. A busy emulator may miss the deadline of serve
+// twice.
+func TestServeAdminOfTables(t *testing.T) {
+	for range 3 {
+		if serveAdminOfTables(t) {
+			return
+		}
+	}
+	t.Error("decisions lacked the store three times")
+}
+
+// serveAdminOfTables reports whether the store answered in time.
+func serveAdminOfTables(t *testing.T) bool {
+	t.Helper()
+	const clients, requests, capacity = 4, 40, 10
+	rules, counters := newTable(t), dynamotest.Counters(t, dynamotest.Connect(t))
+	rules.apply(t, file(t, "rules.yaml", `
+deny: [{path: /admin/**}]
+rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
+`))
+	url, base, stop := serveWithAdmin(t, "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
+	answers := load(t, url, clients, requests)
+	got := scrape(t, base)
+	if degraded := got["slidegate_degraded_total"]; degraded > 0 {
+		t.Logf("%v decisions lacked the store", degraded)
+		stop()
+		return false
+	}
+	for i, counted := range answers {
+		if counted[200] != capacity {
+			t.Errorf("client %d counted %v", i, counted)
+		}
+	}
+	for name, want := range map[string]float64{
+		"slidegate_decisions_total":             clients * requests,
+		"slidegate_denied_total{api}":           clients * (requests*9/10 - capacity),
+		"slidegate_denied_total{}":              clients * requests / 10,
+		"slidegate_snapshot_denials_total":      clients * (requests*9/10 - capacity),
+		"slidegate_degraded_total":              0,
+		"slidegate_writes_total":                clients * capacity,
+		"slidegate_store_attempts_total":        clients*capacity + got["slidegate_reads_total"],
+		"slidegate_store_latency_seconds_count": clients*capacity + got["slidegate_reads_total"],
+		"slidegate_breaker_open":                0,
+		"slidegate_rules_breaker_open":          0,
+		"slidegate_rules_version":               1,
+	} {
+		if value, reported := got[name]; value != want || !reported {
+			t.Errorf("%s is %v, want %v", name, value, want)
+		}
+	}
+	response, err := http.Get(base + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "{\"ready\":true}\n" {
+		t.Errorf("/readyz answers %q, %v", body, err)
+	}
+	if view := mustReport[top.View](t, "top --once --admin "+base); view.Rates["Writes"] == 0 || len(view.TopDenied) != clients || view.P99 == 0 {
+		t.Errorf("top shows %+v", view)
+	}
+	stop()
+	return true
+}
+
+// serveWithAdmin starts serve with an admin address. stop interrupts it, and it
+// has to end well.
+func serveWithAdmin(t *testing.T, args ...string) (url, base string, stop func()) {
+	t.Helper()
+	cmd := program(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json"}, args...)...)
+	_, _, stderr := pipes(t, cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // after a test that failed
+	var start struct{ URL, Admin string }
+	for start.URL == "" { // warnings come first
+		if err := json.Unmarshal([]byte(readLine(t, stderr)), &start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return start.URL, start.Admin, func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, stderr)
+		wantExit(t, cmd.Wait(), 0)
+	}
+}
+
+// load has each client send requests, each tenth of them for a path that is
+// denied. It returns how often each got each status.
+func load(t *testing.T, url string, clients, requests int) []map[int]int {
+	var all sync.WaitGroup
+	answers := make([]map[int]int, clients)
+	for i := range clients {
+		answers[i] = map[int]int{}
+		all.Go(func() {
+			for n := range requests {
+				path := "/"
+				if n%10 == 9 {
+					path = "/admin/x"
+				}
+				answers[i][visit(t, url+path, fmt.Sprint(i))]++
+			}
+		})
+	}
+	all.Wait()
+	return answers
+}
+
+// visit sends a request of a user, and returns the status of the answer.
+func visit(t *testing.T, url, user string) int {
+	r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	r.Header.Set("X-User", user)
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// scrape reads /metrics as Prometheus does: values by name and rule.
+func scrape(t *testing.T, base string) map[string]float64 {
+	t.Helper()
+	response, err := http.Get(base + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			name := name
+			for _, label := range m.GetLabel() {
+				name += "{" + label.GetValue() + "}"
+			}
+			switch family.GetType() {
+			case dto.MetricType_HISTOGRAM:
+				values[name+"_count"] = float64(m.GetHistogram().GetSampleCount())
+			case dto.MetricType_GAUGE:
+				values[name] = m.GetGauge().GetValue()
+			default:
+				values[name] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return values
+}
+
+// wantStatus compares the status with what Prometheus got.
+func wantStatus(t *testing.T, base string, metrics map[string]float64) {
+	t.Helper()
+	response, err := http.Get(base + "/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var s admin.Status
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Ready || s.Store != "memory" || !strings.HasSuffix(s.RulesFrom, "rules.yaml") || len(s.Rules) != 2 || s.Rules[1].Mode != "shadow" {
+		t.Errorf("the status is %+v", s)
+	}
+	denied := metrics["slidegate_denied_total{api}"] + metrics["slidegate_denied_total{}"]
+	if float64(s.Counters["Decisions"]) != metrics["slidegate_decisions_total"] || float64(s.Counters["Denied"]) != denied {
+		t.Errorf("the status counts %v", s.Counters)
+	}
+	if len(s.TopDenied) != 8 || s.TopDenied[0].Rule != "api" || !strings.HasPrefix(s.TopDenied[0].Key, "user:") {
+		t.Errorf("the keys denied most are %v", s.TopDenied)
+	}
+}
+
+// TestAdminAnnounced: serve says where the admin address is, and warns if other
+// machines may reach it.
+func TestAdminAnnounced(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1": "slidegate: live page on http://127.0.0.1:9090, metrics and status at /metrics and /v1/status\n",
+		"192.0.2.1": "slidegate: warning: 192.0.2.1:9090: " + adminExposure + "\nslidegate: live page on http://192.0.2.1:9090, metrics and status at /metrics and /v1/status\n",
+	} {
+		var text strings.Builder
+		a := announcement{
+			Session: &session.Session{Rules: &rules.Set{}}, address: &net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 8080},
+			admin: &net.TCPAddr{IP: net.ParseIP(address), Port: 9090},
+		}
+		a.print(&cli{stderr: &text})
+		if diff := cmp.Diff(want+"slidegate: listening on http://127.0.0.1:8080, 0 rules, counters in memory\n", text.String()); diff != "" {
+			t.Error(diff)
+		}
+		text.Reset()
+		a.log(slog.New(slog.NewJSONHandler(&text, nil)))
+		if got := text.String(); !strings.Contains(got, `"admin":"http://`+address+`:9090"`) || strings.Contains(got, adminExposure) != (address != "127.0.0.1") {
+			t.Errorf("logged %s", got)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package imports_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports/envoy"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports/usageplans"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/test/golden"
+)
+
+func TestGoldenEnvoy(t *testing.T) {
+	headers := []string{"foo=header.foo", "bar=header.bar", "baz=header.baz", "bay=header.bay", "source_cluster=any", "destination_cluster=any"}
+	labels := []string{"generic_key:login=path:/v1/login", "generic_key:search=route:/v1/search", "key_1=jwt.a", "key_2=jwt.b", "user=jwt.sub", "cluster=any", "typo=ip"}
+	for _, tt := range []struct {
+		name  string
+		pairs []string
+		files []string
+	}{
+		{"database", []string{"store=jwt.store"}, []string{"database"}},
+		{"messages", []string{"kind=jwt.kind", "recipient=jwt./to/number"}, []string{"messages"}},
+		{"edge", nil, []string{"edge"}},
+		{"users", []string{"tenant=jwt.tenant", "user=jwt.sub"}, []string{"users"}},
+		{"headers", headers, []string{"headers"}},
+		{"paths", nil, []string{"paths"}},
+		{"labels", labels, []string{"labels"}},
+		{"merged", []string{"kind=jwt.kind", "recipient=jwt.to"}, []string{"messages", "more-messages"}},
+		{"unknown", nil, []string{"headers"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []imports.File
+			for _, name := range tt.files {
+				files = append(files, read(t, "envoy/"+name+".yaml"))
+			}
+			d, err := envoy.Import(parseSources(t, tt.pairs...), files...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGolden(t, "envoy/"+tt.name, d)
+		})
+	}
+}
+
+func TestGoldenUsagePlans(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		keys       [][2]string // plans and files
+	}{
+		{"single", "single", nil},
+		{"plans", "plans", nil},
+		{"keys", "plans", [][2]string{{"d4e5f6", "pro-keys"}, {"Team", "team-keys"}, {"m4n5o6", "closed-keys"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var keys []usageplans.Keys
+			for _, k := range tt.keys {
+				keys = append(keys, usageplans.Keys{Plan: k[0], File: read(t, "usageplans/"+k[1]+".json")})
+			}
+			d, err := usageplans.Import(read(t, "usageplans/"+tt.file+".json"), keys...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGolden(t, "usageplans/"+tt.name, d)
+		})
+	}
+}
+
+func parseSources(t testing.TB, pairs ...string) envoy.Sources {
+	t.Helper()
+	s, err := envoy.ParseSources(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// read reads a file below testdata.
+func read(t testing.TB, name string) imports.File {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports.File{Name: filepath.Base(name), Content: content}
+}
+
+// checkGolden checks a document, and compares it with
+// testdata/name.golden.yaml: its text, then overrides and losses as comments.
+func checkGolden(t *testing.T, name string, d *imports.Result) {
+	t.Helper()
+	checkRules(t, d)
+	checkNoSecrets(t, d)
+	file := filepath.Join("testdata", name+".golden.yaml")
+	got := d.Text
+	for _, o := range d.Overrides {
+		got += "# override of plan: " + o.Key + " " + string(o.Document) + "\n"
+	}
+	for _, l := range d.Lost {
+		got += "# lost: " + l.String() + "\n"
+	}
+	golden.Check(t, file, got)
+}
+
+// checkRules checks that a document is valid, and that its overrides fit it.
+func checkRules(t testing.TB, d *imports.Result) {
+	t.Helper()
+	set, err := rulefile.Parse("imported", []byte(d.Text))
+	if err != nil {
+		t.Fatalf("%v\nin:\n%s", err, d.Text)
+	}
+	for _, o := range d.Overrides {
+		override, _, err := rulefile.ParseOverride(o.Key, o.Document)
+		var key string
+		if err == nil {
+			key, err = set.OverrideKey(ruledoc.PlanOverrides, o.Key)
+		}
+		if err == nil {
+			err = set.CheckOverride(ruledoc.PlanOverrides, key, override)
+		}
+		if err != nil {
+			t.Fatalf("%s of %s: %v\nbeside:\n%s", o.Document, o.Key, err, d.Text)
+		}
+	}
+}
+
+// checkNoSecrets checks that a document repeats no API key of the test files.
+func checkNoSecrets(t testing.TB, d *imports.Result) {
+	t.Helper()
+	all := d.Text
+	for _, o := range d.Overrides {
+		all += o.Key + string(o.Document)
+	}
+	for _, l := range d.Lost {
+		all += l.String()
+	}
+	if strings.Contains(all, "not-to-be-copied") {
+		t.Errorf("the import repeats an API key:\n%s", all)
+	}
+}

@@ -1,0 +1,123 @@
+package usageplans
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+)
+
+// sharedLimit becomes a rule. The limits of plans that differ only in capacity
+// share one.
+type sharedLimit struct {
+	kind       string        // "throttle" or "quota"
+	name       string        // of the rule
+	limit      ruledoc.Limit // without the capacity
+	capacities map[*plan]int64
+}
+
+// addThrottle gives a plan a token bucket.
+func (im *importer) addThrottle(p *plan) {
+	t := p.Throttle
+	l, whyNot := t.bucket()
+	if whyNot != "" {
+		im.lose(t.place, p, "throttle", whyNot)
+		p.lostKinds["throttle"] = true
+		return
+	}
+	if t.Burst == 0 {
+		im.lose(t.place, p, "the burst of throttle", "the file states none, or 0: here it is what "+l.Window+" allows")
+	}
+	im.addLimit(p, sharedLimit{kind: "throttle", name: "throttle", limit: l})
+}
+
+// bucket returns a limit in the shortest window of whole seconds in which the
+// rate allows a whole number of requests.
+func (t *throttle) bucket() (l ruledoc.Limit, whyNot string) {
+	if t.rate.Sign() == 0 {
+		return l, "the file states no rate, or 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides"
+	}
+	seconds, units := t.rate.Denom(), t.rate.Num()
+	if seconds.Cmp(big.NewInt(int64(ruledoc.MaxWindow/time.Second))) > 0 || units.Cmp(big.NewInt(limit.MaxCapacity)) > 0 {
+		return l, "the rate has too many digits: round it"
+	}
+	capacity := units.Int64()
+	window := time.Duration(seconds.Int64()) * time.Second
+	interval := (window + time.Duration(capacity) - 1) / time.Duration(capacity)
+	if max(capacity, t.Burst) > int64(limit.MaxDrain/interval) {
+		return l, "the burst would take more than ten years to refill"
+	}
+	l = ruledoc.Limit{Algorithm: "token_bucket", Capacity: capacity, Window: ruledoc.FormatDuration(window)}
+	if t.Burst != capacity {
+		l.Burst = t.Burst
+	}
+	return l, ""
+}
+
+func (im *importer) addQuota(p *plan) {
+	q := p.Quota
+	if q.Limit == 0 {
+		im.lose(q.place, p, "quota", "its limit is 0, and a limit is at least 1: if you mean that, deny the plan's keys by overrides")
+		p.lostKinds["quota"] = true
+		return
+	}
+	if q.Offset > 0 {
+		im.lose(q.place, p, "quota: offset", "it lowers the limit of the first period alone: grants raise a limit for a time, and nothing lowers it")
+	}
+	if q.Period == "WEEK" {
+		im.lose(q.place, p, "quota: the first day of the week", "API Gateway does not document it: here weeks begin on Monday, in UTC")
+	}
+	l := ruledoc.Limit{Algorithm: "fixed_window", Capacity: q.Limit, Window: periods[q.Period]}
+	im.addLimit(p, sharedLimit{kind: "quota", name: "quota-" + l.Window, limit: l})
+}
+
+// addLimit gives a plan a limit, with its capacity.
+func (im *importer) addLimit(p *plan, l sharedLimit) {
+	capacity := l.limit.Capacity
+	l.limit.Capacity = 0
+	id := fmt.Sprint(l.name, l.limit)
+	shared := im.byID[id]
+	if shared == nil {
+		l.capacities = map[*plan]int64{}
+		shared = &l
+		im.byID[id] = shared
+		im.limits = append(im.limits, shared)
+		im.named[l.name]++
+	}
+	shared.capacities[p] = capacity
+}
+
+// maxPlans bounds the plans, and the rules. An AWS account has fewer.
+const maxPlans = 1000
+
+// addRules makes the rules. Throttles have their burst and their window in their
+// names if there are several. Two quotas of one name would be one limit.
+func (im *importer) addRules(file string) error {
+	im.Comment("", "Imported from the usage plans of API Gateway in "+imports.Show(file)+".")
+	if len(im.plans) > maxPlans || len(im.limits) > maxPlans {
+		return fmt.Errorf("%d plans with %d different limits are more than a document can hold (%d): split the file",
+			len(im.plans), len(im.limits), maxPlans)
+	}
+	for _, l := range im.limits {
+		comment := l.name + ": without a plan, the least that any plan has"
+		if im.named[l.name] > 1 {
+			if l.limit.Burst > 0 {
+				l.name += fmt.Sprintf("-burst-%d", l.limit.Burst)
+			}
+			l.name += "-per-" + l.limit.Window
+		}
+		l.limit.Capacity = slices.Min(slices.Collect(maps.Values(l.capacities)))
+		when := &ruledoc.Selector{Caller: ruledoc.Texts{"known"}}
+		im.AddRule(imports.Place{}, ruledoc.Rule{Name: l.name, When: when, Key: planKey, Limits: []ruledoc.Limit{l.limit}}, comment)
+	}
+	if len(im.limits) > 0 {
+		im.Record(imports.Place{Name: file}, "API keys in no plan",
+			"API Gateway refuses them if a method asks for a key: here they have the least that any plan has")
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/library/app"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/store/memory"
+)
+
+// deciding returns an engine whose decisions an observer logs as JSON, and what
+// decides a request for an address.
+func deciding(t *testing.T, each bool) (log *bytes.Buffer, observer *decisionLog, decide func(path, ip string)) {
+	set, err := rulefile.Parse("rules.yaml", []byte(`
+deny: [{cidrs: [198.51.100.0/24]}]
+rules: [{name: api, key: "ip:{ip}", limit: 1/hour}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = &bytes.Buffer{}
+	observer = newDecisionLog(slog.New(slog.NewJSONHandler(log, nil)), each)
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: observer})
+	return log, observer, func(path, ip string) {
+		t.Helper()
+		if _, err := e.Decide(context.Background(), time.Now(), &request.Request{Method: "GET", Path: path, IP: netip.MustParseAddr(ip)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type summary struct {
+	Msg, Rule, Reason string
+	Denied, Others    int64
+	Keys              []deniedKey
+}
+
+func summaries(t *testing.T, log *bytes.Buffer) (all []summary) {
+	t.Helper()
+	defer log.Reset()
+	for line := range strings.Lines(log.String()) {
+		var s summary
+		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Msg != "denials" {
+			t.Fatalf("%v: %s", err, line)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// TestDenials: every ten seconds a line for each rule that denied names the ten
+// keys denied most, and one number for the rest.
+func TestDenials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, observer, decide := deciding(t, false)
+		for client := range 12 {
+			for range client + 2 { // the first is allowed
+				decide("/", fmt.Sprintf("203.0.113.%d", client))
+			}
+		}
+		decide("/", "198.51.100.7")
+		if log.Len() > 0 {
+			t.Errorf("logged at once: %s", log)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		go observer.Run(ctx)
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		got := summaries(t, log)
+		if len(got) != 2 {
+			t.Fatalf("logged %+v", got)
+		}
+		banned, api := got[0], got[1]
+		if banned.Reason != "banned" || banned.Denied != 1 || len(banned.Keys) != 1 || banned.Keys[0].Key != "198.51.100.7" {
+			t.Errorf("banned: %+v", banned)
+		}
+		if api.Rule != "api" || api.Denied != 78 || api.Others != 1+2 || len(api.Keys) != 10 || api.Keys[0] != (deniedKey{Key: "ip:203.0.113.11", Denied: 12}) {
+			t.Errorf("api: %+v", api)
+		}
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged without denials: %s", log)
+		}
+	})
+}
+
+// TestDenialsOfManyKeys: a summary finds the keys denied most among any number,
+// counts them without excess, and loses no denial.
+func TestDenialsOfManyKeys(t *testing.T) {
+	log, observer, decide := deciding(t, false)
+	for i := range 10_500 {
+		ip := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String()
+		decide("/", ip)
+		decide("/", ip)
+	}
+	for range 250 {
+		decide("/", "10.0.0.0")
+		decide("/", "10.0.41.0")
+	}
+	observer.Flush(t.Context())
+	got := summaries(t, log)
+	if len(got) != 1 || got[0].Denied != 11_000 {
+		t.Fatalf("%+v", got)
+	}
+	sum := got[0].Others
+	for i, k := range got[0].Keys {
+		sum += k.Denied
+		if heavy := k.Key == "ip:10.0.0.0" || k.Key == "ip:10.0.41.0"; heavy != (i < 2) || heavy && (k.Denied < 250 || k.Denied > 251) {
+			t.Errorf("key %d is %+v", i, k)
+		}
+	}
+	if sum != got[0].Denied {
+		t.Errorf("keys and others are %d denials: %+v", sum, got[0])
+	}
+}
+
+// TestEachDecision: each decision is a line, with the request's fields as replay
+// reads them.
+func TestEachDecision(t *testing.T) {
+	log, _, decide := deciding(t, true)
+	decide("/v1?a=b", "203.0.113.9")
+	decide("/", "203.0.113.9")
+	decide("/", "198.51.100.7")
+	want := []string{
+		`"method":"GET","path":"/v1?a=b","ip":"203.0.113.9","allowed":true,"reason":"limited","rule":"api","key":"ip:203.0.113.9","remaining":0}`,
+		`"method":"GET","path":"/","ip":"203.0.113.9","allowed":false,"reason":"limited","rule":"api","key":"ip:203.0.113.9","remaining":0}`,
+		`"method":"GET","path":"/","ip":"198.51.100.7","allowed":false,"reason":"banned"}`,
+	}
+	lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+	for i := range want {
+		if len(lines) != len(want) || !strings.HasSuffix(lines[i], `"msg":"decision",`+want[i]) {
+			t.Fatalf("logged\n%s", log)
+		}
+	}
+}

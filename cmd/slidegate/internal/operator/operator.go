@@ -1,0 +1,55 @@
+// Package operator does what Slidegate's commands do: it publishes and compares
+// rules, changes overrides, and looks into counters. Its functions take options
+// and return reports, whose JSON is what --json prints. They print nothing.
+package operator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// Listener receives messages and progress while a command runs.
+type Listener interface {
+	Note(format string, args ...any)
+	Warn(format string, args ...any)
+	Progress() Progress
+}
+
+// Progress shows how much of a long task is done. A total of 0 is not known.
+type Progress interface {
+	Log(at logs.Progress)
+	Count(done, total int, things string)
+	Clear()
+}
+
+// ruleNamed returns a rule, or an error that names those there are.
+func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
+	if rule, ok := set.Rule(name); ok {
+		return rule, nil
+	}
+	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(ruleNames(set), ", "))
+}
+
+func ruleNames(set *rules.Set) []string {
+	names := make([]string, len(set.Rules))
+	for i, r := range set.Rules {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// oneLine joins the lines of an error, which is part of a longer message.
+func oneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+
+// checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
+func checkOverrideRule(set *rules.Set, name string) error {
+	if name == rules.PlanOverrides {
+		return nil
+	}
+	_, err := ruleNamed(set, name)
+	return err
+}

@@ -1,0 +1,80 @@
+package operator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+)
+
+// TestFindOverride finds keys of the table and of the rules by texts that users
+// may type.
+func TestFindOverride(t *testing.T) {
+	const document = `
+rules:
+  - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 5, window: 60s}]}
+  - {name: none, key: "ip:{ip}", limits: [{capacity: 5, window: 60s}]}
+overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
+`
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := dynamotest.Connect(t)
+	table := ruletable.New(client, dynamotest.Create(t, client, ruletable.Description(dynamotest.Name())))
+	for _, o := range []ruletable.Override{
+		{Rule: "api", Key: "user:a%7Cb"}, {Rule: "api", Key: "user:c|d"}, {Rule: "api", Key: "user:e%7Cf"}, {Rule: "api", Key: "user:e|f"},
+		{Rule: "api", Key: "user:w|ritten"}, {Rule: "api", Key: "tenant:x"}, {Rule: "none", Key: "ip:203.0.113.9"}, {Rule: "gone", Key: "user:a%7Cb"},
+	} {
+		o.Document, o.Note = `{"deny": true}`, ruletable.Note{Who: "jo", When: time.Unix(1_800_000_000, 0)}
+		if err := table.SetOverride(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := "user:" + strings.Repeat("x", 2000)
+	for _, tc := range []struct {
+		rule, text string
+		key        string // empty for an error
+		other      string
+		unused     bool
+		listed     bool // the error names the command that lists keys
+	}{
+		{rule: "api", text: "user:a|b", key: "user:a%7Cb"},
+		{rule: "api", text: "user:a%7Cb", key: "user:a%7Cb"},
+		{rule: "api", text: "user:c|d", key: "user:c|d", unused: true},
+		{rule: "api", text: "user:c%7Cd", key: "user:c%7Cd"},
+		{rule: "api", text: "user:e|f", key: "user:e%7Cf", other: "user:e|f"},
+		{rule: "api", text: "user:e%7Cf", key: "user:e%7Cf"},
+		{rule: "api", text: "user:w|ritten", key: "user:w%7Critten", other: "user:w|ritten"},
+		{rule: "api", text: "user:other", key: "user:other"},
+		{rule: "api", text: "user:no|body", key: "user:no%7Cbody"},
+		{rule: "api", text: "user:\xff", key: "user:%FF"},
+		{rule: "api", text: "tenant:x", key: "tenant:x", unused: true},
+		{rule: "api", text: "tenant:y", listed: true},
+		{rule: "api", text: "", listed: true},
+		{rule: "none", text: "ip:203.0.113.9", key: "ip:203.0.113.9", unused: true},
+		{rule: "none", text: "ip:203.0.113.8", listed: true},
+		{rule: "gone", text: "user:a%7Cb", key: "user:a%7Cb", unused: true},
+		{rule: "gone", text: "user:a|b", listed: true},
+		{rule: "never", text: "user:a|b"},
+		{rule: "plan", text: "user:a|b"},
+	} {
+		target := OverrideTarget{table: table, set: set, Rule: tc.rule}
+		err := target.find(t.Context(), tc.text)
+		if (err != nil) != (tc.key == "") || strings.Contains(fmt.Sprint(err), "`slidegate overrides list") != tc.listed {
+			t.Errorf("%s %q: error %v", tc.rule, tc.text, err)
+		}
+		if err == nil && (target.Key != tc.key || target.other != tc.other || (target.unused != "") != tc.unused) {
+			t.Errorf("%s %q: key %q, other %q, unused %q; want %+v", tc.rule, tc.text, target.Key, target.other, target.unused, tc)
+		}
+	}
+	target := OverrideTarget{table: table, set: set, Rule: "api"}
+	if err := target.find(t.Context(), long); err != nil || len(target.Key) != key.MaxLen || target.other != "" {
+		t.Errorf("a long key is taken for one of %d bytes, error %v", len(target.Key), err)
+	}
+}

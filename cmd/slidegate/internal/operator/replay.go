@@ -1,0 +1,225 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/store/memory"
+)
+
+const (
+	// replayDeadline bounds the store's part of a decision. It is generous: no
+	// client waits for the answer.
+	replayDeadline = 3 * time.Second
+	// replayOverrides bounds the keys whose overrides are kept in memory: about
+	// 200 MB if most have none.
+	replayOverrides = 1_000_000
+)
+
+// OpenReplay opens a session for Replay.
+func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
+	prepare := func(_ string, set *rules.Set) error {
+		WarnAll(listener, set.Warnings)
+		return loadSecrets(set, where.Remote(), listener)
+	}
+	s, err := session.OpenToCharge(ctx, where, prepare)
+	if err == nil && where.RulesTable != "" {
+		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
+	}
+	return s, err
+}
+
+// recordedOverrides returns the overrides set by command for recorded traffic,
+// which needs all of them at one moment: each key is looked up once.
+func recordedOverrides(table *ruletable.Table, listener Listener) engine.OverrideSource {
+	return ruletable.NewOverrideCache(table, replayOverrides, func(err error) { listener.Note("%v", err) })
+}
+
+// loadSecrets loads the rules' secrets from the environment. The secret of
+// hashed keys must be there if keys are shared or written as hashes: without it
+// no counter or override would be found. The secret that a proxy sends may be
+// missing, because most logs already have the clients' addresses.
+func loadSecrets(set *rules.Set, shared bool, listener Listener) error {
+	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
+		listener.Warn("%v; until then clients have the addresses that the log says", err)
+	}
+	err := set.LoadHashSecret(os.LookupEnv)
+	if err != nil && !shared && !set.WritesHashes() {
+		listener.Warn("%v; until then keys have hashes of this run alone", err)
+		return nil
+	}
+	return err
+}
+
+// WarnAll passes on several warnings.
+func WarnAll(listener Listener, warnings []string) {
+	for _, w := range warnings {
+		listener.Warn("%s", w)
+	}
+}
+
+// ReplayOptions say what to replay.
+type ReplayOptions struct {
+	Traffic   logs.Traffic
+	Speed     float64           // seconds of the log in a second; 0 for as fast as it goes
+	Decisions io.Writer         // a line for each decision; nil for none
+	Missing   string            // GroupMissing, or else requests that lack a key or a cost are an error
+	Recording *report.Recording // for a page; nil for none
+}
+
+// GroupMissing accepts that requests without a part of a key share a counter.
+const GroupMissing = "group"
+
+// ErrLacking is the error of a replay to the end whose requests lack what rules
+// read.
+var ErrLacking = errors.New("log the fields, or say --missing group if real requests lack them too")
+
+// Replay sends recorded traffic through the session's rules. It returns a report
+// also with an error, of what was replayed so far.
+func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
+	store, calls := s.Recorded()
+	var failures replay.Failures
+	deadline := replayDeadline
+	if !s.Remote() {
+		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
+	}
+	progress := listener.Progress()
+	var seen func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error
+	if o.Recording != nil {
+		seen = o.Recording.Seen
+	}
+	result, err := replay.Run(ctx, recorded(o.Traffic, progress, listener), replay.Options{
+		Engine: engine.New(engine.Options{
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, o.Recording), Local: memory.New(0), Observer: &failures,
+			Deadline: deadline,
+		}),
+		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions, Seen: seen,
+	})
+	progress.Clear()
+	noteSkipped(&result.Extent, listener)
+	if calls != nil {
+		reads, writes := calls()
+		result.Reads, result.Writes = &reads, &writes
+	}
+	if errors.Is(err, context.Canceled) {
+		return result, errors.New("interrupted: the totals are of what was replayed so far")
+	}
+	err = replayError(result.Requests, result.Degraded, err, failures.First())
+	if lacking := whatLacks(result); err == nil && lacking != nil && o.Missing != GroupMissing {
+		err = fmt.Errorf("%w; %w", errors.Join(lacking...), ErrLacking)
+	}
+	return result, err
+}
+
+// whatLacks says which enforced rules decided more than 1% of their requests
+// without a key or a cost: such a log does not show what they would deny.
+func whatLacks(r *replay.Report) (lacking []error) {
+	for _, rule := range r.Rules {
+		all := rule.Allowed + rule.Denied
+		for _, l := range rule.Lacking {
+			if rule.Mode == rules.Enforce && (l.Use == "key" || l.Use == "cost") && l.Requests*100 > all {
+				lacking = append(lacking, fmt.Errorf("rule %s: %s of %s lack %s of its %s",
+					rule.Rule, text.Thousands(l.Requests), text.Plural(all, "request"), l.Field, l.Use))
+			}
+		}
+	}
+	return lacking
+}
+
+// recorded returns traffic whose warnings and progress go to listener.
+func recorded(t logs.Traffic, progress Progress, listener Listener) *logs.Traffic {
+	t.Progress, t.Warn = progress.Log, func(text string) { listener.Warn("%s", text) }
+	return &t
+}
+
+func noteSkipped(x *logs.Extent, listener Listener) {
+	if x.FirstSkipped != nil {
+		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
+	}
+}
+
+// replayError says why a replay is no success, for example because on_error made
+// some of its decisions in place of the rules.
+func replayError(requests, degraded int64, err, store error) error {
+	switch {
+	case errors.Is(err, logs.ErrUnreadable):
+		return fmt.Errorf("%w: give another --format, or NGINX's log_format by --log-format", err)
+	case err != nil && store != nil:
+		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
+	case err != nil:
+		return err
+	case degraded > 0:
+		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests,
+			oneLine(store))
+	case store != nil:
+		return fmt.Errorf("the store failed; first: %s", oneLine(store))
+	}
+	return nil
+}
+
+// compare sends recorded traffic through two sets of rules, with counters in
+// memory and the overrides of a table; nil for none. Windows follow the log's
+// clock. Overrides follow today's, because a publish changes what comes after
+// it: an override or a grant in force now applies to the whole log.
+func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, table *ruletable.Table) (*replay.Comparison, error) {
+	listener := traffic.Listener
+	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
+		return nil, fmt.Errorf("--against: %w", err)
+	}
+	var failures replay.Failures
+	options := engine.Options{Local: memory.New(0), Observer: &failures, Today: time.Now()}
+	if table != nil {
+		options.Overrides = recordedOverrides(table, listener) // shared: each key is looked up once
+	}
+	under := func(set *rules.Set) *engine.Engine {
+		o := options
+		o.Rules, o.Store = engine.Fixed{Set: set}, memory.NewSequential(session.RecordedKeys/2)
+		return engine.New(o)
+	}
+	progress := listener.Progress()
+	result, err := replay.Compare(ctx, recorded(traffic.Traffic, progress, listener), under(current), under(next), next)
+	progress.Clear()
+	noteSkipped(&result.Extent, listener)
+	if errors.Is(err, context.Canceled) {
+		return nil, errors.New("interrupted")
+	}
+	if first := failures.First(); first != nil {
+		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
+	}
+	for _, lacking := range whatLacks(result.Next) {
+		listener.Warn("--against: %v", lacking)
+	}
+	result.Rules, result.Keys = append([]replay.Change{}, result.Rules...), append([]replay.Change{}, result.Keys...)
+	return result, replayError(result.Requests, 0, err, nil)
+}
+
+// loadBothSecrets loads the secrets of both sets from the environment. They must
+// be there if a table has keys of these sets.
+func loadBothSecrets(current, next *rules.Set, shared bool, listener Listener) error {
+	for _, side := range []struct {
+		name string
+		set  *rules.Set
+	}{{"the rules in force", current}, {"the new rules", next}} {
+		switch err := loadSecrets(side.set, shared, listener); {
+		case err != nil && next.Collides(current):
+			return fmt.Errorf("%s: %w; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' "+
+				"hash_secret.env, or leave out --against", side.name, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", side.name, err)
+		}
+	}
+	return nil
+}

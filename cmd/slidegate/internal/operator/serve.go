@@ -1,0 +1,229 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/live"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/decide/authn"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/usage"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/library/app"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operate/oplog"
+	"github.com/slidegate/slidegate/internal/operate/telemetry"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+)
+
+// OpenGateway opens a session for Serve. Rules in a file follow the file until
+// the context ends: as it changes, and at each signal.
+func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
+	prepare := countAlone(warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log))
+	s, err := session.OpenToServe(ctx, where, prepare, log)
+	if err != nil || where.RulesFile == "" {
+		return s, err
+	}
+	file := s.File.Follow(log, s.Rules, func(text []byte) (*rules.Set, error) {
+		set, err := session.ParsePrepared(where.RulesFile, text, prepare)
+		if err == nil {
+			err = s.CheckCharges(set)
+		}
+		return set, err
+	})
+	s.Source = file
+	go file.Watch(ctx, time.NewTicker(rulefile.LookEvery).C, signals)
+	return s, nil
+}
+
+// countAlone makes rules that do not state how many processes share the load
+// count for this one.
+func countAlone(prepare app.Prepare) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		if !set.Stated {
+			set.Instances = 1
+		}
+		return prepare(name, set)
+	}
+}
+
+// maxShares is the number of rules whose shares are listed as serve starts.
+const maxShares = 10
+
+// ListShares lists what rules with on_error: local count in this process while the
+// store of the session is away.
+func ListShares(s *session.Session) (lines []string) {
+	for _, r := range s.Rules.Rules {
+		if r.OnError == rules.OnErrorLocal && r.Mode != rules.Off && !s.InMemory() {
+			lines = append(lines, r.Name+": "+strings.Join(LocalShares(s.Rules, r), ", "))
+		}
+	}
+	if more := len(lines) - maxShares; more > 0 {
+		lines = append(lines[:maxShares], text.Plural(more, "more rule"))
+	}
+	return lines
+}
+
+// warnOfKeys warns, for each document, of API keys that the local gateway cannot
+// verify.
+func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
+	return func(name string, set *rules.Set) error {
+		if err := prepare(name, set); err != nil {
+			return err
+		}
+		a := set.Document().Authentication
+		switch {
+		case a == nil || a.APIKey == nil:
+		case a.APIKey.From != "":
+			log.Warn("there are no API keys of API Gateway here: a caller has one only if a program states it, by apikey of POST /v1/decisions", "rules", name)
+		case !table:
+			log.Warn("API keys cannot be verified, because they are in a rules table: serve with --rules dynamodb://TABLE",
+				"rules", name, "on_error", a.OnError)
+		}
+		return nil
+	}
+}
+
+// DefaultTimeouts are those of the local gateway.
+var DefaultTimeouts = gateway.DefaultTimeouts
+
+// ServeOptions set up the local gateway.
+type ServeOptions struct {
+	// LogRequests has a line of the log for each decision.
+	LogRequests bool
+	Decide      bool     // answer with decisions in place of the gateway
+	Token       string   // that those who ask for decisions must send; empty for none
+	Backend     *url.URL // nil echoes the requests
+	UsagePath   string   // that answers callers with their usage; empty for none
+	Timeouts    gateway.Timeouts
+	Admin       net.Listener // for the live page, metrics and status; nil for none
+	Version     string       // of slidegate, for the status
+}
+
+// CheckUsagePath returns what is wrong with --usage-path; an empty one is none.
+func CheckUsagePath(path string, decide bool) error {
+	check := usage.CheckPath
+	if decide {
+		check = decideapi.CheckUsagePath
+	}
+	if path == "" {
+		return nil
+	}
+	if err := check(path); err != nil {
+		return fmt.Errorf("--usage-path %s: %w", path, err)
+	}
+	return nil
+}
+
+// Serve runs the local gateway, with the Lambda's own handler, or the API of
+// decisions, until the context ends.
+func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
+	app.SetDefaultLog(log)
+	decisions := newDecisionLog(log, o.LogRequests)
+	go decisions.Run(ctx)
+	defer decisions.Flush(context.WithoutCancel(ctx))
+	local, store := app.NewLocal(s.LocalNow), s.Counters()
+	observer, watching := engine.Observer(decisions), live.NewObserver(decisions, time.Now())
+	if o.Admin != nil {
+		observer = watching
+	}
+	recorder := s.NewRecorder(observer, local.Len)
+	config := engine.Options{
+		Rules: s.Source, Overrides: s.Overrides, Store: store, Local: local, Admitted: local.Note, Observer: recorder,
+	}
+	if s.Remote() { // else a decision never waits
+		config.Deadline = engine.DefaultDeadline
+	}
+	var keys authn.APIKeys
+	if table := s.Table(); table != nil {
+		keys = app.NewAPIKeys(table, log)
+	}
+	callers := authn.New(s.Source, keys, nil, oplog.Throttle(log, "issuer", "reason"))
+	callers.Warm(ctx, s.Now())
+	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
+	authorizer.Log, authorizer.Rejected = oplog.Throttle(log, "claim"), recorder.Rejected
+	if o.Admin != nil {
+		defer serveAdmin(ctx, s, o, &watched{s, recorder, watching, store}, log)()
+	}
+	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
+	if o.Decide {
+		handler := decideapi.New(authorizer, o.Token, log)
+		if o.UsagePath != "" {
+			handler.ReportUsage(o.UsagePath, reporter.Of)
+		}
+		return gateway.Serve(ctx, listener, handler, o.Timeouts, decideapi.HeaderSize)
+	}
+	handler := gateway.New(gateway.Options{
+		Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log, UsagePath: o.UsagePath, Usage: reporter.Of,
+	})
+	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
+}
+
+// adminWriteTime is how long a client of the admin address may take no more of an
+// answer, whose buffers are full by then. One that goes on would delay the end of
+// serve.
+const adminWriteTime = 5 * time.Second
+
+// serveAdmin serves metrics, status and the page, also while the last requests
+// end, until stop is called.
+func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watched, log *slog.Logger) (stop func()) {
+	snapshot := func() *telemetry.Snapshot { return w.recorder.Snapshot(s.Now()) }
+	inForce := func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }
+	notReloaded := func() error { return nil }
+	if file, ok := s.Source.(*rulefile.Follower); ok {
+		notReloaded = file.Problem
+	}
+	reports := admin.Options{
+		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce,
+		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx,
+	}
+	page := live.New(live.Options{Options: reports, Explain: w.explain, Observer: w.observer})
+	reports.Page = page
+	handler := admin.New(reports)
+	adminCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	go page.Run(adminCtx, time.NewTicker(time.Second).C)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := gateway.Serve(adminCtx, o.Admin, handler, gateway.Timeouts{Write: adminWriteTime}, gateway.HeaderSize); err != nil {
+			log.Error("the admin address is not served any more", "error", err)
+		}
+	}()
+	return func() {
+		end()
+		<-ended
+	}
+}
+
+// watched is what the admin address shows of a limiter that runs.
+type watched struct {
+	*session.Session
+	recorder *telemetry.Recorder
+	observer *live.Observer
+	store    limit.Store // of the limiter: counters in memory are in no other
+}
+
+// explain is Explain by the rules in force and the limiter's own counters.
+func (w *watched) explain(ctx context.Context, req *request.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
+	defer cancel()
+	set, err := w.Source.Rules(ctx, w.Now())
+	if err != nil {
+		return nil, err
+	}
+	own := *req // which resolving changes
+	return newExplainer(newLookup(set, w.Table(), w.Now()), w.store).explain(ctx, &own)
+}

@@ -1,0 +1,221 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/usage"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/operate/oplog"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
+)
+
+// LimitForm is a limit without what requests take from it.
+type LimitForm struct {
+	Name        string  `json:"name"` // empty for a rule's only limit
+	Algorithm   string  `json:"algorithm"`
+	Capacity    int64   `json:"capacity"`
+	Window      float64 `json:"window_s"`
+	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
+	Burst       int64   `json:"burst,omitempty"` // of a token bucket
+	Queue       int64   `json:"queue,omitempty"` // of a leaky bucket
+	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
+	Timezone    string  `json:"timezone,omitempty"`
+	Anchor      int     `json:"anchor,omitempty"`
+}
+
+// UsageReport is a limit and how much of it is used.
+type UsageReport struct {
+	LimitForm
+	Cost int64 `json:"cost"` // of the request
+	usage.Numbers
+	RetryAfter float64 `json:"retry_after_s"` // until the next request is allowed; 0 for now, -1 for never
+	// CandidateCapacity is the candidate in units; only Explain sets it.
+	CandidateCapacity int64 `json:"candidate_capacity,omitempty"`
+}
+
+// reportUsages describes the limits of a resolution, as its counter has them.
+func reportUsages(res *engine.Resolution, v *limit.Verdict) (reports []UsageReport) {
+	for i, r := range v.Limits {
+		l := &res.Charge.Limits[i]
+		reports = append(reports, UsageReport{
+			LimitForm: FormOf(l), Cost: res.Charge.Costs[i], Numbers: usage.NumbersOf(l, &r), RetryAfter: retrySeconds(r.RetryAfter),
+		})
+	}
+	return reports
+}
+
+func retrySeconds(d time.Duration) float64 {
+	if d == limit.Never {
+		return -1
+	}
+	return d.Seconds()
+}
+
+// FormOf describes a limit.
+func FormOf(l *limit.Limit) LimitForm {
+	f := LimitForm{
+		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
+		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
+	}
+	if l.Algorithm == limit.LeakyBucket {
+		f.Burst, f.Queue = 0, l.Burst
+	}
+	if l.Calendar != nil {
+		f.Unit = []string{limit.Day: "day", limit.Week: "week", limit.Month: "month"}[l.Calendar.Unit]
+		f.Timezone, f.Anchor = l.Calendar.Location.String(), l.Calendar.Anchor
+	}
+	return f
+}
+
+// WindowText is the window as rules files have it: 1m, or
+// "1mo from day 15, Europe/Berlin".
+func (f *LimitForm) WindowText() string {
+	if f.Unit == "" {
+		return text.Duration(Seconds(f.Window))
+	}
+	window := map[string]string{"day": "1d", "week": "1w", "month": "1mo"}[f.Unit]
+	if f.Anchor > 1 {
+		window += fmt.Sprintf(" from day %d", f.Anchor)
+	}
+	return window + ", " + f.Timezone
+}
+
+// Detail is the width of a limit's slots, or what takes their place.
+func (f *LimitForm) Detail() string {
+	switch {
+	case f.Algorithm == limit.SlidingWindowLog.String():
+		return "exact"
+	case f.Algorithm == limit.TokenBucket.String():
+		return "burst " + text.Thousands(f.Burst)
+	case f.Algorithm == limit.LeakyBucket.String():
+		return "queue " + text.Thousands(f.Queue)
+	case f.Unit != "":
+		return "calendar"
+	}
+	return text.Duration(Seconds(f.Granularity))
+}
+
+// Seconds returns the duration of so many seconds, to the nanosecond.
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
+
+// LocalShares says of each limit of a rule what one process counts by on_error:
+// local, in requests of the highest cost: "5 per 1m".
+func LocalShares(set *rules.Set, r *rules.Rule) (shares []string) {
+	for i := range r.Limits {
+		shares = append(shares, localText(set, r.Limits[i:i+1], []int64{r.Costs[i].Max}))
+	}
+	return shares
+}
+
+func localText(set *rules.Set, limits []limit.Limit, costs []int64) string {
+	return oplog.LocalText(engine.LocalShares(limits, costs, set.Instances), costs)
+}
+
+// Processes says which processes share the load.
+func Processes(set *rules.Set) string {
+	switch n := set.Instances; {
+	case !set.Stated:
+		return fmt.Sprintf("in each of %d processes; `serve` counts as one unless defaults.instances is stated", n)
+	case n > 1:
+		return fmt.Sprintf("in each of %d processes", n)
+	}
+	return "in the one process"
+}
+
+// ValidateReport describes rules files.
+type ValidateReport struct {
+	Valid bool         `json:"valid"` // all of them
+	Files []FileReport `json:"files"` // in the order of the arguments
+}
+
+// FileReport describes the rules of a file, or everything wrong with it.
+type FileReport struct {
+	File     string            `json:"file"`
+	Valid    bool              `json:"valid"`
+	Errors   yamlfile.Errors   `json:"errors"`
+	Warnings yamlfile.Errors   `json:"warnings"`
+	Document *ruledoc.Document `json:"document,omitempty"` // in its normal form, of a valid file
+
+	Rules *rules.Set `json:"-"` // of a valid file
+}
+
+// ValidateFile adds the report on a file to those of others. One that cannot be
+// read is not valid.
+func (r *ValidateReport) ValidateFile(path string) {
+	text, err := rulefile.ReadFile(path)
+	r.add(path, text, err)
+}
+
+// Validate is ValidateFile for a text that a reader delivers. name is its name
+// in messages.
+func (r *ValidateReport) Validate(name string, from io.Reader) {
+	text, err := rulefile.Read(from)
+	r.add(name, text, err)
+}
+
+func (r *ValidateReport) add(name string, text []byte, err error) {
+	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}}
+	if err == nil {
+		err = file.check(text)
+	}
+	if err != nil && !errors.As(err, &file.Errors) {
+		reason := err.Error()
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = failed.Err.Error() // without the name again
+		}
+		file.Errors = yamlfile.Errors{{File: name, Reason: "cannot be read: " + reason}}
+	}
+	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
+	r.Files = append(r.Files, file)
+}
+
+// check fills in the report on a text. The error is of type yamlfile.Errors.
+func (r *FileReport) check(text []byte) error {
+	set, warnings, caveats, err := rulefile.Check(r.File, text)
+	if err != nil {
+		return err
+	}
+	warn := func(reason string) { warnings = append(warnings, &yamlfile.Error{File: r.File, Reason: reason}) }
+	_ = session.LoadHashSecret(r.File, set)
+	if err := secretMismatch(set); err != nil {
+		warn(err.Error())
+	}
+	version := ruletable.Version{Text: text, Document: set.Document()}
+	if err := version.Check(); err != nil {
+		warn("apply would refuse the rules: " + err.Error())
+	}
+	r.Warnings = append(append(r.Warnings, warnings...), caveats...)
+	r.Valid, r.Document, r.Rules = true, set.Document(), set
+	return nil
+}
+
+// warnings are the document's warnings, and one if a secret in the environment
+// contradicts the document.
+func warnings(set *rules.Set) []string {
+	if err := secretMismatch(set); err != nil {
+		return append(slices.Clone(set.Warnings), err.Error())
+	}
+	return set.Warnings
+}
+
+// secretMismatch returns an error if the environment has another secret than
+// the rules. A missing secret is fine: limiters need it, this program does not.
+func secretMismatch(set *rules.Set) error {
+	if err := set.HashSecretError(); !errors.Is(err, rules.ErrMissingSecret) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package decideapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/slidegate/slidegate/internal/kit/strictjson"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// readRequest reads the body of POST /v1/decisions. The names are those of
+// recorded requests in JSON Lines.
+func readRequest(body []byte) (*request.Request, *problem) {
+	object, p := readObject(body)
+	if p != nil {
+		return nil, p
+	}
+	f := fields{object: object}
+	target := f.string("path")
+	req := &request.Request{
+		Method: f.string("method"), Route: f.string("route"), Stage: f.string("stage"), IP: f.address("ip"),
+		Headers: f.headers("headers"), PathParams: f.strings("path_params"),
+		Claims: f.claims("jwt"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
+	}
+	f.refuseOthers()
+	if req.Path, req.Query = request.SplitTarget(target); !req.IP.IsValid() {
+		req.Missing = &request.Missing{Event: "the request", Instead: "add ip, the address of the client", Address: true}
+	}
+	switch {
+	case !request.IsMethod(req.Method):
+		f.fail("/method", "want the method of the client's request, such as GET")
+	case target == "" || !strings.HasPrefix(req.Path, "/"):
+		f.fail("/path", "want the target of the client's request as it was sent, such as /v1/items?page=2")
+	case req.Rejected && (req.APIKey != "" || req.Claims != nil):
+		f.fail("/rejected", "credentials that are not valid say nothing: leave out jwt and apikey")
+	}
+	return req, f.problem
+}
+
+// readObject reads a JSON object.
+func readObject(body []byte) (map[string]any, *problem) {
+	const want = `want a JSON object, such as {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}`
+	if !utf8.Valid(body) {
+		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
+	}
+	object, err := strictjson.Object(body)
+	if err == nil {
+		return object, nil
+	}
+	if twice, ok := errors.AsType[*strictjson.RepeatedError](err); ok {
+		return nil, badRequest(twice.Pointer(), "the name is there twice: remove one of them")
+	}
+	if errors.Is(err, strictjson.ErrNoObject) {
+		return nil, badRequest("", want)
+	}
+	at := int64(0)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = syntax.Offset
+	}
+	return nil, badRequest("", fmt.Sprintf("the body is no JSON: %v at byte %d: %s", err, at, want))
+}
+
+// fields takes the members of an object, and keeps the first problem.
+type fields struct {
+	object  map[string]any
+	names   []string // of the members that readRequest takes
+	problem *problem
+}
+
+func (f *fields) fail(pointer, detail string) {
+	if f.problem == nil {
+		f.problem = badRequest(pointer, strings.ReplaceAll(pointer[1:], "/", ".")+": "+detail)
+	}
+}
+
+// refuseOthers refuses members that readRequest does not take: a misspelled name would
+// count requests by another key.
+func (f *fields) refuseOthers() {
+	for _, name := range slices.Sorted(maps.Keys(f.object)) {
+		if !slices.Contains(f.names, name) {
+			f.fail("/"+strictjson.Escape(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
+		}
+	}
+}
+
+// take returns a member of a type, and its zero value if it is missing.
+func take[T any](f *fields, name, want string) (value T) {
+	f.names = append(f.names, name)
+	if member, ok := f.object[name]; ok {
+		if value, ok = member.(T); !ok {
+			f.fail("/"+name, "want "+want)
+		}
+	}
+	return value
+}
+
+func (f *fields) string(name string) string { return take[string](f, name, "a string") }
+
+func (f *fields) boolean(name string) bool { return take[bool](f, name, "true or false") }
+
+func (f *fields) claims(name string) map[string]any {
+	return take[map[string]any](f, name, "the claims of a token, an object, and not the token itself")
+}
+
+func (f *fields) address(name string) (ip netip.Addr) {
+	sent := f.string(name)
+	if sent == "" {
+		return ip
+	}
+	ip, err := netip.ParseAddr(sent)
+	if err != nil {
+		f.fail("/"+name, "want an IPv4 or IPv6 address, such as 203.0.113.9")
+	}
+	return ip
+}
+
+func (f *fields) strings(name string) map[string]string {
+	object := take[map[string]any](f, name, "an object of strings")
+	values := make(map[string]string, len(object))
+	for key, value := range object {
+		member, ok := value.(string)
+		if !ok {
+			f.fail("/"+name+"/"+strictjson.Escape(key), "want a string")
+		}
+		values[key] = member
+	}
+	return values
+}
+
+// headers takes an object whose values are strings or lists of strings.
+func (f *fields) headers(name string) map[string][]string {
+	object := take[map[string]any](f, name, "an object of strings or lists of strings")
+	values := make(map[string][]string, len(object))
+	for key, value := range object {
+		items, ok := value.([]any)
+		if !ok {
+			items = []any{value}
+		}
+		for _, item := range items {
+			member, ok := item.(string)
+			if !ok {
+				f.fail("/"+name+"/"+strictjson.Escape(key), "want a string or a list of strings")
+			}
+			values[key] = append(values[key], member)
+		}
+	}
+	return values
+}

@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// caller stands for what the authenticator found out about one.
+type caller request.Request
+
+func (c caller) Authenticate(_ context.Context, _ time.Time, r *request.Request) error {
+	r.Rejected = c.Rejected
+	return nil
+}
+
+// door is what answers clients, by the name of its row in the table of statuses.
+type door struct {
+	row    string
+	status func(t *testing.T, a *apigw.Authorizer) int
+}
+
+// denials are the statuses by which gateways answer a denial. AWS documents them,
+// except for REST APIs, whose own answers are deployed.
+var denials = map[string]int{"REST": gatewayResponse("ACCESS_DENIED"), "HTTP": 403, "WebSocket": 403, "AppSync": 401}
+
+func gatewayResponse(kind string) int {
+	for _, r := range apigw.GatewayResponses() {
+		if r.Type == kind {
+			return r.Status
+		}
+	}
+	return 0
+}
+
+// behindGateway returns an API with a Lambda authorizer.
+func behindGateway(row, event string) door {
+	api, _, _ := strings.Cut(row, " ")
+	return door{row, func(t *testing.T, a *apigw.Authorizer) int {
+		a.PassDenials = strings.Contains(row, "PassDenials")
+		raw, err := os.ReadFile(filepath.Join("../../../../../internal/lambda/apigw/testdata", event+".event.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := a.Handle(t.Context(), raw)
+		switch {
+		case errors.Is(err, apigw.ErrUnauthorized) && api == "REST":
+			return gatewayResponse("UNAUTHORIZED")
+		case errors.Is(err, apigw.ErrUnauthorized) && api != "HTTP":
+			return http.StatusUnauthorized
+		case err != nil:
+			return http.StatusInternalServerError
+		}
+		text, _ := json.Marshal(answer)
+		var got struct {
+			IsAuthorized bool
+			Policy       struct{ Statement []struct{ Effect string } } `json:"policyDocument"`
+			Context      map[string]any
+		}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		denial, _, denied := apigw.ContextOf(got.Context).Denial()
+		switch {
+		case !got.IsAuthorized && (len(got.Policy.Statement) == 0 || got.Policy.Statement[0].Effect != "Allow"):
+			return denials[api]
+		case denied:
+			return denial.Status
+		}
+		return http.StatusOK
+	}}
+}
+
+// server returns a server of this project.
+func server(row string, h func(*apigw.Authorizer) http.Handler, path string) door {
+	return door{row, func(t *testing.T, a *apigw.Authorizer) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+		r.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {"/v1/items"}, "X-Forwarded-For": {"203.0.113.9"}}
+		w := httptest.NewRecorder()
+		h(a).ServeHTTP(w, r)
+		return w.Code
+	}}
+}
+
+// TestStatuses: each front answers each caller as docs/authorizer.md says.
+func TestStatuses(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	decide := func(a *apigw.Authorizer) http.Handler { return decideapi.New(a, "", quiet) }
+	fronts := []door{
+		behindGateway("REST API, `REQUEST` authorizer", "get"),
+		behindGateway("REST API, `TOKEN` authorizer", "token"),
+		behindGateway("HTTP API, simple responses or IAM policy", "http-2.0"),
+		behindGateway("HTTP API with [`PassDenials`](#denials-by-the-backend): its backend", "http-2.0"),
+		behindGateway("WebSocket API, `$connect`", "websocket"),
+		behindGateway("AppSync", "appsync"),
+		server("`slidegate serve`", func(a *apigw.Authorizer) http.Handler {
+			return gateway.New(gateway.Options{Authorizer: a, Log: quiet})
+		}, "/v1/items"),
+		server("a proxy by [forward-auth](http-api.md#ask-from-a-proxy)", decide, "/v1/forward-auth"),
+		server("nginx by `/v1/auth-request`, before its configuration", decide, "/v1/auth-request"),
+	}
+	const required = "authentication: {jwt: [{issuer: 'https://a.example', audience: x}], required: true}"
+	cases := []struct {
+		document string
+		caller   caller
+		column   int
+	}{
+		{required + "\nrules: []", caller{}, 1},
+		{required + "\nrules: []", caller{Rejected: true}, 2},
+		{"deny: [{path: /**}]\nrules: []", caller{}, 3},
+		{"rules: [{name: all, key: all, limit: 1/minute}]", caller{}, 4},
+	}
+	page, err := os.ReadFile("../../../../../docs/authorizer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fronts {
+		_, rest, found := strings.Cut(string(page), "| "+f.row+" |")
+		line, _, _ := strings.Cut(rest, "\n")
+		cells := strings.Split(" |"+line, "|")
+		if !found || len(cells) != 6 {
+			t.Errorf("docs/authorizer.md has no row %q", f.row)
+			continue
+		}
+		for _, c := range cases {
+			a := newAuthorizer(t, c.document, time.Now, quiet).WithAuthenticator(c.caller)
+			if c.column == 4 {
+				if got := f.status(t, a); got != http.StatusOK {
+					t.Errorf("%s: an allowed request is answered %d", f.row, got)
+				}
+			}
+			if got, want := strconv.Itoa(f.status(t, a)), strings.TrimSpace(cells[c.column]); got != want {
+				t.Errorf("%s, column %d: answered %s; the page says %s", f.row, c.column, got, want)
+			}
+		}
+	}
+}

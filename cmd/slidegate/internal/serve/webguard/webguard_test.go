@@ -1,0 +1,73 @@
+package webguard_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/webguard"
+)
+
+// TestPageRefusal: a person's browser gets the page that it was told to open, and
+// the page's own requests. No page of another site gets anything, neither at this
+// server's address nor at a name of its own, by DNS rebinding.
+func TestPageRefusal(t *testing.T) {
+	const loopback, elsewhere = "127.0.0.1:9090", "192.0.2.1:9090"
+	for _, test := range []struct {
+		listener, host, fields string
+		page, other            int // refusals by PageRefusal, and by Refusal of all else
+	}{
+		{loopback, "127.0.0.1:9090", "", 0, 0},
+		{loopback, "localhost:9090", "", 0, 0},
+		{loopback, "localhost:7070", "Sec-Fetch-Site: none", 0, 403}, // a forwarded port
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: none", 0, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: same-origin", 0, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: same-origin, Origin: http://127.0.0.1:9090", 0, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: same-origin, Origin: https://proxy.example", 0, 403}, // a proxy changed Host
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: same-site", 403, 403},                                // another port of this machine
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: cross-site", 403, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: cross-site, Origin: http://127.0.0.1:9090", 403, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: same-origin, Sec-Fetch-Site: cross-site", 403, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: SAME-ORIGIN", 403, 403},
+		{loopback, "127.0.0.1:9090", "Sec-Fetch-Site: ", 403, 403},
+		{loopback, "127.0.0.1:9090", "Origin: http://127.0.0.1:9090", 0, 0},
+		{loopback, "127.0.0.1:9090", "Origin: http://127.0.0.1:3000", 403, 0},
+		{loopback, "127.0.0.1:9090", "Origin: http://evil.example", 403, 0},
+		{loopback, "127.0.0.1:9090", "Origin: null", 403, 0},
+		{loopback, "127.0.0.1:9090", "Origin: ://", 403, 0},
+
+		{loopback, "evil.example:9090", "", 421, 421},
+		{loopback, "evil.example:9090", "Sec-Fetch-Site: none", 421, 421},
+		{loopback, "evil.example:9090", "Sec-Fetch-Site: same-origin, Origin: http://evil.example:9090", 421, 421},
+		{loopback, "evil.example", "Sec-Fetch-Site: same-origin", 421, 421},
+
+		// Over HTTP to another machine, browsers send no Sec-Fetch-Site.
+		{elsewhere, "limiter.example:9090", "", 0, 0},
+		{elsewhere, "limiter.example:9090", "Origin: http://limiter.example:9090", 0, 0},
+		{elsewhere, "limiter.example:9090", "Origin: http://LIMITER.example:9090", 0, 0},
+		{elsewhere, "limiter.example:9090", "Origin: http://evil.example", 403, 0},
+		{elsewhere, "limiter.example:9090", "Sec-Fetch-Site: same-origin", 0, 0},
+		{elsewhere, "limiter.example:9090", "Sec-Fetch-Site: cross-site", 403, 0},
+	} {
+		local, err := net.ResolveTCPAddr("tcp", test.listener)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, net.Addr(local)), "POST", "/live/try", nil)
+		r.Host = test.host
+		for field := range strings.SplitSeq(test.fields, ", ") {
+			if name, value, ok := strings.Cut(field, ": "); ok {
+				r.Header.Add(name, value)
+			}
+		}
+		page, _ := webguard.PageRefusal(r)
+		other, _ := webguard.Refusal(r, false)
+		if page != test.page || other != test.other {
+			t.Errorf("at %s, Host %s, %s: the page refuses with %d, and the others with %d; want %d and %d",
+				test.listener, test.host, test.fields, page, other, test.page, test.other)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/internal/store/memory"
+)
+
+// A rule that covers no request says what keeps the nearest one from it.
+func TestWhyARuleCoversNothing(t *testing.T) {
+	const covers = "" // at least one request
+	log := strings.Join([]string{
+		`{"time":1,"method":"PUT","path":"/other","ip":"203.0.113.9"}`,
+		`{"time":2,"path":"/prod/v1/items/7","ip":"203.0.113.9"}`,
+		`{"time":3,"path":"api.example.com/v2/items","ip":"203.0.113.9"}`,
+		`{"time":4,"path":"/plan","ip":"203.0.113.9","jwt":{"plan":"free"}}`,
+		`{"time":5,"path":"/full","ip":"203.0.113.9"}`,
+		`{"time":6,"path":"/health","ip":"203.0.113.9"}`,
+		`{"time":7,"path":"/banned","ip":"203.0.113.9"}`,
+		`{"time":8,"path":"/lifted","ip":"203.0.113.9"}`,
+		`{"time":9,"path":"/users/7","route":"/users/{id}","ip":"203.0.113.9"}`,
+	}, "\n")
+	for _, tc := range []struct{ name, rule, want string }{
+		{"a stage", "when: {path: /v1/**}", "path /prod/v1/items/7 matches /v1/** if the prefix /prod is removed"},
+		{"a stage and a method", "when: {path: /v1/**, methods: [POST]}", "method GET is not among POST; path /prod/v1/items/7 matches /v1/** if the prefix /prod is removed"},
+		{"a host", "when: {path: /v2/**}", "path api.example.com/v2/items matches /v2/** if the host api.example.com is removed"},
+		{"a method", "when: {path: /other, methods: [GET, POST]}", "method PUT is not among GET, POST"},
+		{"a claim", "when: {match: {jwt.plan: pro}}", "jwt.plan is missing, not among pro"},
+		{"a claim and a path", "when: {path: /plan, match: {jwt.plan: pro}}", "jwt.plan is free, not among pro"},
+		{"a caller", "when: {path: /other, caller: known}", "caller is anonymous, not known"},
+		{"unless", "unless: {cidrs: [203.0.113.0/24]}", "unless: address 203.0.113.9 is in 203.0.113.0/24"},
+		{"a template", "when: {route: '/lifted/{id}'}", "route /lifted does not match /lifted/{id}"},
+		{"a template's path", "when: {path: /users/8}", "path /users/7 does not match /users/8"},
+		{"skip", "when: {path: /health}", "what it matches is decided before all rules: skipped"},
+		{"deny", "when: {path: /banned}", "what it matches is decided before all rules: banned"},
+		{"a request that another rule denies", "when: {path: /full}", covers},
+		{"a request for which an override lifts it", "overrides: true, when: {path: /lifted}", covers},
+		{"a request by its route", "when: {route: '/users/{id}'}", covers},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, set := newEngine(t, fmt.Sprintf(`
+skip: [{path: /health}]
+deny: [{path: /banned}]
+overrides: {r: {"ip:203.0.113.9": {unlimited: true}}, full: {"ip:203.0.113.9": {deny: true}}}
+rules:
+  - {name: full, when: {path: /full}, key: "ip:{ip}", overrides: true, limit: 1/minute}
+  - {name: beside, when: {path: /lifted}, key: "ip:{ip}", limit: 1/minute}
+  - {name: r, key: "ip:{ip}", limit: 1/minute, %s}`, tc.rule), memory.New(0), &Failures{})
+			report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := report.Rules[2]; r.Why != tc.want || r.Covered != (tc.want == covers) {
+				t.Errorf("covered: %v, %q, want %q", r.Covered, r.Why, tc.want)
+			}
+		})
+	}
+}
+
+// A rule that first covers a request late in a long log has covered one.
+func TestARuleThatCoversLate(t *testing.T) {
+	e, set := newEngine(t, "rules: [{name: r, when: {path: /late}, key: all, limit: 1/minute}]", memory.New(0), &Failures{})
+	lines := strings.Repeat(requests("1 /"), 5000) + requests("1 /late") + strings.Repeat(requests("1 /"), 5000)
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(lines)}}, Options{Engine: e, Rules: set})
+	if err != nil || !report.Rules[0].Covered || report.Rules[0].Why != "" {
+		t.Errorf("%v, %+v", err, report.Rules[0])
+	}
+}
+
+// Every field that a rule reads counts, for what it is read first. An empty value
+// is none.
+func TestLackingFields(t *testing.T) {
+	e, set := newEngine(t, `
+plan: {from: jwt.plan}
+plans: {pro: {r: {units: 5}}}
+rules:
+  - name: r
+    key: "{ip}|{header.x-user}|{query.q}|{path.id}|{stage}|{route}|{apikey}|{jwt.sub}|{method}"
+    overrides: "user:{jwt.sub}|tenant:{jwt.tenant}"
+    limits: [{name: units, capacity: 100, window: 1mo, anchor: {from: jwt.day}, cost: {from: header.x-cost, min: 1, max: 2}}]
+`, memory.New(0), &Failures{})
+	log := `{"time":1,"path":"/?q=1","ip":"203.0.113.9","headers":{"X-User":"7","x-cost":"1"},"path_params":{"id":"7"},"stage":"prod","route":"/","apikey":"k",
+		"jwt":{"sub":"7","plan":"free","day":3,"tenant":"t","roles":"user"}}`
+	log = strings.ReplaceAll(log, "\n", "") + "\n" + `{"time":2,"path":"/?q=","headers":{"x-user":""}}` + "\n"
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Lack{
+		{"ip", "key", 1}, {"header.x-user", "key", 1}, {"query.q", "key", 1}, {"path.id", "key", 1}, {"stage", "key", 1},
+		{"route", "key", 1}, {"apikey", "key", 1}, {"jwt.sub", "key", 1}, {"header.x-cost", "cost", 1},
+		{"jwt.plan", "plan", 1},
+	}
+	if diff := cmp.Diff(want, report.Rules[0].Lacking); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	fields := []string{
+		"apikey", "header.x-cost", "header.x-user", "ip", "jwt.day", "jwt.plan", "jwt.roles", "jwt.sub", "jwt.tenant", "path", "path.id", "route", "stage", "time",
+	}
+	if diff := cmp.Diff(fields, report.Fields); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}

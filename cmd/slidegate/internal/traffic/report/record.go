@@ -1,0 +1,178 @@
+package report
+
+import (
+	"context"
+	"slices"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/peaks"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// maxKeys bounds the keys in memory, at about 300 bytes each and 8 for each
+// request in the longest window. Later keys are counted, not listed.
+const maxKeys = 1_000_000
+
+// Recording is what a page shows of a replay beside its totals. Options.Seen of
+// the replay fills it in.
+type Recording struct {
+	Set     *rules.Set  // of the replay
+	Own     Scenario    // the rules of the replay; its Engine is nil
+	Others  []*Scenario // in the order of Variants
+	Left    []Variant   // that do not compile
+	keys    map[id]*key // of rules and their keys
+	rules   map[string]*rule
+	scratch request.Request // the copy that an engine may change
+	unkept  int64           // requests of keys beyond maxKeys, by each rule
+}
+
+// Scenario is one set of rules and the counts of its decisions.
+type Scenario struct {
+	Name     string
+	Engine   replay.Decider
+	Writes   *cost.Counted // nil if the writes are not counted
+	OverTime replay.OverTime
+	Totals   replay.Counts
+	Hits     Hits
+	Degraded int64 // decided by on_error: the scenario says nothing
+	denied   map[id]struct{}
+}
+
+// Hits are the denials, and those that would be, of requests whose answer the
+// log has.
+type Hits struct {
+	Known    int64 // with a status
+	Answered int64 // of these: with 2xx
+}
+
+func (h *Hits) add(status int) {
+	if status > 0 {
+		h.Known++
+	}
+	if status/100 == 2 {
+		h.Answered++
+	}
+}
+
+type id struct{ rule, key string }
+
+// rule is what a recording has of a rule.
+type rule struct {
+	*rules.Rule
+	windows []peaks.Window
+	limits  []int // of Rule.Limits, for each of windows
+	over    replay.OverTime
+	hits    Hits
+	keys    int64
+}
+
+// key is what a recording has of a key.
+type key struct {
+	counts   replay.Counts
+	peaks    peaks.Counter
+	capacity []int64 // of each of the rule's windows, at the last request; 0 for none
+}
+
+// NewRecording returns a recording without scenarios.
+func NewRecording(set *rules.Set) *Recording {
+	return &Recording{Set: set, Own: Scenario{Name: AsItIs}, keys: map[id]*key{}, rules: map[string]*rule{}}
+}
+
+// Seen records a request.
+func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Request, d *engine.Decision) error {
+	r.Own.count(e, d)
+	for i := range d.Verdicts {
+		r.verdict(e, &d.Verdicts[i], false)
+	}
+	for i := range d.Shadows {
+		r.verdict(e, &d.Shadows[i], true)
+	}
+	for _, s := range r.Others {
+		r.scratch = *sent // an engine changes its request
+		decided, err := s.Engine.Decide(ctx, e.Time, &r.scratch)
+		if err != nil {
+			return err
+		}
+		s.count(e, decided)
+	}
+	return nil
+}
+
+func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
+	would := replay.WouldDeny(d)
+	s.Totals.Add(d.Allowed, would)
+	s.OverTime.At(e.Time).Add(d.Allowed, would)
+	if !d.Allowed || would {
+		s.Hits.add(e.Status)
+	}
+	if d.Degraded {
+		s.Degraded++
+	}
+	for _, verdicts := range [][]engine.Verdict{d.Verdicts, d.Shadows} {
+		for i := range verdicts {
+			if v := &verdicts[i]; !v.Allowed && len(s.denied) < maxKeys {
+				if s.denied == nil {
+					s.denied = map[id]struct{}{}
+				}
+				s.denied[id{v.Rule.Name, v.Key}] = struct{}{}
+			}
+		}
+	}
+}
+
+func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict, shadow bool) {
+	of := r.rules[v.Rule.Name]
+	if of == nil {
+		of = newRule(v.Rule)
+		r.rules[v.Rule.Name] = of
+	}
+	allowed, would := v.Allowed || shadow, shadow && !v.Allowed
+	of.over.At(e.Time).Add(allowed, would)
+	if !v.Allowed {
+		of.hits.add(e.Status)
+	}
+	k := r.keys[id{v.Rule.Name, v.Key}]
+	if k == nil {
+		if len(r.keys) == maxKeys {
+			r.unkept++
+			return
+		}
+		of.keys++
+		k = &key{capacity: make([]int64, len(of.windows))}
+		r.keys[id{v.Rule.Name, v.Key}] = k
+	}
+	k.counts.Add(allowed, would)
+	if len(of.windows) > 0 {
+		k.peaks.Add(of.windows, e.Time)
+	}
+	for i, l := range of.limits {
+		k.capacity[i] = capacity(v.Terms, &of.Limits[l])
+	}
+}
+
+// newRule returns a rule with the windows whose peaks say something of its
+// limits: those in which every request costs one unit.
+func newRule(r *rules.Rule) *rule {
+	of := &rule{Rule: r}
+	for i := range r.Limits {
+		if c := r.Costs[i]; c.Min == 1 && c.Max == 1 {
+			of.windows, of.limits = append(of.windows, peaks.Exact(r.Limits[i].Window)), append(of.limits, i)
+		}
+	}
+	return of
+}
+
+// capacity returns what the terms have in place of a limit; 0 if nothing of the
+// same window, as with an override.
+func capacity(t *rules.Terms, l *limit.Limit) int64 {
+	i := slices.IndexFunc(t.Limits, func(other limit.Limit) bool { return other.Name == l.Name && other.Window == l.Window })
+	if i < 0 || t.Denied {
+		return 0
+	}
+	return t.Limits[i].Capacity
+}

@@ -1,0 +1,133 @@
+package suggest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/internal/limit"
+)
+
+const (
+	// maxShown is how many spikes of a window are named.
+	maxShown = 5
+	// spikeFactor is how many times its typical window a spike's peak exceeds.
+	spikeFactor = 10
+)
+
+// trial decides the requests of one key by one row of a table. Rows that cannot
+// deny a key have none (see peaks.Of).
+type trial struct {
+	charge  *limit.Charge
+	outcome *Outcome
+	states  []limit.State
+	denied  bool
+}
+
+// choose completes the report but for the outcomes, which the second pass finds.
+func (l *learner) choose() (err error) {
+	r := &l.report
+	proposed := make([]int64, len(r.Windows))
+	for i := range r.Windows {
+		w, keys := &r.Windows[i], l.byPeak(i)
+		counted := make([]int64, len(keys))
+		for j := range keys {
+			counted[j] = keys[j].Counted
+		}
+		limits, knee := candidates(counted)
+		proposed[i] = knee
+		w.Limits = make([]Row, len(limits))
+		touched := 0 // by the next higher limit
+		for j, n := range slices.Backward(limits) {
+			w.Limits[j] = Row{Limit: n, Knee: n == knee}
+			capacity := make([]int64, len(r.Windows))
+			capacity[i] = n
+			above := l.try(capacity, &w.Limits[j].Outcome)
+			if above > touched {
+				w.Limits[j].First = &keys[touched]
+			}
+			touched = above
+		}
+		spikes := slices.DeleteFunc(slices.Clone(keys), func(k Key) bool { return k.Peak <= spikeFactor*k.Typical })
+		slices.SortStableFunc(spikes, func(a, b Key) int { return cmp.Compare(b.Peak, a.Peak) })
+		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
+	}
+	r.dropNeedless(proposed)
+	l.try(proposed, &r.Proposed)
+	r.Rules, r.Warnings, err = l.write(proposed)
+	return err
+}
+
+// dropNeedless drops the limits of windows that are longer than the log, whose
+// peaks are too low, but for the shortest window. Then it drops limits that deny
+// nothing which the limit of a longer window allows: what fills the shorter one
+// fills the longer one.
+func (r *Report) dropNeedless(capacity []int64) {
+	shortest := slices.MinFunc(r.Windows, func(a, b Window) int { return cmp.Compare(a.Length, b.Length) })
+	for i, w := range r.Windows {
+		if !r.Covers(w.Length) && w.Length > shortest.Length {
+			capacity[i] = 0
+		}
+	}
+	for i, short := range r.Windows {
+		for j, long := range r.Windows {
+			if short.Length < long.Length && capacity[i] >= capacity[j] && capacity[j] > 0 {
+				capacity[i] = 0
+			}
+		}
+	}
+}
+
+// try adds a rule with these capacities, 0 for no limit, to the second pass. It
+// returns how many keys it touches.
+func (l *learner) try(capacity []int64, o *Outcome) (touched int) {
+	c := &limit.Charge{}
+	for i, n := range capacity {
+		if n > 0 {
+			own := l.limits[i]
+			own.Capacity = n
+			c.Limits, c.Costs = append(c.Limits, own), append(c.Costs, 1)
+		}
+	}
+	for _, h := range l.keys {
+		for i, n := range capacity {
+			if peak, _ := h.peaks.Peak(2*i + 1); n > 0 && peak > n {
+				h.trials = append(h.trials, trial{charge: c, outcome: o, states: make([]limit.State, len(c.Limits))})
+				touched++
+				break
+			}
+		}
+	}
+	return touched
+}
+
+// predict decides a request of the second pass.
+func (l *learner) predict(_ context.Context, e *logs.Entry) error {
+	l.again.Count(e)
+	if l.leftOut(e) != nil {
+		return nil
+	}
+	l.sumAgain = l.sumWith(l.sumAgain, e)
+	h := l.keys[string(l.key)]
+	if h == nil {
+		return errChanged
+	}
+	for i := range h.trials {
+		t := &h.trials[i]
+		if limit.Apply(t.states, t.charge, e.Time, &l.verdict); l.verdict.Allowed {
+			continue
+		}
+		if !t.denied {
+			t.denied, t.outcome.Keys = true, t.outcome.Keys+1
+		}
+		t.outcome.Denied++
+		if e.Status > 0 {
+			t.outcome.WithStatus++
+		}
+		if e.Status/100 == 2 {
+			t.outcome.Answered++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package suggest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+)
+
+var (
+	part    = regexp.MustCompile(`\{([^}]*)\}`)
+	unnamed = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// ruleName names a rule by what its key reads: per-ip for ip:{ip}.
+func ruleName(key string) string {
+	name := "per"
+	for _, p := range part.FindAllStringSubmatch(key, -1) {
+		name += "-" + p[1]
+	}
+	if name == "per" {
+		return "suggested"
+	}
+	name = unnamed.ReplaceAllString(strings.ToLower(name), "-")
+	return strings.Trim(name[:min(len(name), 63)], "-")
+}
+
+// document returns a rule in shadow with a limit for each capacity above 0.
+func document(key string, hops int, windows []Window, capacity []int64) *ruledoc.Document {
+	rule := ruledoc.Rule{Name: ruleName(key), Key: key, Mode: "shadow"}
+	for i, n := range capacity {
+		if n > 0 {
+			rule.Limits = append(rule.Limits, ruledoc.Limit{Capacity: n, Window: windows[i].Window})
+		}
+	}
+	doc := &ruledoc.Document{Rules: []ruledoc.Rule{rule}}
+	if hops != 0 {
+		n := int64(hops)
+		doc.ClientIP = &ruledoc.ClientIP{TrustedHops: &n}
+	}
+	return doc
+}
+
+// compile returns a rule with a limit of any capacity in one window. Its errors
+// name the flag that is wrong.
+func compile(key string, hops int, window string) (*rules.Set, error) {
+	set, problems := rules.Compile(document(key, hops, []Window{{Window: window}}, []int64{1}))
+	switch {
+	case len(problems) > 0 && problems[0].Path.Last() == "key":
+		return nil, fmt.Errorf("--key %s: %s", key, problems[0].Reason())
+	case len(problems) > 0 && problems[0].Path.Last() == "trusted_hops":
+		return nil, fmt.Errorf("--trusted-hops %d: %s", hops, problems[0].Reason())
+	case len(problems) > 0:
+		return nil, fmt.Errorf("--window %s: %s", window, problems[0].Reason())
+	case set.Rules[0].Limits[0].Algorithm != limit.SlidingWindow:
+		return nil, fmt.Errorf("--window %s: a window of the calendar does not slide: write a length of time, such as 7d", window)
+	}
+	return set, nil
+}
+
+// write returns a rules file with these capacities, and the warnings of those who
+// would use it.
+func (l *learner) write(capacity []int64) (file string, warnings []string, err error) {
+	const day = "2006-01-02"
+	r := &l.report
+	about := fmt.Sprintf("Proposed by slidegate suggest: %s of %s, %s to %s.\n"+
+		"mode: shadow denies nothing and counts what it would deny. To enforce the rule, remove that line.",
+		text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.First.UTC().Format(day), r.Last.UTC().Format(day))
+	yaml, err := rulefile.Write(document(r.Key, l.hops, r.Windows, capacity), map[string]string{"": about})
+	if err != nil {
+		return "", nil, err
+	}
+	set, err := rulefile.Parse("the proposed rules", yaml)
+	if err != nil {
+		return "", nil, err
+	}
+	return string(yaml), set.Warnings, nil
+}

@@ -1,0 +1,116 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const layered = `
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans: {pro: {api: 500}, all: {api: unlimited}}
+rules:
+  - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 100, window: 60s}]}
+  - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
+overrides: {api: {"user:written": {capacity: 7}, "user:other": {limits: [{capacity: 5, window: 1s}]}}}
+`
+
+func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
+	t.Helper()
+	set := parse(t, layered)
+	return &engine.Resolver{Set: set, Overrides: o, Now: epoch}, set.Rules[0]
+}
+
+// TestResolve: plan, override and grants apply in this order. Resolving known
+// keys gives the same as resolving a request.
+func TestResolve(t *testing.T) {
+	hour := epoch.Add(time.Hour)
+	o := &operators{overrides: map[string]*rules.Override{
+		"api user:granted": {Grants: []rules.Grant{{Add: 50, Until: hour}}},
+		"api user:gone":    {Deny: true},
+		"api user:free":    {Unlimited: true},
+		"plan user:banned": {Deny: true, Why: "ticket 7"},
+		"plan user:moved":  {Plan: "pro"},
+		"plan user:lost":   {Plan: "free-2024"},
+	}}
+	for _, test := range []struct {
+		sub, plan  string
+		wantPlan   string
+		capacity   int64 // 0 for a caller without a counter
+		bypass     engine.Bypass
+		denied     bool
+		stale      bool
+		overridden bool
+	}{
+		{sub: "nobody", capacity: 100},
+		{sub: "nobody", plan: "pro", wantPlan: "pro", capacity: 500},
+		{sub: "nobody", plan: "all", wantPlan: "all", bypass: engine.Unlimited},
+		{sub: "granted", plan: "pro", wantPlan: "pro", capacity: 550, overridden: true},
+		{sub: "written", plan: "pro", wantPlan: "pro", capacity: 7, overridden: true},
+		{sub: "other", plan: "pro", wantPlan: "pro", capacity: 5, overridden: true},
+		{sub: "gone", plan: "all", wantPlan: "all", bypass: engine.Refused, overridden: true},
+		{sub: "free", bypass: engine.Unlimited, overridden: true},
+		{sub: "banned", plan: "pro", denied: true, capacity: 100},
+		{sub: "moved", wantPlan: "pro", capacity: 500},
+		{sub: "lost", plan: "pro", stale: true, capacity: 100},
+	} {
+		r, rule := newResolver(t, o)
+		ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": test.sub, "plan": test.plan}}
+		plan := r.Plan(ctx, req)
+		if plan.Name != test.wantPlan || plan.Denied != test.denied || plan.Stale != test.stale || plan.Key != "user:"+test.sub || plan.Err != nil {
+			t.Errorf("%s on %q has %+v", test.sub, test.plan, plan)
+		}
+		key := "user:" + test.sub
+		for name, res := range map[string]engine.Resolution{
+			"request": r.Resolve(ctx, rule, req, plan.Name),
+			"key":     r.ResolveKey(ctx, rule, req, plan.Name, key, key),
+		} {
+			if res.Key != key || res.Bypass() != test.bypass || (res.Terms.Override != nil) != test.overridden || res.Terms.Err != nil {
+				t.Errorf("%s on %q by %s: %+v", test.sub, test.plan, name, res)
+			}
+			if test.capacity != 0 && (res.Charge.Limits[0].Capacity != test.capacity || res.Charge.Key != rule.Item(key, res.Terms)) {
+				t.Errorf("%s on %q by %s: charges %+v", test.sub, test.plan, name, res.Charge)
+			}
+		}
+	}
+}
+
+// TestResolveWithoutKeys: if neither override key is known, the plan that the
+// request names applies.
+func TestResolveWithoutKeys(t *testing.T) {
+	o := &operators{}
+	r, rule := newResolver(t, o)
+	req := &request.Request{Claims: map[string]any{"plan": "pro"}}
+	plan := r.PlanByKey(context.Background(), req, "")
+	res := r.ResolveKey(context.Background(), rule, req, plan.Name, "user:7", "")
+	if plan.Name != "pro" || res.Charge.Limits[0].Capacity != 500 || len(o.lookups) > 0 {
+		t.Errorf("%+v, %+v, looked up %q", plan, res, o.lookups)
+	}
+}
+
+// TestResolveUnreadable: if overrides cannot be read, the document's apply, and
+// on_error: deny denies. Rules without overrides are not affected.
+func TestResolveUnreadable(t *testing.T) {
+	down := errors.New("no answer")
+	r, rule := newResolver(t, &operators{err: down})
+	ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": "written"}}
+	for onError, want := range map[rules.OnError]engine.Bypass{
+		rules.OnErrorAllow: engine.NoBypass, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
+	} {
+		rule.OnError = onError
+		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Terms.Err, down) || res.Charge.Limits[0].Capacity != 7 {
+			t.Errorf("on_error %v: bypass %v, %+v", onError, res.Bypass(), res)
+		}
+	}
+	if plan := r.Plan(ctx, req); !errors.Is(plan.Err, down) || plan.Name != "" {
+		t.Errorf("plan %+v", plan)
+	}
+	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Terms.Err != nil || res.Terms.Override != nil {
+		t.Errorf("a rule without overrides: %+v", res)
+	}
+}

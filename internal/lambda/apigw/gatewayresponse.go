@@ -1,0 +1,139 @@
+package apigw
+
+import (
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/decide/headers"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
+)
+
+// contextSource precedes names of the authorizer's context in expressions.
+const contextSource = "context.authorizer."
+
+// ReceiptField is the field in which an HTTP backend gets the receipt, and
+// ReceiptSource the expression that the gateway maps to it.
+const (
+	ReceiptField  = receipt.Header
+	ReceiptSource = contextSource + "receipt"
+)
+
+// ResponseField precedes the name of a field in the parameters of a gateway
+// response.
+const ResponseField = "gatewayresponse.header."
+
+// GatewayResponse is an answer that a REST API gives in place of a backend,
+// with the names of API Gateway. The construct in infra deploys these answers,
+// and the local gateway applies the same ones.
+//
+// AWS documents `$context.*` in body templates ("Gateway responses for REST
+// APIs in API Gateway"). Mapping a header from context.authorizer.* works but
+// is not documented; make e2e-aws checks it on an account. Templates do not
+// escape values, so the context holds only plain ASCII without quotes.
+type GatewayResponse struct {
+	Type   string // "ACCESS_DENIED", "DEFAULT_4XX", …
+	Status int    // 0 leaves the status that API Gateway chose
+	// Headers maps names of fields to mapping expressions: 'literal', in single
+	// quotes, or context.authorizer.NAME. API Gateway leaves out headers whose
+	// source is missing.
+	Headers map[string]string
+	// Body is the template of a JSON body. Without one, API Gateway has its own.
+	Body string
+}
+
+// deniedBody is the problem of a denial. Its values are in the context of every
+// denial.
+const deniedBody = `{"type":"$context.authorizer.problemType",` +
+	`"title":"$context.authorizer.problemTitle",` +
+	`"status":429,` +
+	`"violated-policies":["$context.authorizer.rule"]}`
+
+// GatewayResponses returns the responses that a REST API behind the authorizer
+// needs. Each has the CORS fields, because API Gateway does not inherit them
+// from the defaults.
+func GatewayResponses() []GatewayResponse {
+	return []GatewayResponse{
+		{Type: "ACCESS_DENIED", Status: 429, Headers: deniedHeaders(), Body: deniedBody},
+		{Type: "UNAUTHORIZED", Status: 401, Headers: unauthorizedHeaders()},
+		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
+		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
+	}
+}
+
+// contextName is a name of the authorizer's context in an expression or template.
+var contextName = regexp.MustCompile(`context\.authorizer\.(\w+)`)
+
+// Differences says in what a response of an API differs from r, beginning with
+// verbs: its status, fields that are missing or that have another value of the
+// context, and names that no context has. Fields with values of the API's own, such
+// as one origin, and its own templates do not differ. It returns nil for none.
+func (r GatewayResponse) Differences(status string, headers, templates map[string]string) (all []string) {
+	if want := strconv.Itoa(r.Status); r.Status != 0 && status != want {
+		all = append(all, "has status "+status+", not "+want)
+	}
+	has := map[string]string{}
+	for name, expression := range headers {
+		has[http.CanonicalHeaderKey(name)] = expression
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		want, expression := r.Headers[name], has[http.CanonicalHeaderKey(name)]
+		switch {
+		case expression == "":
+			all = append(all, "lacks the field "+name)
+		case strings.HasPrefix(want, contextSource) && expression != want:
+			all = append(all, "has the field "+name+" by "+expression+", not "+want)
+		}
+	}
+	names := map[string]any{"principalId": nil} // which is API Gateway's own
+	for name := range (&Context{}).texts() {
+		names[name] = nil
+	}
+	for _, template := range slices.Sorted(maps.Values(templates)) {
+		for _, found := range contextName.FindAllStringSubmatch(template, -1) {
+			if _, ok := names[found[1]]; !ok && r.Status != 0 {
+				all = append(all, "names "+found[0]+", which the authorizer does not set")
+			}
+		}
+	}
+	return all
+}
+
+func unauthorizedHeaders() map[string]string {
+	mapped := corsHeaders()
+	mapped["WWW-Authenticate"] = "'" + headers.InvalidToken + "'"
+	return mapped
+}
+
+func deniedHeaders() map[string]string {
+	mapped := corsHeaders()
+	mapped["Content-Type"] = "'application/problem+json'"
+	for field := range reflect.TypeFor[Context]().Fields() {
+		if name := field.Tag.Get("http"); name != "" {
+			mapped[name] = contextSource + nameOf(field)
+		}
+	}
+	return mapped
+}
+
+// CORSFields returns the fields that let scripts of every origin read an answer
+// of the limiter's own. They do not belong on a backend's answers: whether other
+// origins may read those is the backend's decision.
+func CORSFields() map[string]string {
+	return map[string]string{
+		headers.AllowOrigin:   "*",
+		headers.ExposeHeaders: headers.Exposed,
+	}
+}
+
+func corsHeaders() map[string]string {
+	mapped := CORSFields()
+	for name, value := range mapped {
+		mapped[name] = "'" + value + "'"
+	}
+	return mapped
+}

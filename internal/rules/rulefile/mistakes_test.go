@@ -1,0 +1,338 @@
+package rulefile_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
+	"github.com/slidegate/slidegate/internal/test/golden"
+)
+
+// mistake is a rules file with a usual mistake.
+type mistake struct{ what, file string }
+
+// Parts of rules files: a rule with everything but the mistake.
+const (
+	rule       = "rules:\n  - name: api\n"
+	byIP       = "    key: \"ip:{ip}\"\n"
+	tenAMinute = "    limits: [{capacity: 10, window: 60s}]\n"
+	start      = rule + byIP
+)
+
+// notYAML are files that are not even YAML.
+var notYAML = []mistake{
+	{"a comma is missing between fields in braces", start + "    limits: [{capacity: 10 window: 60s}]\n"},
+	{"a comma is missing after a text in quotes", "rules:\n  - {name: api, key: \"ip:{ip}\" limits: [{capacity: 10, window: 60s}]}\n"},
+	{"a comma is missing between two limits", start + "    limits: [{capacity: 10, window: 60s} {capacity: 50, window: 1h}]\n"},
+	{"a brace is never closed", start + "    limits: [{capacity: 10, window: 60s]\n"},
+	{"a bracket too many", "rules:\n  - {name: api, key: \"ip:{ip}\", limit: 10/minute}]\n"},
+	{"a brace too many", start + "    limit: {capacity: 10, window: 60s}}\n"},
+	{"a tab indents a line", rule + "\tkey: \"ip:{ip}\"\n"},
+	{"a tab follows the dash", "rules:\n  -\tname: api\n"},
+	{"a field is indented too far", rule + "      key: \"ip:{ip}\"\n" + tenAMinute},
+	{"a field is not indented far enough", rule + "   key: \"ip:{ip}\"\n" + tenAMinute},
+	{"no space after the dash", "rules:\n  -name: api\n   key: \"ip:{ip}\"\n"},
+	{"no space after the colon", rule + "    key:\"ip:{ip}\"\n" + tenAMinute},
+	{"an equal sign in place of the colon", rule + "    key = \"ip:{ip}\"\n" + tenAMinute},
+	{"a quote is never closed", rule + "    key: \"ip:{ip}\n" + tenAMinute},
+	{"a quote is closed by that of a later line", rule + "    key: \"ip:{ip}\n" + tenAMinute + "  - name: search\n" + byIP + tenAMinute},
+	{"the first dash beside the name of the list", "rules: - name: api\n" + byIP + tenAMinute},
+	{"a route with a parameter, without quotes in braces", start + "    when: {route: /users/{id}, methods: GET}\n" + tenAMinute},
+	{"a key without quotes in braces", "rules:\n  - {name: api, key: ip:{ip}, limits: [{capacity: 10, window: 60s}]}\n"},
+	{"a key that begins with a brace, without quotes", rule + "    key: {ip}:{route}\n" + tenAMinute},
+	{"a star without quotes", start + "    when: {path: *}\n" + tenAMinute},
+	{"a star and text without quotes", start + "    when: {path: *.json}\n" + tenAMinute},
+	{"a backslash in double quotes", start + "    when: {path: \"/users/\\d+\"}\n" + tenAMinute},
+	{"a colon inside a text without quotes", "unmatched: deny: all\nrules: []\n"},
+	{"a no-break space after the colon", rule + "    key:\u00a0\"ip:{ip}\"\n" + tenAMinute},
+	{"no-break spaces indent a line", rule + "\u00a0\u00a0\u00a0\u00a0key: \"ip:{ip}\"\n" + tenAMinute},
+	{"curly quotes around text with braces", "rules:\n  - {name: api, key: “ip:{ip}”, limit: 10/minute}\n"},
+}
+
+// refused are files that are YAML and no rules.
+var refused = []mistake{
+	{"the file is empty", ""},
+	{"a list at the top", "- name: api\n  key: \"ip:{ip}\"\n"},
+	{"rules without dashes", "rules:\n  name: api\n  key: \"ip:{ip}\"\n"},
+	{"fields beside their rule", "rules:\n- name: api\nkey: \"ip:{ip}\"\nlimits: [{capacity: 10, window: 60s}]\n"},
+	{"the window beside its limit", start + "    limits:\n      - capacity: 10\n    window: 60s\n"},
+	{"a limit that is no list", start + "    limits: {capacity: 10, window: 60s}\n"},
+	{"no space after the colon, in braces", start + "    limits: [{capacity:10, window: 60s}]\n"},
+	{"a misspelled field", start + "    limts: [{capacity: 10, window: 60s}]\n"},
+	{"a path beside when", start + "    path: /login\n" + tenAMinute},
+	{"a burst beside a rate", start + "    limit: 10/minute\n    burst: 20\n"},
+	{"no key", rule + tenAMinute},
+	{"a window without its unit", start + "    limits: [{capacity: 10, window: 60}]\n"},
+	{"a month that slides", start + "    limits: [{capacity: 10, window: 1mo, algorithm: sliding_window}]\n"},
+	{"a capacity in quotes", start + "    limits: [{capacity: \"10\", window: 60s}]\n"},
+	{"a capacity of 0", start + "    limits: [{capacity: 0, window: 60s}]\n"},
+	{"two limits of one window without names", start + "    limits: [{capacity: 10, window: 60s}, {capacity: 50, window: 60s}]\n"},
+	{"two rules with one name", start + tenAMinute + "  - name: api\n" + byIP + tenAMinute},
+	{"a source of another program", rule + "    key: \"{client_ip}\"\n" + tenAMinute},
+	{"double braces", rule + "    key: \"ip:{{ip}}\"\n" + tenAMinute},
+	{"a source in braces without quotes", rule + "    key: {ip}\n" + tenAMinute},
+	{"sources without a separator", rule + "    key: \"{ip}{route}\"\n" + tenAMinute},
+	{"a regular expression for a path", start + "    when: {path: '^/api/.*$'}\n" + tenAMinute},
+	{"a regular expression that no pattern can say", start + "    when: {path: '^/v(1|2)/.*$'}\n" + tenAMinute},
+	{"a URL for a path", start + "    when: {path: \"https://example.com/v1/**\"}\n" + tenAMinute},
+	{"a path without its slash", start + "    when: {path: api/**}\n" + tenAMinute},
+	{"a parameter in a path", start + "    when: {path: \"/users/{id}\"}\n" + tenAMinute},
+	{"two methods in one text", start + "    when: {methods: GET POST}\n" + tenAMinute},
+	{"an address for a network", "rules: []\ndeny: [{cidrs: 203.0.113.9}]\n"},
+	{"an address for a selector", "deny: [203.0.113.9]\n" + start + tenAMinute},
+	{"an unknown algorithm", withAlgorithm("sketch")},
+	{"a burst without a bucket", start + "    limits: [{capacity: 10, window: 60s, burst: 20}]\n"},
+	{"a cost above the capacity", start + "    cost: 20\n" + tenAMinute},
+	{"an override without the prefix of its key", rule + "    key: \"user:{jwt.sub}\"\n" + tenAMinute + "overrides:\n  api: {\"241531\": {capacity: 100}}\n"},
+	{"an override of a rule that does not exist", start + tenAMinute + "overrides:\n  apy: {\"ip:203.0.113.9\": {capacity: 100}}\n"},
+	{"a plan that nothing names", start + tenAMinute + "plans: {pro: {api: 100}}\n"},
+}
+
+// words are values as other programs, or people, write them.
+var words = []mistake{
+	{"a length of time in words", withWindow("1 minute")},
+	{"a unit cut short", withWindow("1min")},
+	{"a length of time of ISO 8601", withWindow("PT1H")},
+	{"a date and a time of ISO 8601", withWindow("P1DT12H")},
+	{"a unit without a number", withWindow("minute")},
+	{"several units with a space", withWindow("1 hour 30 minutes")},
+	{"weeks that slide", withWindow("2 weeks")},
+	{"a month in words", withWindow("1 month")},
+	{"an upper-case unit", withWindow("10S")},
+	{"slots in words", start + "    limits: [{capacity: 10, window: 60s, granularity: 5 sec}]\n"},
+	{"thousands in short", withCapacity("1k")},
+	{"millions in short", withCapacity("2.5M")},
+	{"a comma in a number", withCapacity("\"1,000\"")},
+	{"a comma in a number, without quotes", start + "    limits: [{capacity: 1,000, window: 60s}]\n"},
+	{"an underscore in a number", withCapacity("1_000")},
+	{"an exponent", withCapacity("1e6")},
+	{"a fraction", withCapacity("10.0")},
+	{"a rate for a capacity", withCapacity("100/minute")},
+	{"a capacity without end", withCapacity("unlimited")},
+	{"a rate with what it counts", withLimit("100 requests per minute")},
+	{"a rate over several minutes", withLimit("100 per 15 minutes")},
+	{"a rate over minutes after a slash", withLimit("100/15 minutes")},
+	{"a rate of nginx", withLimit("10r/s")},
+	{"a rate in short", withLimit("600rpm")},
+	{"a rate as Python's limits write it", withLimit("5 requests every 10 seconds")},
+	{"a rate as Go's limiter writes it", withLimit("1000-H")},
+	{"thousands in a rate", withLimit("10k/hour")},
+	{"a rate without its window", withLimit("100")},
+	{"a fraction in a rate", withLimit("0.5/second")},
+	{"fail-open", start + tenAMinute + "    on_error: fail-open\n"},
+	{"fail-closed", "defaults: {on_error: fail_closed}\n" + start + tenAMinute},
+	{"dry-run", start + tenAMinute + "    mode: dry-run\n"},
+	{"a mode that logs", start + tenAMinute + "    mode: log only\n"},
+	{"a mode that is disabled", start + tenAMinute + "    mode: disabled\n"},
+	{"sliding", withAlgorithm("sliding")},
+	{"an algorithm with a hyphen", withAlgorithm("token-bucket")},
+	{"the name of GCRA", withAlgorithm("gcra")},
+	{"block", "unmatched: block\n" + start + tenAMinute},
+	{"callers who are signed in", start + "    when: {caller: authenticated}\n" + tenAMinute},
+	{"the draft's name for fields", "headers: draft-7\n" + start + tenAMinute},
+	{"yes", start + tenAMinute + "    atomic: yes\n"},
+	{"true in quotes", rule + "    hash: \"true\"\n" + byIP + tenAMinute},
+	{"a cost from a source", start + "    cost: header.x-tokens\n" + tenAMinute},
+	{"a cost from a source in braces", start + "    cost: \"{jwt.units}\"\n" + tenAMinute},
+	{"a source of cookies", rule + "    key: \"{cookie.session}\"\n" + tenAMinute},
+	{"a source of bodies", rule + "    key: \"{body.user}\"\n" + tenAMinute},
+	{"a source of hosts", rule + "    key: \"{host}\"\n" + tenAMinute},
+	{"a source of user agents", rule + "    key: \"{user_agent}|{ip}\"\n" + tenAMinute},
+	{"a source of whole paths", rule + "    key: \"{uri}\"\n" + tenAMinute},
+	{"a path as a source", rule + "    key: \"{path}\"\n" + tenAMinute},
+	{"curly quotes around a key", rule + "    key: “ip:{ip}”\n" + tenAMinute},
+	{"curly quotes around a text", start + "    when: {path: “/v1/**”}\n" + tenAMinute},
+	{"curly quotes around a value to match", start + "    when: {match: {jwt.plan: ‘pro’}}\n" + tenAMinute},
+	{"a no-break space in a value", withWindow("1\u00a0m")},
+	{"a no-break space in a name", start + "    limits\u00a0: [{capacity: 10, window: 60s}]\n"},
+	{"a time without its zone", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {capacity: 5, until: 2026-12-31 18:00}}}\n"},
+	{"a plan without end", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: infinite}}\n"},
+	{"a class of statuses in upper case", start + "    refund_on: 5XX\n" + tenAMinute},
+	{"a range of statuses", start + "    refund_on: 500-599\n" + tenAMinute},
+}
+
+// shapes are lists, maps and names that differ from those of rules files.
+var shapes = []mistake{
+	{"max in a rule", start + "    max: 100\n"},
+	{"max and a window in a rule", start + "    max: 100\n    window: 60s\n"},
+	{"a rate in a rule", start + "    rate: 100/minute\n"},
+	{"requests in a rule", start + "    requests_per_minute: 100\n"},
+	{"max in a limit", start + "    limit: {max: 100, window: 60s}\n"},
+	{"requests in a limit", start + "    limits: [{requests: 100, window: 60s}]\n"},
+	{"a period in a limit", start + "    limits: [{capacity: 100, period: 60s}]\n"},
+	{"an interval in a limit", start + "    limits: [{capacity: 100, interval: 1m}]\n"},
+	{"a strategy in a limit", start + "    limits: [{capacity: 100, window: 1m, strategy: fixed_window}]\n"},
+	{"id for the name", "rules:\n  - id: api\n" + byIP + tenAMinute},
+	{"by for the key", rule + "    by: ip\n" + tenAMinute},
+	{"dry_run in a rule", start + tenAMinute + "    dry_run: true\n"},
+	{"enabled in a rule", start + tenAMinute + "    enabled: false\n"},
+	{"fail_open in a rule", start + tenAMinute + "    fail_open: true\n"},
+	{"if for when", start + "    if: {methods: GET}\n" + tenAMinute},
+	{"except for unless", start + "    except: {methods: GET}\n" + tenAMinute},
+	{"weight for the cost", start + "    weight: 2\n" + tenAMinute},
+	{"url in a selector", start + "    when: {url: /v1/**}\n" + tenAMinute},
+	{"an address in a selector", "deny: [{ip: 203.0.113.9}]\n" + start + tenAMinute},
+	{"a header in a selector", start + "    when: {header: {x-tier: free}}\n" + tenAMinute},
+	{"a host in a selector", start + "    when: {host: api.example.com}\n" + tenAMinute},
+	{"a user in a selector", start + "    when: {user: alice}\n" + tenAMinute},
+	{"a blocklist", "blocklist: [{cidrs: 203.0.113.0/24}]\n" + start + tenAMinute},
+	{"a whitelist", "whitelist: [{cidrs: 203.0.113.0/24}]\n" + start + tenAMinute},
+	{"a version", "version: 1\n" + start + tenAMinute},
+	{"on_error beside rules", "on_error: allow\n" + start + tenAMinute},
+	{"instances beside rules", "instances: 4\n" + start + tenAMinute},
+	{"rules by name", "rules:\n  api:\n    key: \"ip:{ip}\"\n    limit: 10/minute\n"},
+	{"limits by window", start + "    limits: {minute: 10, hour: 100}\n"},
+	{"a rate for the list of limits", start + "    limits: 10/minute\n"},
+	{"a number for the list of limits", start + "    limits: 10\n"},
+	{"a list for one limit", start + "    limit: [10/minute]\n"},
+	{"limit and limits", start + "    limit: 10/minute\n    limits: [100/hour]\n"},
+	{"a list of sources for the key", rule + "    key: [ip, jwt.sub]\n" + tenAMinute},
+	{"a list of templates for the key", rule + "    key: [\"{ip}\", \"user:{jwt.sub}\"]\n" + tenAMinute},
+	{"a path for when", start + "    when: /login\n" + tenAMinute},
+	{"a method for when", start + "    when: GET\n" + tenAMinute},
+	{"a list for when", start + "    when: [{path: /login}]\n" + tenAMinute},
+	{"conditions in a text", start + "    when: {match: jwt.plan=pro}\n" + tenAMinute},
+	{"conditions in a list", start + "    when: {match: [{jwt.plan: pro}]}\n" + tenAMinute},
+	{"methods with commas", start + "    when: {methods: \"GET,POST\"}\n" + tenAMinute},
+	{"any method", start + "    when: {methods: \"*\"}\n" + tenAMinute},
+	{"deny as a map", "deny: {cidrs: 203.0.113.0/24}\n" + start + tenAMinute},
+	{"plans in a list", start + tenAMinute + "plan: {from: jwt.plan}\nplans: [{name: pro, api: 100}]\n"},
+	{"a plan that is a number", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: 100}\n"},
+	{"a plan that is a rate", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100/minute}}\n"},
+	{"the plan's claim alone", start + tenAMinute + "plan: jwt.plan\nplans: {pro: {api: 100}}\n"},
+	{"overrides in a list", start + tenAMinute + "overrides: [{rule: api, key: \"ip:203.0.113.9\", capacity: 100}]\n"},
+	{"an override that is a number", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": 100}}\n"},
+	{"an override that denies", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": deny}}\n"},
+	{"the expiry of an override", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {deny: true, expires: 2030-01-01T00:00:00Z}}}\n"},
+	{"authentication as a text", "authentication: https://example.eu.auth0.com/\n" + start + tenAMinute},
+	{"hops as client_ip", "client_ip: 1\n" + start + tenAMinute},
+	{"trusted as a boolean", rule + "    key: \"{header.x-user}\"\n    trusted: true\n" + tenAMinute},
+	{"a name with capitals and spaces", "rules:\n  - name: My API\n" + byIP + tenAMinute},
+	{"a name with underscores", "rules:\n  - name: api_v1\n" + byIP + tenAMinute},
+	{"a name with a slash", "rules:\n  - name: POST /login\n" + byIP + tenAMinute},
+	{"a name of another alphabet", "rules:\n  - name: пример\n" + byIP + tenAMinute},
+	{"a name that is a number", "rules:\n  - name: 1\n" + byIP + tenAMinute},
+	{"a name of a limit with an underscore", start + "    limits: [{name: per_minute, capacity: 10, window: 60s}]\n"},
+	{"a name of a counter with a dot", start + "    counter: api.v1\n" + tenAMinute},
+}
+
+// strangers are files that hold something else. Messages about them quote no
+// more than names.
+var strangers = []mistake{
+	{"a file of passwords", "root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:19000:0:99999:7:::\n"},
+	{"variables of an environment", "DB_PASSWORD=hunter2\nAPI_TOKEN=\"s3cr{et}\"\n"},
+	{"a private key", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\n-----END PRIVATE KEY-----\n"},
+	{"credentials of AWS", "[default]\naws_secret_access_key = wJalrXUtnFEMI\n"},
+	{"a file of another program", "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {password: aHVudGVyMg==}\n"},
+	{"a map of secrets", "\"user:alice\": hunter2\n\"s3cr3t!\": x\n"},
+	{"a broken file with a field of rules further in", "database:\n    limit: 10\n    secret: hunter2: x\n"},
+	{"a text", "hunter2\n"},
+	{"a descriptor file of Envoy", "domain: api\ndescriptors:\n  - key: user_id\n    rate_limit: {unit: minute, requests_per_unit: 10}\n"},
+	{"usage plans of API Gateway", "{\"items\": [{\"id\": \"p1\", \"name\": \"pro\", \"throttle\": {\"rateLimit\": 10.0, \"burstLimit\": 20}}]}\n"},
+}
+
+func withWindow(text string) string {
+	return start + "    limits:\n      - capacity: 10\n        window: " + text + "\n"
+}
+func withCapacity(text string) string {
+	return start + "    limits:\n      - capacity: " + text + "\n        window: 60s\n"
+}
+func withLimit(text string) string { return start + "    limit: " + text + "\n" }
+func withAlgorithm(text string) string {
+	return start + "    limits: [{capacity: 10, window: 60s, algorithm: " + text + "}]\n"
+}
+
+// useless are files that are valid and do not do what was meant.
+var useless = []mistake{
+	{"a key that names a source without braces", rule + "    key: ip\n" + tenAMinute},
+	{"a key without a source", rule + "    key: clients\n" + tenAMinute},
+	{"a variable of nginx for a source", rule + "    key: $binary_remote_addr\n" + tenAMinute},
+	{"a shell's variable for a source", rule + "    key: \"${ip}\"\n" + tenAMinute},
+	{"a key that the client makes up", rule + "    key: \"user:{header.x-user}\"\n" + tenAMinute},
+	{"a method that does not exist", start + "    when: {methods: GTE}\n" + tenAMinute},
+	{"a path with a query", start + "    when: {path: \"/search?q=*\"}\n" + tenAMinute},
+	{"a regular expression after a slash", start + "    when: {path: \"/api/.*\"}\n" + tenAMinute},
+	{"a parameter with a colon", start + "    when: {route: \"/users/:id\"}\n" + tenAMinute},
+	{"a parameter in angle brackets", start + "    when: {route: \"/users/<int:id>\"}\n" + tenAMinute},
+	{"alternatives of a regular expression", start + "    when: {path: \"/(a|b)/**\"}\n" + tenAMinute},
+	{"a skip that covers a rule", "rules: [{name: api, key: \"ip:{ip}\", limit: 10/minute}]\nskip: [{path: /**}]\n"},
+	{"an exception that covers the rule", start + "    when: {methods: GET}\n    unless: {methods: [GET, HEAD]}\n" + tenAMinute},
+	{"requests that cost nothing", start + "    cost: 0\n" + tenAMinute},
+	{"a ban of a method that does not exist", "rules: []\ndeny: [{methods: DELTE}]\n"},
+	{"credentials for a method that does not exist", "rules: []\nauthentication: {api_key: {}, required: [{methods: DELTE}]}\n"},
+	{"claims of keys that have none", "rules: []\nauthentication: {api_key: {from: api_gateway}, pass_claims: sub}\n"},
+	{"a rule for callers that are known", start + "    when: {caller: known}\n" + tenAMinute},
+	{"a rule for a claim", start + "    when: {match: {jwt.plan: pro}}\n" + tenAMinute},
+	{"a key of a claim", rule + "    key: \"user:{jwt.sub}\"\n" + tenAMinute},
+	{"a key with an API key in it", rule + "    key: \"{ip}|{apikey}\"\n" + tenAMinute},
+	{"a ban of a claim", "rules: []\ndeny: [{match: {jwt.sub: user-666}}]\n"},
+	{"plans by a claim", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100}}\n"},
+}
+
+// TestMistakes compares testdata/mistakes.md with the messages for each file.
+func TestMistakes(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# The messages of slidegate rules validate for usual mistakes\n")
+	section := func(title, about string, files []mistake, says func(m mistake) []string) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| Mistake | In the file | Message |\n|---|---|---|\n", title, about)
+		for _, m := range files {
+			messages := says(m)
+			if len(messages) == 0 {
+				t.Errorf("%s: no message", m.what)
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", m.what, inCell(lineOf(m.file, messages[0])), inCell(messages...))
+		}
+	}
+	section("Not YAML", "The file cannot be read at all, so there is one message.", notYAML, errorsOf)
+	section("Refused", "The file is YAML, and no valid document. `apply` publishes nothing.", refused, errorsOf)
+	section("Values of other programs", "They say what is meant in other words, and the message has the right ones.", words, errorsOf)
+	section("Lists, maps and names", "The file has a list for a map, a map for a list, or the field under another name.", shapes, errorsOf)
+	section("Other files", "The file is no rules file. Messages quote no text of it but names that look like fields.", strangers, errorsOf)
+	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
+		"for all requests is meant, and draws no warning.", useless, warningsOf)
+	golden.Check(t, "testdata/mistakes.md", b.String())
+}
+
+func errorsOf(m mistake) (messages []string) {
+	_, err := rulefile.Parse("", []byte(m.file))
+	var all yamlfile.Errors
+	errors.As(err, &all)
+	for _, e := range all {
+		messages = append(messages, strings.TrimPrefix(e.Error(), ":"))
+	}
+	return messages
+}
+
+func warningsOf(m mistake) (messages []string) {
+	set, err := rulefile.Parse("", []byte(m.file))
+	if err != nil {
+		return nil
+	}
+	for _, w := range slices.Concat(set.Warnings, set.Caveats) {
+		messages = append(messages, strings.TrimPrefix(w, ":"))
+	}
+	return messages
+}
+
+// lineOf returns the line that a message is about.
+func lineOf(file, message string) string {
+	n := 0
+	_, _ = fmt.Sscanf(message, "%d:", &n)
+	return strings.TrimRight(strings.Split(file, "\n")[n-1], " ")
+}
+
+// inCell writes texts as code in a cell of a table.
+func inCell(texts ...string) string {
+	cells := make([]string, len(texts))
+	for i, text := range texts {
+		if text = strings.NewReplacer("\t", "⇥", "|", "\\|").Replace(strings.TrimLeft(text, " ")); text != "" {
+			cells[i] = "`" + text + "`"
+		}
+	}
+	return strings.Join(cells, "<br>")
+}

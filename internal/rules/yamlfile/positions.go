@@ -1,0 +1,195 @@
+package yamlfile
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+)
+
+// Place is where something stands in a file. Both count from 1; columns count
+// characters.
+type Place struct{ Line, Column int }
+
+func placeOf(n *yaml.Node) Place {
+	if n == nil {
+		return Place{}
+	}
+	return Place{n.Line, n.Column}
+}
+
+// Positions know where the values of a decoded file stand.
+type Positions struct {
+	file   string
+	errors Errors
+	places map[string]places
+
+	// undecoded has the paths of values that were wrong, and so are missing or
+	// incomplete in the Go value.
+	undecoded map[string]bool
+	// incomplete has the paths of maps with an undecoded field.
+	incomplete map[string]bool
+}
+
+// places are those of a value and of the key before it; a value in a list has
+// none, and the value stands for it.
+type places struct {
+	key, value *yaml.Node
+	of         reflect.Type // that the value has to be of; nil if it is not decoded
+	meant      string       // the tag of its field
+}
+
+// At returns the place of the value with this path, or of the nearest value
+// around it if the file does not state it.
+func (p *Positions) At(path string) Place {
+	return placeOf(p.places[p.nearest(path)].value)
+}
+
+// Problem is something that is wrong with a decoded value.
+type Problem struct {
+	Path  string // such as "rules[1].limits[0].window"; "" is the document itself
+	AtKey bool   // the problem is the last name in Path, not the value that it names
+	// Missing says that the value is not there, so that the reason continues its
+	// name: "is missing: write it".
+	Missing bool
+	Reason  string
+}
+
+// Locate returns the errors that Decode found, and the problems that were found
+// later in the decoded value, in the order of the text. It leaves out problems
+// that follow from an error of Decode: those of values that it could not
+// decode, and those of maps that lack one, for maps may seem empty without it.
+//
+// A problem whose path the file does not state has the place and the path of
+// the nearest value around it. The reason that it is missing then begins with the
+// name of the field.
+func (p *Positions) Locate(problems []Problem) Errors {
+	all := slices.Clone(p.errors)
+	for _, problem := range problems {
+		if !p.follows(problem) {
+			all = append(all, p.locate(problem))
+		}
+	}
+	return all.in(p.file)
+}
+
+func (p *Positions) locate(problem Problem) *Error {
+	path, reason := p.nearest(problem.Path), problem.Reason
+	missing := strings.TrimPrefix(strings.TrimPrefix(problem.Path, path), ".")
+	if missing != "" && problem.Missing {
+		reason = missing + " " + reason
+	}
+	n := p.places[path].value
+	if problem.AtKey && missing == "" {
+		n = p.places[path].key
+	}
+	return p.errorIn(n, path, reason)
+}
+
+// errorIn returns an error in the value or the name at a path. If that is a
+// usual mistake, the error says what to write instead of it.
+func (p *Positions) errorIn(n *yaml.Node, path, reason string) *Error {
+	if n == nil {
+		return &Error{Path: path, Reason: reason}
+	}
+	at := p.places[path]
+	if odd := oddCharacter(n); odd != "" {
+		reason = odd
+	} else if n == at.value && at.of != nil {
+		text := flow(n)
+		if right := ruledoc.Instead(at.meant, at.of, text); right != "" {
+			if (node{Node: n}).is() == "text" {
+				text = strconv.Quote(text)
+			}
+			reason = fmt.Sprintf("unknown value %s: %s", text, right)
+		}
+	}
+	return &Error{Line: n.Line, Column: n.Column, Path: path, Reason: reason}
+}
+
+// flow writes a value in one line; nothing for one of many parts, which is no
+// usual mistake.
+func flow(n *yaml.Node) string {
+	if len(n.Content) > 8 {
+		return ""
+	}
+	parts := make([]string, len(n.Content))
+	for i, child := range n.Content {
+		parts[i] = flow(child)
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "[" + strings.Join(parts, ", ") + "]"
+	case yaml.MappingNode:
+		text := "{"
+		for i := 0; i+1 < len(parts); i += 2 {
+			text += parts[i] + ": " + parts[i+1] + ", "
+		}
+		return strings.TrimSuffix(text, ", ") + "}"
+	}
+	return n.Value
+}
+
+// oddCharacters are taken for a plain space, or for quotes.
+var oddCharacters = regexp.MustCompile("[\u00a0\u202f\u200b]|^[“”„‘’]|[“”„‘’]$")
+
+// oddCharacter says which character of a text without quotes is another than it
+// looks like; "" for none.
+func oddCharacter(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 {
+		return ""
+	}
+	return aboutOdd(oddCharacters.FindString(n.Value))
+}
+
+// aboutOdd says what a character is, and what to write instead; "" for none.
+func aboutOdd(character string) string {
+	switch character {
+	case "":
+		return ""
+	case "\u00a0", "\u202f":
+		return "a no-break space stands here: write a plain one"
+	case "\u200b":
+		return "a space without width stands here: remove it"
+	}
+	return character + " is a curly quote, and text for YAML: write \" or '"
+}
+
+// follows reports whether a problem follows from an error of Decode.
+func (p *Positions) follows(problem Problem) bool {
+	path := problem.Path
+	if problem.AtKey {
+		path = parent(path) // the key itself was decoded
+	} else if p.incomplete[path] {
+		return true
+	}
+	for ; path != ""; path = parent(path) {
+		if p.undecoded[path] {
+			return true
+		}
+	}
+	return p.undecoded[""]
+}
+
+// nearest returns the longest path in the file that path begins with.
+func (p *Positions) nearest(path string) string {
+	for ; path != ""; path = parent(path) {
+		if _, ok := p.places[path]; ok {
+			break
+		}
+	}
+	return path
+}
+
+// parent cuts the last step off a path. Names in a path may hold dots and
+// brackets of their own, so the result need not be the path of a value; but all
+// values around the one with this path are among its parents.
+func parent(path string) string {
+	return path[:max(0, strings.LastIndexAny(path, ".["))]
+}

@@ -1,0 +1,42 @@
+package dynamo
+
+import (
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo/protocol"
+)
+
+// keep caches the snapshot of an item from an answer of DynamoDB, and returns
+// it; nil if there is no item. It fails with ErrForeign if the protocol cannot
+// have written the item.
+func (s *counters) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
+	if len(item) == 0 {
+		s.snapshots.drop(c.Key)
+		return nil, nil
+	}
+	snapshot, err := protocol.Read(item, c.Limits, now)
+	if err != nil {
+		return nil, err
+	}
+	s.snapshots.put(c.Key, snapshot)
+	return snapshot, nil
+}
+
+// evaluate decides the charge on a snapshot alone; nil is a counter never
+// charged. It fails with ErrAhead if the clock is confirmed and the snapshot is
+// far ahead of it.
+func (s *counters) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) error {
+	if s.opts.Confirmed != nil && s.opts.Confirmed() && snapshot.FarAhead(c, now) {
+		return ErrAhead
+	}
+	snapshot.Decide(c, now, v)
+	return nil
+}
+
+// tooOld reports whether a snapshot does not allow a charge and is too old to
+// deny it. Its denial is right still, unless units were refunded or the counter
+// was reset since.
+func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
+	return (err != nil || !v.Allowed) && snapshot != nil && !snapshot.Fresh(now)
+}

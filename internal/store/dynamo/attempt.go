@@ -1,0 +1,71 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo/protocol"
+)
+
+// attempt is a charge that needs a write, because no snapshot denies it.
+type attempt struct {
+	*counters
+	ctx      context.Context // the caller's
+	charge   *limit.Charge
+	now      time.Time
+	verdict  *limit.Verdict
+	snapshot *protocol.Snapshot // that the next write is planned from; nil for none
+	decided  bool               // the snapshot is known to allow the charge
+	refusals int                // writes that DynamoDB refused
+}
+
+// refresh takes over the latest snapshot of the process, which other attempts
+// may have brought while this one waited.
+func (a *attempt) refresh() {
+	if latest := a.snapshots.get(a.charge); latest != nil {
+		a.snapshot = latest
+	}
+	a.decided = false
+}
+
+// decide reports whether the snapshot denies the charge; then the verdict says
+// so. It reads a snapshot too old to deny again.
+func (a *attempt) decide() (denied bool, err error) {
+	if a.decided {
+		return false, nil
+	}
+	before := a.snapshot
+	a.snapshot, err = a.counters.decide(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
+	a.decided, denied = err == nil && a.verdict.Allowed, err == nil && !a.verdict.Allowed
+	a.verdict.Snapshot = denied && a.snapshot == before && a.refusals == 0
+	return denied, err
+}
+
+// write makes the charge by a write of its own, and fills in the verdict once the
+// write has succeeded. It fails with ErrForeign if the answer shows an item that
+// the write cannot have left.
+func (a *attempt) write() (outcome, error) {
+	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
+	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))
+	switch {
+	case err != nil:
+	case o != written:
+		a.refused(after, o)
+	default:
+		if err = after.Verify(a.charge, a.now); err == nil {
+			a.planPruning(a.charge, after, a.snapshot != nil)
+			after.Admit(a.charge, a.now, a.verdict)
+		}
+	}
+	return o, err
+}
+
+// refused takes over the snapshot of a refusal. A transaction hides the item, so
+// the snapshot before stays.
+func (a *attempt) refused(after *protocol.Snapshot, o outcome) {
+	if o != transactionConflict {
+		a.snapshot = after
+	}
+	a.decided = false
+}

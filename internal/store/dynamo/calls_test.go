@@ -1,0 +1,215 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+)
+
+func (w *world) must(allowed bool, name string, slot, cost int64) {
+	w.t.Helper()
+	if got, err := w.try(name, slot, cost); err != nil || got != allowed {
+		w.t.Fatalf("%s at slot %d, cost %d: allowed %v, error %v; want %v", name, slot, cost, got, err, allowed)
+	}
+}
+
+// calls returns how many calls a caller has sent since the last use of calls.
+func (w *world) calls(name string) (reads, writes int64) {
+	reads, writes = dynamo.Calls(w.caller(name))
+	before := w.counted[name]
+	w.counted[name] = [2]int64{reads, writes}
+	return reads - before[0], writes - before[1]
+}
+
+func (w *world) cost(name string, reads, writes int64) {
+	w.t.Helper()
+	if r, n := w.calls(name); r != reads || n != writes {
+		w.t.Errorf("%s: %d reads and %d writes, want %d and %d", name, r, n, reads, writes)
+	}
+}
+
+func TestDenialBySnapshotMakesNoCall(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 3)
+	w.cost("A", 0, 1)
+	for slot := range int64(10) {
+		w.must(false, "A", slot, 1)
+	}
+	w.cost("A", 0, 0)
+	w.must(false, "A", 10, 1) // still younger than ten seconds, and slot 0 still counts
+	w.must(true, "A", 11, 1)
+	w.cost("A", 0, 1)
+}
+
+func TestOldSnapshotIsCheckedBeforeItDenies(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	w.must(true, "A", 0, 3)
+	w.must(false, "A", 11, 1)
+	w.cost("A", 1, 1)
+	w.reset()
+	w.must(false, "A", 12, 1) // the snapshot is fresh again: the reset does not show yet
+	w.must(true, "A", 22, 1)
+	w.cost("A", 1, 1)
+}
+
+// TestOldSnapshotReadAgainProvesRoom plans the write from the snapshot that was
+// just read, so one write is enough.
+func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	w.must(true, "A", 0, 3)
+	if err := w.settle("B", w.last["A"], 0, -1); err != nil {
+		t.Fatal(err)
+	}
+	w.must(false, "A", 10, 1) // its snapshot does not show the refund
+	w.cost("A", 0, 1)
+	w.must(true, "A", 11, 1)
+	w.cost("A", 1, 1)
+}
+
+func TestColdFleetTakesOneWriteEach(t *testing.T) {
+	w := newWorld(t, 20, 60)
+	for i := range 20 {
+		name := fmt.Sprint("cold-", i)
+		w.must(true, name, int64(i), 1)
+		w.cost(name, 0, 1)
+	}
+	w.must(false, "one more", 20, 1)
+	w.cost("one more", 0, 1)
+}
+
+func TestIdleKey(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 3)
+	w.calls("A")
+	w.must(true, "A", 100, 1)
+	w.cost("A", 0, 1) // its snapshot proves the room
+	w.must(true, "C", 200, 1)
+	w.cost("C", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
+	w.must(true, "another", 200, 1)
+	w.cost("another", 0, 1) // the second attempt has computed the credit again
+}
+
+// TestCreditIsComputedAgain has a caller with a snapshot that proves its room
+// compute the credit again, so a caller without one needs one write.
+func TestCreditIsComputedAgain(t *testing.T) {
+	w := newWorld(t, 5, 10)
+	w.must(true, "A", 0, 2)
+	w.must(true, "A", 5, 1)
+	w.must(true, "A", 15, 1) // slot 5 is the oldest that counts, slot 0 no longer does
+	w.must(true, "C", 15, 3)
+	w.cost("C", 0, 1)
+}
+
+// TestLimitNewToASnapshot charges a limit that the snapshot shows as never
+// charged. The credit cannot be used then: a second write uses the total.
+func TestLimitNewToASnapshot(t *testing.T) {
+	w := newWorld(t, 5, 10)
+	c := w.charge(1)
+	c.Limits = append(c.Limits, c.Limits[0])
+	for _, step := range []struct {
+		name   string
+		costs  []int64
+		writes int64
+	}{{"A", []int64{1, 0}, 1}, {"B", []int64{1, 1}, 1}, {"A", []int64{0, 1}, 2}, {"A", []int64{1, 1}, 1}} {
+		c.Costs = step.costs
+		var v limit.Verdict
+		if err := w.caller(step.name).Charge(context.Background(), epoch, c, &v); err != nil || !v.Allowed {
+			t.Fatalf("%s, costs %d: %+v, error %v", step.name, step.costs, v, err)
+		}
+		w.cost(step.name, 0, step.writes)
+	}
+}
+
+func TestLateCallerIsInTheNewestSlot(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 5, 1)
+	w.must(true, "late", 0, 1) // learns of slot 5 by failing once
+	w.cost("late", 0, 2)
+	w.must(true, "late", 1, 1)
+	w.cost("late", 0, 1)
+	if got := w.slot(5); got != 3 {
+		t.Errorf("slot 5 has %d units, want all 3", got)
+	}
+	w.must(false, "late", 15, 1)
+	w.must(true, "late", 16, 1)
+}
+
+func TestItemGone(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 2)
+	w.reset()
+	w.must(true, "A", 1, 1) // fails without ALL_OLD, then creates the item again
+	w.cost("A", 0, 3)
+	w.must(true, "A", 1, 2)
+	w.must(false, "A", 1, 1)
+}
+
+func TestThreeAttempts(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 1)
+	w.mutate = protocoltest.Condition("#XH <= :Xq", "(#XH <= :Xq AND #XH < :zero)") // refuses every write
+	_, err := w.try("B", 0, 1)
+	if !errors.Is(err, dynamo.ErrContended) {
+		t.Errorf("error %v, want ErrContended", err)
+	}
+	w.cost("B", 0, 3)
+}
+
+// TestLastAnswerDecides takes the last unit just before a caller's third
+// attempt, whose answer then denies.
+func TestLastAnswerDecides(t *testing.T) {
+	w := newWorld(t, 4, 10)
+	w.must(true, "A", 0, 1)
+	w.caller("B")
+	w.wires["B"].mutation = func(u *types.Update) {
+		*u.ConditionExpression = "#aH < :zero AND " + *u.ConditionExpression
+		w.must(true, fmt.Sprint("other-", len(w.wires["B"].sent)), 0, 1)
+	}
+	w.must(false, "B", 0, 1)
+	w.cost("B", 0, 3)
+}
+
+// TestPeekShowsAReset checks that a peek replaces the snapshot of a deleted
+// counter, also for later charges.
+func TestPeekShowsAReset(t *testing.T) {
+	w := newWorld(t, 3, 10)
+	w.must(true, "A", 0, 3)
+	w.reset()
+	w.must(false, "A", 0, 1)
+	var v limit.Verdict
+	if err := w.caller("A").Peek(context.Background(), epoch, w.charge(1), &v); err != nil || !v.Allowed {
+		t.Fatalf("got %+v, error %v", v, err)
+	}
+	w.must(true, "A", 0, 1)
+}
+
+// TestDenies checks that a snapshot denies without a call for ten seconds, also
+// by a clock that was set back, and that Denies never admits.
+func TestDenies(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	denies := func(slot, cost int64) bool {
+		var v limit.Verdict
+		return w.caller("A").Denies(w.time(slot), w.charge(cost), &v)
+	}
+	if denies(20, 4) {
+		t.Error("denies without a snapshot")
+	}
+	w.must(true, "A", 20, 2)
+	w.calls("A")
+	for _, test := range []struct {
+		slot, cost int64
+		want       bool
+	}{{20, 1, false}, {20, 2, true}, {30, 2, true}, {31, 2, false}, {10, 2, true}, {9, 2, false}} {
+		if got := denies(test.slot, test.cost); got != test.want {
+			t.Errorf("slot %d, cost %d: denies %v, want %v", test.slot, test.cost, got, test.want)
+		}
+	}
+	w.cost("A", 0, 0)
+}

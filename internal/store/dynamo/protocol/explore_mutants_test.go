@@ -1,0 +1,188 @@
+package protocol
+
+import (
+	"testing"
+
+	pt "github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+)
+
+// caught is a mutant, the run that it is searched in, and the invariant that it
+// breaks there.
+type caught struct {
+	name, run, breaks string
+	mutant            mutant
+}
+
+// harmless is a mutant that breaks nothing, and why.
+type harmless struct {
+	name, run, why string
+	mutant         mutant
+}
+
+// TestExploreMutants leaves out or weakens one term of the real writes at a
+// time. A small search catches each; -v prints the shortest trace to the
+// violation.
+func TestExploreMutants(t *testing.T) {
+	for _, c := range append(caughtCharges(), caughtOthers()...) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			found := runNamed(c.run).explore(t, &c.mutant, c.breaks, 0)
+			if found.broken == "" {
+				t.Errorf("want %s broken: %v", c.breaks, &found)
+			} else {
+				t.Log(&found)
+			}
+		})
+	}
+}
+
+// TestExploreHarmlessMutants has the terms that no invariant needs, each with
+// its reason. The wide scope searches every small run for a violation.
+func TestExploreHarmlessMutants(t *testing.T) {
+	for _, h := range harmlessMutants() {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			runs := []run{runNamed(h.run)}
+			if *wide {
+				runs = smallRuns()
+			}
+			for _, r := range runs {
+				found := r.explore(t, &h.mutant, "", 0)
+				found.report(t)
+			}
+			if !h.mutant.changed {
+				t.Error("the mutant has changed nothing: its text is out of date")
+			}
+		})
+	}
+}
+
+func runNamed(name string) run {
+	for _, r := range smallRuns() {
+		if r.name == name {
+			return r
+		}
+	}
+	panic("no run is called " + name)
+}
+
+// caughtCharges are mutants of charges.
+func caughtCharges() []caught {
+	noCeiling := condition("(#XC <= :Xb OR (#XN = :Xn AND #XF >= :Xc))", "#XN = :Xn AND #XF >= :Xc")
+	noTotal := mutate(pt.Both(pt.TotalStays, pt.Assignment("#XC = if_not_exists(#XC, :zero) + :Xc", "#XC = if_not_exists(#XC, :Xc)")))
+	orLimits := condition(" AND #bT", " OR #bT", " AND (attribute_not_exists(#bT)", " OR (attribute_not_exists(#bT)")
+	newAnyway := mutate(pt.Condition("attribute_not_exists(#XH)", "attribute_exists(#e)")).whereSnapshot()
+	return []caught{
+		{"h <= :q removed", "any cost 2", "I1", mutate(pt.AnyOrder)},
+		{"e = :e removed", "any 2 deletes", "I1", mutate(pt.AnyGeneration)},
+		{"a snapshot creates an item", "any 2 deletes", "I1", mutate(pt.CreateFromSnapshot)},
+		{"all generations share a mark", "any 2 deletes", "I1", mutate(oneGeneration)},
+		{"C <= :B always true", "any cost 2", "I1", mutate(pt.AnyTotal)},
+		{"C <= :B one unit looser", "any cost 2", "I1", mutate(pt.OneUnitTooMany)},
+		{"C <= :B removed", "1 caller", "I4", noCeiling},
+		{"n = :N removed", "any capacities", "I1", mutate(pt.AnyCapacity)},
+		{"f >= :c removed", "any cost 2", "I1", mutate(pt.AnyCredit)},
+		{"f >= :c becomes f >= 1", "any cost 2", "I1", mutate(pt.CreditOfOne)},
+		{"f from the snapshot's total", "any cost 2", "I1", mutant{write: creditFromSnapshot}},
+		{"f as if the window were empty", "any cost 2", "I1", mutate(pt.CreditOfEmptyWindow)},
+		{"f is set and n is not", "any capacities", "I1", assignment("#XF = :Xb - #XC, #XN = :Xn", "#XF = :Xb - #XC")},
+		{"without a snapshot f stays", "any cost 2", "I1", mutate(pt.FreeColdCharge)},
+		{"without a snapshot f starts again", "any cost 2", "I1", mutate(pt.FullCreditWhenCold)},
+		{"an idle snapshot leaves f", "any cost 2", "I1", mutate(pt.FreeIdleCharge)},
+		{"an idle snapshot sets n", "any capacities", "I1", mutate(pt.CapacityOfIdleCharge)},
+		{"known slot: e = :e removed", "any 2 down, delete", "I1", mutate(pt.AnyGeneration.InKnownSlots())},
+		{"known slot: C <= :B removed", "any cost 2", "I1", mutate(pt.AnyTotal.InKnownSlots())},
+		{"known slot: C not raised", "any cost 2", "I1", mutate(pt.TotalStays.InKnownSlots())},
+		{"known slot: f stays", "any cost 2", "I1", mutate(pt.FreeIdleCharge.InKnownSlots())},
+		{"known slot: a slot set, not raised", "any cost 2", "I1", mutate(setKnownSlot)},
+		{"known slot: taken for known", "1 caller", "I4", mutant{plan: everySlotKnown}},
+		{"OR after the generation", "any cost 2", "I1", condition("#e = :e AND ", "#e = :e OR ")},
+		{"OR before the ceiling", "any cost 2", "I1", condition("#XH <= :Xq AND (#XC", "#XH <= :Xq OR (#XC")},
+		{"OR in the credit", "any cost 2", "I1", condition("#XN = :Xn AND #XF", "#XN = :Xn OR #XF")},
+		{"OR between two limits", "any window and bucket", "I1", orLimits},
+		{"a limit charged since the snapshot, taken for new", "any window and bucket", "I1", newAnyway},
+		{"C not raised", "any cost 2", "I1", noTotal},
+		{"h not set", "any cost 2", "I1", mutate(pt.NewestStays)},
+		{"a slot set, not raised", "any cost 2", "I1", mutate(setSlot)},
+		{"q = b", "k=2, skew 1", "I4", mutant{plan: ownSlot}},
+		{"the window from b, not q", "k=2, skew 1", "I4", mutant{plan: ownWindow}},
+		{"REMOVE one slot too far", "any cost 2", "I1", mutate(pt.RemovePrevious)},
+		{"ttl from b, not q", "expiry of 2 units", "I1", mutant{plan: ttlFromClock}},
+		{"ttl without slack", "expiry", "I1", mutate(pt.NoSlack)},
+		{"ttl of the limits that cost something", "expiry of 2 limits", "I1", mutant{plan: ttlOfCharged}},
+		{"ttl not set again", "expiry", "I1", assignment("#ttl = :ttl", "#ttl = if_not_exists(#ttl, :ttl)")},
+		{"weighted: tail rounded down", "any weighted", "I1", mutant{plan: floorTail}},
+		{"weighted: h <= :q removed", "any weighted", "I0", mutate(pt.AnyOrder)},
+	}
+}
+
+// caughtOthers are mutants of settlements, pruning, buckets, logs and
+// transactions.
+func caughtOthers() []caught {
+	noMark := condition("#e = :e AND ", "")
+	drain := condition("#e = :e AND ", "", "#XT > :Xt AND ", "")
+	anyItem := condition("attribute_not_exists(#e) AND attribute_not_exists(#XH)", "(attribute_not_exists(#e) OR attribute_exists(#e))")
+	startedAgain := assignment("if_not_exists(#XF, :Xn) - :Xr", ":Xn - :Xr")
+	return []caught{
+		{"down: e = :e removed", "any 2 down, delete", "I1", mutate(pt.AnyGeneration).refunds()},
+		{"down: C lowered", "any 2 down, delete", "I1", mutate(pt.LowerTotal).refunds()},
+		{"down: f raised", "any weighted, 2 down", "I1", mutate(pt.RaiseCredit).refunds()},
+		{"down: sent again", "1 caller, 2 down, delete", "I1", mutant{resend: true}},
+		{"up: e = :e removed", "any 1 down, 1 up, delete", "I0", condition(" AND #e = :e", "").extras()},
+		{"up: h <= :q removed", "any 1 down, 1 up, delete", "I0", mutate(pt.AnyOrder).extras()},
+		{"up: h not set", "any 1 down, 1 up, delete", "I1", mutate(pt.NewestStays).extras()},
+		{"up: f not lowered", "any 1 down, 1 up, delete", "I1", mutate(pt.FreeExtraCharge).extras()},
+		{"up: f started again", "any 1 down, 1 up, delete", "I1", startedAgain.extras()},
+		{"up: n set", "any capacities, 1 up", "I1", assignment("#XN = if_not_exists(#XN, :Xn)", "#XN = :Xn").extras()},
+		{"up: C not raised", "any 1 down, 1 up, delete", "I1", mutate(pt.ExtraTotalStays).extras()},
+		{"up: ttl not set", "expiry, 1 up", "I1", assignment(", #ttl = :ttl", "").extras()},
+
+		{"pruning: e = :e removed", "any pruning", "I1", mutate(pt.AnyGeneration).on(pruning)},
+		{"pruning: one slot too far", "any pruning", "I1", mutant{of: pruning, write: removeCounted}},
+
+		{"bucket: e = :e removed", "any bucket, delete", "I0", noMark},
+		{"bucket: neither e = :e nor tat > :now", "any bucket, delete", "I1", drain},
+		{"bucket: tat <= :latest removed", "any bucket, delete", "I1", mutate(pt.BucketWithoutBound)},
+		{"bucket: one charge looser", "any bucket, delete", "I1", mutate(pt.BucketOneChargeTooMany)},
+		{"bucket: tat <= :now removed", "any bucket, delete", "I1", mutate(pt.BucketAlwaysFull)},
+		{"bucket: draining, computed from now", "any bucket, delete", "I1", assignment("#XT = #XT + :Xi", "#XT = :Xt + :Xi")},
+		{"bucket: OR between its bounds", "any bucket, delete", "I1", condition("#XT > :Xt AND", "#XT > :Xt OR")},
+
+		{"log: e = :e removed", "any log, delete", "I1", noMark},
+		{"log: version removed", "any log, delete", "I1", mutate(pt.LogOfAnyVersion)},
+		{"log: version at least", "any log, delete", "I1", condition("#XC = :Xv", "#XC >= :Xv")},
+		{"log: version not raised", "any log, delete", "I1", mutate(sameVersion)},
+		{"log: without a snapshot over any", "any log, delete", "I1", mutate(pt.LogOverAny)},
+
+		{"transaction: e = :e removed", "any transactions", "I1", mutate(pt.AnyGeneration).on(transacting)},
+		{"transaction: h <= :q removed", "any transactions", "I0", mutate(pt.AnyOrder).on(transacting)},
+		{"transaction: C <= :B removed", "any transactions", "I1", mutate(pt.AnyTotal).on(transacting)},
+		{"transaction: without a snapshot over any", "any transactions", "I1", anyItem.on(transacting)},
+		{"transaction: its snapshot counts the charge twice", "any transactions", "I1", mutant{assumed: countTwice}},
+		{"transaction: its snapshot without the charges of others", "any transactions", "I1", mutant{assumed: forgetOlder}},
+	}
+}
+
+func harmlessMutants() []harmless {
+	const gone = "what has left the window counts for nothing, refunded or not"
+	anyGeneration := condition("attribute_not_exists(#e)", "(attribute_not_exists(#e) OR attribute_exists(#e))")
+	return []harmless{
+		{"the credit removed", "cost 2", "it saves writes: a snapshot that is a little old need not be read again",
+			condition("(#XC <= :Xb OR (#XN = :Xn AND #XF >= :Xc))", "#XC <= :Xb")},
+		{"known slot: h <= :q removed", "any cost 2",
+			"C counts all since the window began; the term has the table refuse a write whose slot is gone, and not fail it",
+			mutate(pt.AnyOrder.InKnownSlots())},
+		{"without a snapshot n is set", "any capacities", "the condition has n = :N, or there is none",
+			assignment("#XN = if_not_exists(#XN, :Xn)", "#XN = :Xn")},
+		{"REMOVE nothing", "any k=2", "the item only grows", mutant{plan: removeNothing}},
+		{"down: #j >= :r removed", "any 2 down, delete", "a receipt refunds what was charged; the term is for those that are settled twice",
+			mutate(belowZero).refunds()},
+		{"down: with h <= :j+k", "any 2 down, delete", gone, mutant{write: refundInWindow}.refunds()},
+		{"down, weighted: with h <= :j+k", "any weighted, 2 down", gone, mutant{write: refundInWindow}.refunds()},
+		{"bucket: tat > :now removed", "any bucket, delete", "a snapshot of this generation shows it, and it only grows",
+			condition("#XT > :Xt AND ", "")},
+		{"log: version at most", "any log, delete", "in a generation it is never less", condition("#XC = :Xv", "#XC <= :Xv")},
+		{"transaction: without a snapshot in any generation", "any transactions, 2 limits", "each limit has to be new too",
+			anyGeneration.on(transacting)},
+	}
+}

@@ -1,0 +1,148 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
+)
+
+// chargeCold charges the key in as many slots from 0, each time by a caller
+// without a snapshot, which cannot name the expired slots.
+func (w *world) chargeCold(slots int64) {
+	w.t.Helper()
+	for slot := range slots {
+		w.must(true, fmt.Sprint("cold-", slot), slot, 1)
+	}
+}
+
+// chargeOther has a caller charge another key, which sends the pruning that is
+// due.
+func (w *world) chargeOther(name string, slot int64) {
+	w.t.Helper()
+	other := w.charge(1)
+	other.Key = "rule|user:2|00000000"
+	if err := w.caller(name).Charge(context.Background(), w.time(slot), other, &limit.Verdict{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestPruning(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.chargeCold(8)
+	w.must(true, "B", 40, 1) // its answer has eight expired slots of a window of ten
+	if w.slot(0) != 1 {
+		t.Fatal("slot 0 was removed too early")
+	}
+	w.chargeOther("B", 40)
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || protocoltest.Units(w.item()["aC"]) != 9 {
+		t.Errorf("item after pruning: %v", w.item())
+	}
+	w.calls("B")
+	w.must(true, "B", 41, 1)
+	w.cost("B", 0, 1)
+}
+
+// TestPruningIsWorthIt checks the number of expired slots that are pruned: at
+// least eight, and more than half a window.
+func TestPruningIsWorthIt(t *testing.T) {
+	for _, test := range []struct {
+		k, expired int64
+		writes     int64
+	}{{4, 7, 1}, {4, 8, 2}, {20, 10, 1}, {20, 11, 2}, {21, 10, 1}, {21, 11, 2}} {
+		w := newWorld(t, 1000, test.k)
+		w.chargeCold(test.expired)
+		w.must(true, "B", 60, 1)
+		w.calls("B")
+		w.chargeOther("B", 60)
+		if _, writes := w.calls("B"); writes != test.writes {
+			t.Errorf("%d slots of a window of %d: %d writes, want %d", test.expired, test.k, writes, test.writes)
+		}
+	}
+}
+
+// TestPruningByTheNextCharge checks that a charge of the same key removes the
+// expired slots, so that no pruning is due.
+func TestPruningByTheNextCharge(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.chargeCold(8)
+	w.must(true, "B", 40, 1)
+	w.calls("B")
+	w.must(true, "B", 41, 1)
+	w.cost("B", 0, 1)
+	if w.removed("B") != 8 {
+		t.Errorf("removed %d slots, want 8", w.removed("B"))
+	}
+	w.chargeOther("B", 41)
+	w.cost("B", 0, 1)
+}
+
+// TestPruningStaysDue checks that a charge with a snapshot does not drop the
+// pruning of another key, noted during the charge.
+func TestPruningStaysDue(t *testing.T) {
+	w := newWorld(t, 1000, 10)
+	w.chargeCold(8)
+	var during func() // the next write
+	m := &dynamotest.Double{API: w.engine}
+	m.Update = func(
+		_ context.Context, _ *dynamodb.UpdateItemInput, send dynamotest.Send[dynamodb.UpdateItemOutput],
+	) (*dynamodb.UpdateItemOutput, error) {
+		if do := during; do != nil {
+			during = nil
+			do()
+		}
+		return send()
+	}
+	store := dynamo.New(m, w.table, dynamo.Options{Wall: func() time.Time { return epoch }})
+	charge := func(key string) {
+		c := w.charge(1)
+		c.Key = key
+		if err := store.Charge(context.Background(), w.time(40), c, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	charge("other")
+	during = func() { charge(key) }
+	charge("other")
+	if w.slot(0) != 1 {
+		t.Fatal("slot 0 was removed too early")
+	}
+	charge("other")
+	if w.slot(0) != 0 || w.slot(40) != 1 {
+		t.Errorf("not pruned: %v", w.item())
+	}
+}
+
+// TestPruningIsBounded prunes 110 expired slots of each of two limits.
+func TestPruningIsBounded(t *testing.T) {
+	w := newWorld(t, 1000, 120)
+	both := w.charge(1)
+	both.Limits, both.Costs = append(both.Limits, both.Limits[0]), []int64{1, 1}
+	charge := func(name string, slot int64) {
+		if err := w.caller(name).Charge(context.Background(), w.time(slot), both, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for slot := range int64(110) {
+		charge(fmt.Sprint("cold-", slot), slot)
+	}
+	charge("B", 1000)
+	w.wires["B"].mutation = func(u *types.Update) {
+		if n := strings.Count(*u.UpdateExpression, "#"); u.ExpressionAttributeNames["#aC"] == "" && n != 200 {
+			t.Errorf("%d slots removed at once, want 200", n)
+		}
+	}
+	w.chargeOther("B", 1000)
+	if n := len(w.item()); n != 3+2*(4+1)+20 {
+		t.Errorf("%d attributes left, want 20 expired slots", n)
+	}
+}
