@@ -3,6 +3,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MODULES     := . infra infra/lambdas limitgrpc limitotel tools tools/bench
 LISTEN      ?= 127.0.0.1:8080
+LAMBDAS     ?= $(shell go env GOARCH)
 SEED        ?= 1
 DECISIONS   ?= 1000000
 FUZZ_TIME   ?= 30s
@@ -10,32 +11,26 @@ ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
-# The race detector makes compiling and running several times slower. `make test`
-# runs it on the packages in which goroutines share most, the slowest first, and
-# `make test-wide` on all with concurrent code. Of the many tests of leases, rules
-# and the simulation, goroutines meet in one each.
-RACE         = $(shell go list ./internal/store/dynamo) $(shell go list ./internal/store/breaker ./internal/kit/clock ./internal/decide/engine ./internal/store/memory ./internal/kit/swr ./internal/operate/telemetry)
-SYNC        := "sync" "sync/atomic" "golang.org/x/sync/errgroup" "golang.org/x/sync/singleflight"
-CONCURRENT   = $(sort $(RACE) $(shell go list . ./gate ./internal/operate/oplog ./internal/store/redis) $(filter-out %/lease %/rules %/sim,$(shell go list -f '{{range .Imports}}{{if eq . $(SYNC)}}{{$$.ImportPath}} {{end}}{{end}}' ./...)))
-
-# The linter vets.
+EMBEDDED    := cmd/slidegate/internal/aws/embedded/files
 TEST        := go test -vet=off
 
-# Everything but the race detector builds as the Lambdas' zips do, so that Go
-# compiles each package once.
+# The packages in which goroutines share most. The workflow runs the race
+# detector on all.
+RACE        := $(addprefix ./internal/,store/dynamo store/memory store/breaker kit/clock kit/swr decide/engine operate/telemetry)
+
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
 
-# Tests need no debuggers' data, without which Go builds in less time. So it
-# does if it collects garbage less often, and optimizes nothing in two large
-# modules, which wait for the network anyway.
-lint test test-wide: export GOFLAGS += -gcflags=all=-dwarf=false '-ldflags=-s -w' '-gcflags=github.com/aws/...=-dwarf=false -l -N' '-gcflags=github.com/redis/...=-dwarf=false -l -N'
+# To try and to test, Go builds in half the time: without debuggers' data, with
+# less garbage collection, and with clients of stores as they are written.
+LEAN := '-gcflags=all=-dwarf=false' '-ldflags=-s -w' '-gcflags=github.com/aws/...=-dwarf=false -l -N' '-gcflags=github.com/redis/...=-dwarf=false -l -N'
+run lint test test-wide: export GOFLAGS += $(LEAN)
 lint test test-wide: export GOGC := 400
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-wide lint api bench bench-library sim sim-long engines pictures fuzz build zips release-files constructs check-release site synth local-up local-deploy local-down e2e e2e-aws deploy version release
+.PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files constructs check-release e2e e2e-aws deploy local-deploy local-down release
 
-help: ## list the targets
+help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs only Go
@@ -44,6 +39,23 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 		'and replay four recorded days against other rules:' '' \
 		'  dist/slidegate replay examples/traffic/apache-access-2015.log.gz --rules examples/traffic/per-ip-10-per-minute.yaml' ''
 	@exec dist/slidegate serve --rules examples/rules.yaml --listen $(LISTEN)
+
+# Once `make build` has made Lambdas, the command keeps them.
+.PHONY: dist/slidegate # go build knows better than make what is out of date
+dist/slidegate:
+	@localstack/require.sh go
+	@echo 'build dist/slidegate'
+	@GOGC=400 go build $(if $(wildcard $(EMBEDDED)/*.zip),-tags release) -o $@ ./cmd/slidegate
+
+build: ## the command with the Lambdas of this machine, or of LAMBDAS=arm64, in dist/; needs only Go
+	@localstack/require.sh go
+	@echo 'build dist/authorizer_$(LAMBDAS).zip and dist/operations_$(LAMBDAS).zip'
+	@rm -f $(EMBEDDED)/*.zip
+	@cd infra && GOGC=400 go run ./lambdazip -goarch $(LAMBDAS) -o ../dist authorizer operations
+	@cp dist/{authorizer,operations}_$(LAMBDAS).zip infra/template/template.json $(EMBEDDED)
+	@cp infra/template/template.json dist
+	@echo 'build dist/slidegate with them in it'
+	@GOGC=400 go build -tags release -o dist/slidegate ./cmd/slidegate
 
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
@@ -78,24 +90,20 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/library/app $(filter-out $(RACE),$(shell go list ./...))
+	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/library/app $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
-WIDE         = $(shell go list $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' internal)))))
-test-wide: ## run what `make test` leaves out: more random calls, bench, a browser
+WIDE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' internal cmd))))
+test-wide: ## run what `make test` leaves out: more random calls, other modules, a browser
 	@localstack/require.sh go cc node npm python
 	@localstack/redis.sh >/dev/null
-	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter $(CONCURRENT),$(WIDE)) -wide
-	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(filter-out $(CONCURRENT),$(WIDE)) -wide
-	@$(LOCAL) env CGO_ENABLED=1 $(TEST) -race -count=1 -timeout 1h $(filter-out $(WIDE),$(CONCURRENT))
-	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestConcurrent$$' ./internal/store/dynamo/lease
-	@CGO_ENABLED=1 $(TEST) -race -count=1 -run '^TestSetIsSafeForConcurrentUse$$' ./internal/rules
+	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(WIDE) -wide
 	@for module in limitgrpc limitotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
-	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./...
 	@cd tools && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./browser
+	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./...
 
 lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, the exported API, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -107,6 +115,7 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 		$(BIN)/staticcheck -tags e2e ./... && \
 		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
 		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
+	@$(TEST) -count=1 -run '^TestSize$$' ./internal/test/deps
 	@cd tools && $(TEST) -count=1 ./api ./links ./site # they read other modules, which the cache of tests does not see
 	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
@@ -120,26 +129,19 @@ $(BIN)/%: tools/go.mod tools/go.sum
 	@localstack/require.sh go
 	cd tools && go build -o $@ $$(go list tool | grep '/$*$$')
 
-api: ## record the exported API in api/; a test compares it
+api: ## record the exported API in tools/api/testdata; a test compares it
 	cd tools && go test ./api -update
 
-bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there
+bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there, and to docs/migrating.md
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
 	@cd tools/bench && go build -o $(BIN)/compare ./compare
 	@cd tools/bench && ../../localstack/engine.sh dynoxide $(BIN)/compare -redis $(if $(PAGE),-page $(abspath $(PAGE)))
-
-bench-library: ## compare with other Go limiters, and write the table of docs/migrating.md
-	@localstack/require.sh go
-	cd tools/bench && go test -count=1 -run '^TestTable$$' ./library -measure
+	@cd tools/bench && go test -count=1 -run '^TestTable$$' ./library $(if $(PAGE),-measure)
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
 	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/test/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
-
-sim-long: ## simulate 100,000,000 decisions with faults, and check small systems exhaustively
-	@$(MAKE) --no-print-directory sim DECISIONS=100000000
-	go test -count=1 -timeout 0 -v -run '^TestExplore' ./internal/store/dynamo/protocol -explore.wide
 
 # `make test` runs a tenth of the random calls on an engine, and replays less of the log.
 engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
@@ -150,7 +152,7 @@ engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
 			go test -count=1 ./internal/store/dynamo -wide && go test -count=1 -run "^TestApacheLog$$" ./cmd/slidegate/internal/cli -wide' || failed+=" $$engine"; done; \
 		[[ -z $$failed ]] || { echo "engines: tests failed on:$$failed" >&2; exit 1; }
 
-pictures: ## draw docs/pictures: what each algorithm allows of a burst, and the first minute in a terminal
+pictures: # draw docs/pictures: what each algorithm allows of a burst, and the first minute in a terminal
 	@localstack/require.sh go
 	go run ./cmd/slidegate/internal/traffic/pictures docs/pictures
 
@@ -159,24 +161,22 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@grep -rho --include='*_test.go' '^func Fuzz[A-Za-z]*' --with-filename cmd internal limitlambda | sed 's|/[^/]*:func | |' | while read -r package target; do \
 		echo "fuzz $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) ./$$package; done
 
-build: dist/slidegate ## the command, and the Lambdas' zips for arm64, in dist/; RULES=FILE adds rules to the authorizer's
-	cd infra && go run ./lambdazip -o ../dist $(if $(RULES),-rules $(abspath $(RULES))) authorizer && go run ./lambdazip -o ../dist operations backend
-
 # Another Go, or other flags, give other bytes. functions/backend is the sample's,
 # and not released.
 zips release-files check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
 zips release-files: export GOFLAGS = -trimpath
-zips: ## the Lambdas' zips that releases have, in infra/lambdas/zips
+zips: ## the Lambdas' zips for infra, of both architectures, in infra/lambdas/zips; RULES=FILE adds rules to the authorizer's
 	@localstack/require.sh go
-	cd infra && for goarch in arm64 amd64; do go run ./lambdazip -goarch $$goarch -o lambdas/zips $(filter-out backend,$(notdir $(wildcard functions/*))); done
+	cd infra && for goarch in arm64 amd64; do \
+		go run ./lambdazip -goarch $$goarch -o lambdas/zips $(if $(RULES),-rules $(abspath $(RULES))) authorizer && \
+		go run ./lambdazip -goarch $$goarch -o lambdas/zips operations; done
 
 # What tools/goreleaser.yaml packs with the command, and into it.
 release-files: zips
 	@rm -rf dist/files && mkdir -p dist/files/completions
 	cp docs/rules.schema.json dist/files/
 	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/template.json
-	cp infra/lambdas/zips/*.zip cmd/slidegate/internal/aws/embedded/files/
-	cp dist/files/template.json cmd/slidegate/internal/aws/embedded/files/template.json
+	cp infra/lambdas/zips/*.zip dist/files/template.json $(EMBEDDED)
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
 	go build -tags release -o dist/slidegate ./cmd/slidegate # carries the files, as that of a release does
 	dist/slidegate completion bash >dist/files/completions/slidegate.bash
@@ -184,7 +184,8 @@ release-files: zips
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
-constructs: release-files ## the construct's packages for TypeScript and Python, in dist/constructs
+constructs: zips ## the construct's packages for TypeScript and Python, in dist/constructs; needs Node 22 and Python 3.10
+	@mkdir -p dist/files && cp infra/template/template.json dist/files
 	@infra/constructs/build.sh $(VERSION)
 
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
@@ -208,19 +209,8 @@ $(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tool
 	@localstack/require.sh go
 	cd tools/goreleaser && go build -o $@ $$(go list tool | grep -E '/$*(/v[0-9]+)?$$')
 
-.PHONY: dist/slidegate # go build knows better than make what is out of date
-dist/slidegate:
-	@localstack/require.sh go
-	go build -o $@ ./cmd/slidegate
-
 site: ## build the site from docs into dist/site; a warning is an error; needs Python 3.11
 	@docs/site/build.sh
-
-synth: build ## synthesize the CloudFormation template into infra/cdk.out
-	cd infra && ./cdk.sh synth --quiet
-
-local-up: ## start the local AWS, unless AWS_ENDPOINT_URL names another
-	@localstack/up.sh
 
 local-deploy: ## deploy the sample stack to the local AWS, leave it running, and print its address
 	@localstack/deploy.sh
@@ -236,11 +226,13 @@ e2e: ## deploy to the local AWS, send traffic through API Gateway, and do what `
 e2e-aws: ## deploy to the AWS account of your credentials, check what emulators cannot show, and remove it all; asks, unless YES=1
 	@YES=$(YES) localstack/e2e-aws.sh
 
-deploy: build ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
+deploy: sample ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
 
-version: ## have the modules require VERSION=v0.2.0 of each other
-	@tools/release/release.sh --set "$(VERSION)"
+.PHONY: sample
+sample: # the Lambdas of the sample stack, for arm64, in dist/
+	@localstack/require.sh go
+	cd infra && go run ./lambdazip -o ../dist authorizer operations backend
 
 release: ## check that HEAD may be VERSION=v0.2.0 of every published module, and tag it
 	@tools/release/release.sh "$(VERSION)"

@@ -1,7 +1,7 @@
 // Command infra is the CDK app of the sample stack. The cdk command line runs
 // it, as cdk.json says:
 //
-//	make build && cd infra && ./cdk.sh deploy [-c architecture=x86_64] [-c deadline=250ms] [-c removal=destroy] [-c dist=DIR] [-c rules=FILE] [-c apis=all]
+//	make sample && cd infra && ./cdk.sh deploy [-c architecture=x86_64] [-c deadline=250ms] [-c removal=destroy] [-c dist=DIR] [-c rules=FILE] [-c apis=all]
 package main
 
 import (

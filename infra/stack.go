@@ -48,7 +48,7 @@ func newStack(app awscdk.App, id string, s settings) (awscdk.Stack, error) {
 	return stack, nil
 }
 
-// zip returns the code of a Lambda, from a file that `make build` writes. If the
+// zip returns the code of a Lambda, from a file that `make sample` writes. If the
 // file is missing, the error says to run that.
 func zip(s settings, name string) (awslambda.Code, error) {
 	path, err := filepath.Abs(filepath.Join(s.dist, name+"_"+s.goarch+".zip"))
@@ -56,7 +56,7 @@ func zip(s settings, name string) (awslambda.Code, error) {
 		return nil, fmt.Errorf("locate %s: %w", name, err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("the Lambda's code is missing: run `make build` first: %w", err)
+		return nil, fmt.Errorf("the Lambda's code is missing: run `make sample` first: %w", err)
 	}
 	return awslambda.Code_FromAsset(jsii.String(path), nil), nil
 }

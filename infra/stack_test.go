@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { cdktest.Main(m) }
 
-// sampleDist replaces the output of `make build`: synthesis only hashes it.
+// sampleDist replaces the output of `make sample`: synthesis only hashes it.
 func sampleDist(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,8 +179,8 @@ func TestStackNeedsTheLambdas(t *testing.T) {
 			}
 			app, _ := cdktest.NewApp(t, nil)
 			_, err := newStack(app, "Slidegate", settings{dist: dist, goarch: "arm64", rules: "../examples/rules.yaml"})
-			if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), filepath.Join(dist, missing)) {
-				t.Errorf("error is %v, want the path and `make build`", err)
+			if err == nil || !strings.Contains(err.Error(), "make sample") || !strings.Contains(err.Error(), filepath.Join(dist, missing)) {
+				t.Errorf("error is %v, want the path and `make sample`", err)
 			}
 		})
 	}

@@ -139,7 +139,7 @@ func newStacks(t *testing.T) *stacks {
 	return &stacks{cloudformation.NewFromConfig(cfg)}
 }
 
-// limiter deploys the limiter of `make release-files`, and returns its function
+// limiter deploys the limiter of `make build`, and returns its function
 // and the URI for authorizers.
 func (s *stacks) limiter(t *testing.T) (function, uri string) {
 	t.Helper()
@@ -149,7 +149,7 @@ func (s *stacks) limiter(t *testing.T) (function, uri string) {
 	}
 	slidegate := func(args ...string) {
 		if out, err := exec.Command("../../dist/slidegate", append(args, "--stack", "sg-attach", "--yes")...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: has `make release-files` run?\n%s", err, out)
+			t.Fatalf("%v: has `make build` run?\n%s", err, out)
 		}
 	}
 	slidegate("aws", "deploy", "--rules", rules, "--template", "../../dist/files/template.json",

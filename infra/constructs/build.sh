@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: build.sh [VERSION]
 # Packs the construct for TypeScript and Python into dist/constructs: an npm
-# tarball in js, a wheel in python. `make release-files` makes what it packs.
+# tarball in js, a wheel in python. `make constructs` makes what it packs.
 # It works in .cache/, because `go build ./...` would compile what Go files its
 # packages have.
 set -euo pipefail
@@ -13,7 +13,7 @@ template=$root/dist/files/template.json
 
 for file in "$root"/infra/lambdas/zips/{authorizer,operations}_{arm64,amd64}.zip "$template"; do
 	[[ -f $file ]] || {
-		echo "build: $file is missing: run \`make release-files\`" >&2
+		echo "build: $file is missing: run \`make constructs\`" >&2
 		exit 1
 	}
 done

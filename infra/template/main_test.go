@@ -16,6 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/internal/lambda/predeploy"
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 func TestMain(m *testing.M) { cdktest.Main(m) }
@@ -32,6 +33,14 @@ func TestTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := run("v0.0.0-dev", out); err != nil {
+		t.Fatal(err)
+	}
+	development, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "template.json", string(development)) // which `make build` puts into the command
 	if len(text) > 51_200 || bytes.Contains(text, []byte("cdk-hnb659fds")) {
 		t.Errorf("it has %d bytes, or assets", len(text))
 	}

@@ -25,7 +25,7 @@ fi
 [[ -z $(git status --porcelain) ]] || fail "there are files to commit: $(git status --porcelain)"
 
 required=$(grep -hE "^(require )?\s*$ours v" "${mods[@]}" | grep -oE ' v[^ ]+' | sort -u | xargs)
-[[ $required == "$version" ]] || fail "the modules require '$required' of each other: run \`make version VERSION=$version\`, and commit"
+[[ $required == "$version" ]] || fail "the modules require '$required' of each other: run \`tools/release/release.sh --set $version\`, and commit"
 
 grep -qE "^## \[${version#v}\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
 	fail "CHANGELOG.md has no section '## [${version#v}] - YYYY-MM-DD'"

@@ -32,7 +32,7 @@ func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutat
 
 // TestSimulation runs worlds of all kinds until the decisions are made. No
 // world may have a violation. `make sim` runs it with any seed and any number
-// of decisions, `make sim-long` with very many.
+// of decisions.
 func TestSimulation(t *testing.T) {
 	plans, each := draw(*decisions)
 	start := time.Now()

@@ -1,6 +1,6 @@
 // Package library compares Slidegate with other rate limiters for Go. Each of
 // its directories limits a handler to 100 requests a minute and client with one
-// of them. `make bench-library` measures them, and writes the table of
+// of them. `make bench` measures them, and writes the table of
 // docs/migrating.md.
 package library
 

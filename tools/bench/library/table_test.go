@@ -31,7 +31,7 @@ import (
 
 const (
 	page  = "../../../docs/migrating.md"
-	begin = "<!-- make bench-library -->\n"
+	begin = "<!-- make bench -->\n"
 	end   = "<!-- end -->\n"
 	// Each case runs this often, and repeats its operation as often in each run.
 	rounds  = 9
@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if table != old {
-		t.Errorf("the table of docs/migrating.md is out of date: run `make bench-library`\nthe page has:\n%s\nthe code gives:\n%s", old, table)
+		t.Errorf("the table of docs/migrating.md is out of date: run `make bench`\nthe page has:\n%s\nthe code gives:\n%s", old, table)
 	}
 }
 

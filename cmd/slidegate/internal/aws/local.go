@@ -2,6 +2,7 @@ package aws
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/embedded"
 )
 
 // isLocal reports whether an endpoint is on this machine, as that of an emulator
@@ -27,15 +30,21 @@ func isLocal(endpoint *string) bool {
 var machines = map[string]string{"amd64": "x86_64", "arm64": "arm64"}
 
 // architectureOf returns the architecture that is given, or else the stack's. A new
-// stack is for arm64, but on a local AWS for this machine, which runs the Lambdas
-// there. Then the note says so.
+// stack is for arm64, unless a local AWS runs the Lambdas on this machine, or the
+// command carries no code but that for this machine. Then the note says so.
 func (a *Account) architectureOf(given string, old *types.Stack) (name, note string) {
 	if name = cmp.Or(given, parameterOf(old, architecture)); name != "" {
 		return name, ""
 	}
 	name = machines[runtime.GOARCH]
-	if !a.Local || name == "" {
-		return "arm64", ""
+	_, err := embedded.Zip("authorizer", "arm64")
+	_, lacks := errors.AsType[embedded.Lacks](err)
+	switch {
+	case name == "" || name == "arm64":
+	case a.Local:
+		return name, fmt.Sprintf("using architecture %s, because a local AWS runs Lambdas on this machine", name)
+	case lacks:
+		return name, fmt.Sprintf("using architecture %s, because this build of slidegate carries the Lambdas for it alone", name)
 	}
-	return name, fmt.Sprintf("using architecture %s, because a local AWS runs Lambdas on this machine", name)
+	return "arm64", ""
 }
