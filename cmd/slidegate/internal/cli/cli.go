@@ -1,37 +1,39 @@
-// Package cli is Slidegate's command line: a file for each command or few of
-// one kind, with their flags, help, completion and printing. What the commands do is in cmd/slidegate/internal/operator.
+// Package cli is Slidegate's command line: its root command, its exit codes, and
+// commands that stand alone. Those of one noun are in a package of their own,
+// such as awscmd. What the commands do is in cmd/slidegate/internal/operator.
 package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/apikeyscmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/awscmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/overridescmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/trafficcmd"
 )
 
-// cli is what all commands share. It is an operator.Listener.
+// cli is one run of a command line.
 type cli struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	started        bool // the command line was understood: other failures exit with failure
-	failure        int
+	command.Console
+	started bool // the command line was understood: other failures exit with 1
 }
 
 // Run runs the command in args and returns the exit code: 0 for success, 1 for a
 // failure, 2 for an invalid command line.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	logging.Disable() // the errors have what go-redis would print
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr, failure: 1}
+	c := &cli{Console: command.Console{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -42,10 +44,14 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func (c *cli) rootCommand() *cobra.Command {
-	root := group("slidegate", "An exact rate limiter for serverless APIs", c.initCommand(), c.serveCommand(), c.topCommand(), c.replayCommand(),
-		c.suggestCommand(), c.costCommand(), c.rulesCommand(),
-		c.awsCommand(), c.overridesCommand(), c.grantCommand(), c.apiKeysCommand(), c.explainCommand(), c.inspectCommand(), c.resetCommand(),
-		group("tables", "Create the tables in DynamoDB", c.tablesCreateCommand()), c.versionCommand())
+	console := &c.Console
+	root := command.Group("slidegate", "An exact rate limiter for serverless APIs",
+		initCommand(console), serveCommand(console), topCommand(console),
+		trafficcmd.ReplayCommand(console), trafficcmd.SuggestCommand(console), trafficcmd.CostCommand(console),
+		rulescmd.Command(console), awscmd.Command(console),
+		overridescmd.Command(console), overridescmd.GrantCommand(console), apikeyscmd.Command(console),
+		explainCommand(console), inspectCommand(console), resetCommand(console),
+		command.Group("tables", "Create the tables in DynamoDB", tablesCreateCommand(console)), versionCommand(console))
 	root.Long = `Slidegate limits requests by rules, exactly: no sliding window ever holds more than its rule says.
 
 Counters live in this process, in DynamoDB or in Redis. DynamoDB's address, region and credentials come from
@@ -62,7 +68,7 @@ Environment variables:
 	help := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *version {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), readBuild())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), command.ReadBuild())
 			return err
 		}
 		return help(cmd, args)
@@ -97,58 +103,13 @@ func groupsAlone(usage func(*cobra.Command) error) func(*cobra.Command) error {
 	}
 }
 
-// group returns a command that only has subcommands.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return flags.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant(cmd, args[0]))
-			}
-			return nil
-		},
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SuggestionsMinimumDistance: 2, // the letters that a typing error may change
-	}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
-// meant names the commands that an unknown one may stand for: those of groups
-// below cmd that have its name, or else those of cmd with a similar one.
-func meant(cmd *cobra.Command, unknown string) string {
-	var paths []string
-	for _, below := range cmd.Commands() {
-		for _, c := range below.Commands() {
-			if c.Name() == unknown {
-				paths = append(paths, c.CommandPath())
-			}
-		}
-	}
-	if len(paths) == 0 {
-		for _, name := range cmd.SuggestionsFor(unknown) {
-			paths = append(paths, cmd.CommandPath()+" "+name)
-		}
-	}
-	if len(paths) == 0 {
-		return ""
-	}
-	return ": did you mean " + strings.Join(paths, " or ") + "?"
-}
-
-// errDiffer is the outcome of a comparison, and no failure: nothing is printed.
-var errDiffer = errors.New("the rules differ")
-
-// errUnhealthy is the outcome of an examination that found something, and no
-// failure: the report says what.
-var errUnhealthy = errors.New("there is something to mend")
-
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
+	var outcome command.Outcome
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errDiffer), errors.Is(err, errUnhealthy):
+	case errors.As(err, &outcome):
 		return 1
 	}
 	message := strings.TrimSpace(err.Error())
@@ -158,67 +119,13 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 	c.Note("%s", message)
 	var usage flags.UsageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(c.stderr, "see: %s --help\n", cmd.CommandPath())
+		fmt.Fprintf(c.Stderr, "see: %s --help\n", cmd.CommandPath())
 		return 2
 	}
 	if !c.started {
 		return 2
 	}
-	return c.failure
-}
-
-// Note prints a message to standard error. It escapes what does not print.
-func (c *cli) Note(format string, args ...any) {
-	fmt.Fprintf(term.Escaper{Writer: c.stderr}, "slidegate: "+format+"\n", args...)
-}
-
-// Warn prints a warning to standard error.
-func (c *cli) Warn(format string, args ...any) { c.Note("warning: "+format, args...) }
-
-// Progress returns a line of progress on standard error.
-func (c *cli) Progress() operator.Progress { return term.NewProgress(c.stderr, time.Now) }
-
-// reporting completes a command: it adds --json, and shows what do reports.
-// Shells offer no files for its arguments, unless it says otherwise.
-func reporting[R any](
-	c *cli, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R),
-) *cobra.Command {
-	asJSON := flags.JSON(cmd)
-	if cmd.ValidArgsFunction == nil {
-		cmd.ValidArgsFunction = flags.NoWords
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		report, err := do(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		return show(c.stdout, *asJSON, report, print)
-	}
-	return cmd
-}
-
-// show writes a report: as JSON, or else as print does.
-func show[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
-	if asJSON {
-		return newEncoder(w, "  ").Encode(report)
-	}
-	p := term.NewPrinter(w)
-	print(p, report)
-	return p.Err
-}
-
-// showLine is show for a report of a list: as JSON it is one line.
-func showLine[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
-	if asJSON {
-		return newEncoder(w, "").Encode(report)
-	}
-	return show(w, false, report, print)
-}
-
-// newEncoder returns an encoder of reports. It escapes what does not print.
-func newEncoder(w io.Writer, indent string) *json.Encoder {
-	e := json.NewEncoder(term.Escaper{Writer: w})
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	return e
+	failure := command.Failure{Code: 1} // unless the command names another code
+	_ = errors.As(err, &failure)
+	return failure.Code
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
@@ -17,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
-func (c *cli) inspectCommand() *cobra.Command {
+func inspectCommand(c *command.Console) *cobra.Command {
 	var f counterFlags
 	cmd := &cobra.Command{
 		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
@@ -36,7 +37,7 @@ caller's token names, give the claims.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
 	flags.Complete(cmd, "rule", f.where.RuleNames)
-	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
+	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
 		return operator.Inspect(ctx, f.options(f.Rule, args[0]), c)
 	}, printCounters)
 }
@@ -95,10 +96,10 @@ func counterRows(r *operator.CounterReport, on term.Colours) (rows [][]string) {
 
 // counterRemarks say which overrides the numbers come from.
 func counterRemarks(r *operator.CounterReport) (remarks []string) {
-	for _, line := range overrideLines(r.PlanOverride) {
+	for _, line := range r.PlanOverride.Lines() {
 		remarks = append(remarks, "override of plan: "+line)
 	}
-	for _, line := range overrideLines(r.Override) {
+	for _, line := range r.Override.Lines() {
 		remarks = append(remarks, "override of "+r.Rule+": "+line)
 	}
 	return append(append(remarks, notKnown(rules.PlanOverrides, r.PlanOverrideUnknown)...), notKnown(r.Rule, r.OverrideUnknown)...)
@@ -117,7 +118,7 @@ func notKnown(rule string, missing []string) []string {
 	return []string{remark}
 }
 
-func (c *cli) resetCommand() *cobra.Command {
+func resetCommand(c *command.Console) *cobra.Command {
 	var f counterFlags
 	var note ruletable.Note
 	cmd := &cobra.Command{
@@ -139,7 +140,7 @@ If the rules are in a table, its history records the reset.`,
 	flags.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },
 		"--who and --why are for the history of a table, and --rules is a file: leave them out")
 	flags.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
-	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {
+	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {
 		return operator.Reset(ctx, f.options(args[0], args[1]), note, c)
 	}, func(p *term.Printer, r *operator.ResetReport) {
 		p.Line("reset counter %s of rule %s", r.Key, r.Rule)

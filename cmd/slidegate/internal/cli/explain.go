@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
@@ -17,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-func (c *cli) explainCommand() *cobra.Command {
+func explainCommand(c *command.Console) *cobra.Command {
 	var where flags.Locations
 	o := operator.ExplainOptions{Request: &request.Request{}}
 	cmd := &cobra.Command{
@@ -44,7 +45,7 @@ Retry-After has the wait rounded up, such as 11 for a window of 10s with slots o
 	where.AddSharedStore(cmd)
 	flags.Request(cmd, o.Request)
 	flags.Var(cmd, &o.At, "at", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)", parseAt)
-	return reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ExplainReport, error) {
+	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ExplainReport, error) {
 		if err := flags.SetTarget(o.Request, args[0], args[1]); err != nil {
 			return nil, err
 		}
@@ -96,42 +97,30 @@ func outcomeText(o *operator.OutcomeReport, on term.Colours) string {
 
 func waitText(seconds float64) string { return text.Wait(operator.Seconds(seconds)) }
 
-// labelled are rows of a label and a text each.
-type labelled [][]string
-
-// add adds a row for each text that is not empty.
-func (l *labelled) add(label string, texts ...string) {
-	for _, text := range texts {
-		if text != "" {
-			*l = append(*l, []string{label, text})
-		}
-	}
-}
-
 // requestRows describe the request and its caller.
-func requestRows(r *operator.ExplainReport) (rows labelled) {
+func requestRows(r *operator.ExplainReport) (rows term.Labelled) {
 	client := cmp.Or(r.Client, "not known; give --ip")
 	if r.Peer != "" {
 		client += ", behind " + r.Peer
 	}
-	rows.add("client", client)
-	rows.add("caller", r.Caller)
+	rows.Add("client", client)
+	rows.Add("caller", r.Caller)
 	if r.Plan != nil {
-		rows.add("plan", planText(r.Plan))
-		for _, line := range overrideLines(r.Plan.Override) {
-			rows.add("", "override of "+r.Plan.Key+": "+line)
+		rows.Add("plan", planText(r.Plan))
+		for _, line := range r.Plan.Override.Lines() {
+			rows.Add("", "override of "+r.Plan.Key+": "+line)
 		}
 		if r.Plan.Error != "" {
-			rows.add("", text.Printable(r.Plan.Error), "limiters go on without this override")
+			rows.Add("", text.Printable(r.Plan.Error), "limiters go on without this override")
 		}
 		if r.Plan.Stale {
-			rows.add("stale", "part of the override does not fit the rules as they are now, and is left out")
+			rows.Add("stale", "part of the override does not fit the rules as they are now, and is left out")
 		}
 	}
 	if len(r.Rules) > 0 {
-		rows.add("counters", cmp.Or(r.Counters, "taken to be empty; give --store to read them"))
+		rows.Add("counters", cmp.Or(r.Counters, "taken to be empty; give --store to read them"))
 	}
-	rows.add("remark", r.Remark)
+	rows.Add("remark", r.Remark)
 	return rows
 }
 
@@ -157,28 +146,28 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 		return
 	}
 	p.Line("rule %s counts it by %s", name, r.Key)
-	var rows labelled
-	rows.add("  remark", r.Why)
-	rows.add("  plan", r.Plan)
-	rows.add("  override", overrideLines(r.Override)...)
+	var rows term.Labelled
+	rows.Add("  remark", r.Why)
+	rows.Add("  plan", r.Plan)
+	rows.Add("  override", r.Override.Lines()...)
 	if r.Override == nil && r.OverrideKey != "" && r.Error == "" {
-		rows.add("  override", "none for "+r.OverrideKey)
+		rows.Add("  override", "none for "+r.OverrideKey)
 	}
 	if r.Error != "" {
-		rows.add("  override", text.Printable(r.Error))
+		rows.Add("  override", text.Printable(r.Error))
 		without := "which goes on without this override"
 		if r.OnError == rules.OnErrorDeny.String() {
 			without = "which denies it and counts nothing"
 		}
-		rows.add("  on_error", r.OnError+", "+without)
+		rows.Add("  on_error", r.OnError+", "+without)
 	}
 	if r.Stale {
-		rows.add("  stale", "part of the override does not fit the rule as it is now, and is left out")
+		rows.Add("  stale", "part of the override does not fit the rule as it is now, and is left out")
 	}
-	rows.add("  counter", r.Counter)
-	rows.add("  local", r.Local)
-	rows.add("  verdict", r.Verdict)
-	rows.add("  warning", r.Warnings...)
+	rows.Add("  counter", r.Counter)
+	rows.Add("  local", r.Local)
+	rows.Add("  verdict", r.Verdict)
+	rows.Add("  warning", r.Warnings...)
 	p.Table("ll", rows)
 	p.Table("lrrrrrl", limitRows(r))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
@@ -19,7 +20,7 @@ import (
 // defaultRulesFile is what init writes unless it is given a name.
 const defaultRulesFile = "rules.yaml"
 
-func (c *cli) initCommand() *cobra.Command {
+func initCommand(c *command.Console) *cobra.Command {
 	a := starter.Answers{Per: starter.Address, Limit: starter.DefaultLimit}
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
@@ -45,7 +46,7 @@ rest. It never overwrites a file.`,
 		if len(args) > 0 {
 			path = args[0]
 		}
-		return c.initialize(cmd.Context(), path, a, cmd.Flags().NFlag() > 0, c.interactive())
+		return initialize(cmd.Context(), c, path, a, cmd.Flags().NFlag() > 0, c.Interactive())
 	}
 	return cmd
 }
@@ -64,13 +65,13 @@ func refuseTokenFlags(a *starter.Answers) error {
 
 // initialize writes a first rules file. It asks on a terminal, unless flags have
 // the answers.
-func (c *cli) initialize(ctx context.Context, path string, a starter.Answers, flagged, terminal bool) (err error) {
+func initialize(ctx context.Context, c *command.Console, path string, a starter.Answers, flagged, terminal bool) (err error) {
 	if err := outfile.CheckNew(path); err != nil {
 		return err
 	}
 	switch {
 	case terminal && !flagged:
-		d := dialogue{cli: c, ctx: ctx, in: bufio.NewReader(c.stdin), answers: a}
+		d := dialogue{Console: c, ctx: ctx, in: bufio.NewReader(c.Stdin), answers: a}
 		if a, err = d.ask(); err != nil {
 			return err
 		}
@@ -84,12 +85,12 @@ func (c *cli) initialize(ctx context.Context, path string, a starter.Answers, fl
 	if err := outfile.WriteNew(path, string(rules)); err != nil {
 		return err
 	}
-	return c.showNext(path, &a)
+	return showNext(c, path, &a)
 }
 
 // dialogue asks on a terminal.
 type dialogue struct {
-	*cli
+	*command.Console
 	ctx     context.Context
 	in      *bufio.Reader
 	answers starter.Answers // always valid, so that each new one can be checked alone
@@ -112,7 +113,7 @@ func (d *dialogue) ask() (starter.Answers, error) {
 		return *a, err
 	}
 	for {
-		answer, err := d.answer(d.ctx, d.in, "Count only at first, and deny nothing? [y/N] ")
+		answer, err := d.Ask(d.ctx, d.in, "Count only at first, and deny nothing? [y/N] ")
 		switch strings.ToLower(answer) {
 		case "y", "yes":
 			a.Shadow = true
@@ -130,7 +131,7 @@ func (d *dialogue) question(prompt string, to *string, standard string) error {
 		prompt += "[" + standard + "] "
 	}
 	for valid := *to; ; *to = valid {
-		answer, err := d.answer(d.ctx, d.in, prompt)
+		answer, err := d.Ask(d.ctx, d.in, prompt)
 		if err != nil {
 			return err
 		}
@@ -146,15 +147,15 @@ func (d *dialogue) question(prompt string, to *string, standard string) error {
 }
 
 // showNext prints what to do with the new file, a line for each command.
-func (c *cli) showNext(path string, a *starter.Answers) error {
-	p := term.NewPrinter(c.stdout)
+func showNext(c *command.Console, path string, a *starter.Answers) error {
+	p := term.NewPrinter(c.Stdout)
 	does := "limits each %s to %s"
 	if a.Shadow {
 		does = "counts each %s by %s, and denies nothing"
 	}
 	p.Line("%s "+does+". Its comments say what to change. Next:", text.Printable(path), a.Per, a.Limit)
 	p.Line("")
-	file := shellWords(path)
+	file := text.ShellWords(path)
 	rows := [][]string{
 		{"  try it, on http://127.0.0.1:8080", "slidegate serve --rules " + file},
 		{"  see what it does to a log", "slidegate replay access.log --rules " + file},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/starter"
 	"github.com/slidegate/slidegate/internal/test/golden"
@@ -39,9 +40,9 @@ func TestInitAsks(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "rules.yaml")
 		var out strings.Builder
-		c := &cli{stdin: &keyboard{strings.SplitAfter(typed, "\n"), &out}, stdout: &out, stderr: &out}
+		c := &command.Console{Stdin: &keyboard{strings.SplitAfter(typed, "\n"), &out}, Stdout: &out, Stderr: &out}
 		a := starter.Answers{Per: starter.Address, Limit: starter.DefaultLimit}
-		err := c.initialize(t.Context(), path, a, false, true)
+		err := initialize(t.Context(), c, path, a, false, true)
 		text, _ := os.ReadFile(path)
 		_, rules, _ := strings.Cut(string(text), "rules:\n")
 		all.WriteString(strings.ReplaceAll(out.String(), path, "rules.yaml") + "\n")

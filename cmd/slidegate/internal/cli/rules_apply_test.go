@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
@@ -149,7 +150,7 @@ func TestApplyIsConditional(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s", "capacity: 3, window: 60s")
 	table.apply(t, files[0])
-	p, err := operator.PrepareApply(t.Context(), files[1], table.name, &operator.Traffic{Listener: &cli{stderr: os.Stderr}})
+	p, err := operator.PrepareApply(t.Context(), files[1], table.name, &operator.Traffic{Listener: &command.Console{Stderr: os.Stderr}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 )
 
@@ -39,14 +38,5 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 	}
 	if first := report.StaleOverrides.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
 		t.Errorf("the first is %+v", first)
-	}
-}
-
-// Rules whose overrides were not all checked are named.
-func TestStaleOverridesThatWereNotChecked(t *testing.T) {
-	var printed strings.Builder
-	printStale(term.NewPrinter(&printed), &operator.StaleReport{Unread: []string{"api"}})
-	if want := "rule api has more than 1,000 overrides: the others were not checked\n"; printed.String() != want {
-		t.Errorf("printed %q, want %q", printed.String(), want)
 	}
 }

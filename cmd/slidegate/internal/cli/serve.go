@@ -15,13 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 )
 
-func (c *cli) serveCommand() *cobra.Command {
+func serveCommand(c *command.Console) *cobra.Command {
 	var where flags.Locations
 	var listen, admin, logs string
 	var o operator.ServeOptions
@@ -73,12 +74,12 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 			return flags.NoArguments(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log := slog.New(slog.NewTextHandler(c.stderr, nil))
+			log := slog.New(slog.NewTextHandler(c.Stderr, nil))
 			if asJSON {
-				log = slog.New(slog.NewJSONHandler(c.stderr, nil))
+				log = slog.New(slog.NewJSONHandler(c.Stderr, nil))
 			}
 			o.LogRequests = logs == "requests"
-			return c.serve(cmd.Context(), where.Locations, listen, admin, o, log, asJSON)
+			return serve(cmd.Context(), c, where.Locations, listen, admin, o, log, asJSON)
 		},
 	}
 	where.AddRules(cmd)
@@ -103,7 +104,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	flags.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
 	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
-		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), parseTimeout(name))
+		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), flags.Timeout(name))
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
 	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")
@@ -130,7 +131,7 @@ func isToken(text string) bool {
 	return len(text) >= 16 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func (c *cli) serve(ctx context.Context, where session.Locations, listen, admin string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
+func serve(ctx context.Context, c *command.Console, where session.Locations, listen, admin string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
 	reload := make(chan os.Signal, 1)
 	if where.RulesFile != "" { // else it ends the program, as usual
 		signal.Notify(reload, syscall.SIGHUP)
@@ -146,7 +147,7 @@ func (c *cli) serve(ctx context.Context, where session.Locations, listen, admin 
 		return fmt.Errorf("%w; name another address by --listen", err)
 	}
 	if admin != "" {
-		o.Version = readBuild().Version
+		o.Version = command.ReadBuild().Version
 		if o.Admin, err = net.Listen("tcp", admin); err != nil {
 			return fmt.Errorf("%w; name another address by --admin", err)
 		}
@@ -172,7 +173,7 @@ type announcement struct {
 	open    bool     // all who reach the address get decisions
 }
 
-func (a *announcement) print(c *cli) {
+func (a *announcement) print(c *command.Console) {
 	operator.WarnAll(c, a.Warnings())
 	if a.open {
 		c.Warn("%s: %s", a.address, exposure)
@@ -219,16 +220,6 @@ const (
 func exposed(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
 	return ok && !tcp.IP.IsLoopback()
-}
-
-func parseTimeout(name string) func(string) (time.Duration, error) {
-	return func(text string) (time.Duration, error) {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return 0, fmt.Errorf("--%s %s: want a duration above 0, such as 30s or 5m", name, text)
-		}
-		return d, nil
-	}
 }
 
 // parseBackend reads --backend. Its errors omit any text that may contain a

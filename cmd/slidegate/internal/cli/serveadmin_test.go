@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
@@ -279,7 +280,7 @@ func TestAdminAnnounced(t *testing.T) {
 			Session: &session.Session{Rules: &rules.Set{}}, address: &net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 8080},
 			admin: &net.TCPAddr{IP: net.ParseIP(address), Port: 9090},
 		}
-		a.print(&cli{stderr: &text})
+		a.print(&command.Console{Stderr: &text})
 		if diff := cmp.Diff(want+"slidegate: listening on http://127.0.0.1:8080, 0 rules, counters in memory\n", text.String()); diff != "" {
 			t.Error(diff)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
@@ -27,7 +28,7 @@ type watched interface {
 	Read(ctx context.Context, now time.Time) (*top.View, error)
 }
 
-func (c *cli) topCommand() *cobra.Command {
+func topCommand(c *command.Console) *cobra.Command {
 	var admin string
 	var stack struct{ name, id string }
 	var every time.Duration
@@ -59,7 +60,7 @@ Keys may be personal data.`,
 		return s, err
 	})
 	flags.Complete(cmd, "stack", flags.NoWords)
-	flags.Var(cmd, &every, "every", "how often to look, a `DURATION` (default: 2s, and 10s with --stack)", parseTimeout("every"))
+	flags.Var(cmd, &every, "every", "how often to look, a `DURATION` (default: 2s, and 10s with --stack)", flags.Timeout("every"))
 	cmd.Flags().BoolVar(&once, "once", false, "print one view, and end")
 	asJSON := flags.JSON(cmd)
 	flags.Check(cmd, func() error {
@@ -72,7 +73,7 @@ Keys may be personal data.`,
 		return nil
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		w := &watch{out: c.stdout, every: 2 * time.Second, json: *asJSON, once: once, screen: !once && !*asJSON && term.IsTerminal(c.stdout)}
+		w := &watch{out: c.Stdout, every: 2 * time.Second, json: *asJSON, once: once, screen: !once && !*asJSON && term.IsTerminal(c.Stdout)}
 		if stack.name == "" {
 			w.limiter = top.NewServer(admin)
 		} else {
@@ -109,7 +110,7 @@ type watch struct {
 
 // run ends with the context, which is no error, or with the first look if that
 // fails. A later one that fails is reported, and looked for again.
-func (w *watch) run(ctx context.Context, c *cli) error {
+func (w *watch) run(ctx context.Context, c *command.Console) error {
 	for first := true; ctx.Err() == nil; first = false {
 		view, err := w.limiter.Read(ctx, time.Now())
 		switch {
@@ -133,7 +134,7 @@ func (w *watch) run(ctx context.Context, c *cli) error {
 
 func (w *watch) show(view *top.View, first bool) error {
 	if w.json {
-		return newEncoder(w.out, "").Encode(view)
+		return command.NewEncoder(w.out, "").Encode(view)
 	}
 	var buf bytes.Buffer
 	if !first && !w.screen {

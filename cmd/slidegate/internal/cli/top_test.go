@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
 )
@@ -39,7 +40,7 @@ func TestTopGoesOn(t *testing.T) {
 		one, two := &top.View{Source: "one", Rules: []top.Rule{}}, &top.View{Source: "two", Rates: map[string]float64{metric.Writes: 1.5}}
 		limiter := &looks{views: []*top.View{one, nil, two, one}, end: cancel}
 		w := &watch{limiter: limiter, out: &stdout, every: 3 * time.Second, json: true}
-		if err := w.run(ctx, &cli{stdout: &stdout, stderr: &stderr}); err != nil {
+		if err := w.run(ctx, &command.Console{Stdout: &stdout, Stderr: &stderr}); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(stdout.String(), "\n")
@@ -60,7 +61,7 @@ func TestTopGoesOn(t *testing.T) {
 // A first look that fails is the end.
 func TestTopFails(t *testing.T) {
 	var stderr strings.Builder
-	c := &cli{stdout: &stderr, stderr: &stderr}
+	c := &command.Console{Stdout: &stderr, Stderr: &stderr}
 	if err := (&watch{limiter: &looks{views: []*top.View{nil}, end: func() {}}, out: &stderr}).run(t.Context(), c); err == nil || stderr.Len() > 0 {
 		t.Errorf("%v, %q", err, stderr.String())
 	}

@@ -39,7 +39,7 @@ func (t *OverrideTarget) Grant(ctx context.Context, g ruletable.Grant) (*Granted
 		return nil, err
 	}
 	if report != nil && report.InForce && (report.Deny || report.Unlimited) {
-		return nil, fmt.Errorf("the override of %s for %s says %s: a grant would change nothing", t.Rule, t.Key, report.Summary())
+		return nil, fmt.Errorf("the override of %s for %s says %s: a grant would change nothing", t.Rule, t.Key, report.summary())
 	}
 	granted, err := t.raise(o, g)
 	if err != nil {

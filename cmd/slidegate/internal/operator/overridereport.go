@@ -48,9 +48,6 @@ const (
 	fromRules = "rules"
 )
 
-// InRules reports whether the override is written in the document.
-func (r *OverrideReport) InRules() bool { return r.From == fromRules }
-
 // reportOverride describes an override with its grants. note belongs to an
 // override in the table, and is nil for one in the document. The override's own
 // reason has precedence over its author's, who may have set many at once.
@@ -73,8 +70,29 @@ func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.
 	return r
 }
 
-// Summary describes the override in a few words; it is empty for grants alone.
-func (r *OverrideReport) Summary() string {
+// Lines describes an override: its terms, then each grant; none for nil.
+func (r *OverrideReport) Lines() (lines []string) {
+	if r == nil {
+		return nil
+	}
+	if says := r.summary(); says != "" {
+		if !r.Until.IsZero() {
+			says += Ending(r.Until, r.InForce)
+		}
+		lines = append(lines, says+Because(r.Why)+Author(r.Who, r.When, r.From == fromRules))
+	}
+	for _, g := range r.Grants {
+		line := "+" + text.Thousands(g.Add)
+		if g.Limit != "" {
+			line += " " + g.Limit
+		}
+		lines = append(lines, line+Ending(g.Until, g.Left > 0)+Because(g.Why)+Author(g.Who, g.When, false))
+	}
+	return lines
+}
+
+// summary describes the override in a few words; it is empty for grants alone.
+func (r *OverrideReport) summary() string {
 	switch {
 	case r.Deny:
 		return "deny"
@@ -111,6 +129,25 @@ func Because(why string) string {
 		return ""
 	}
 	return ": " + text.Printable(why)
+}
+
+// Ending says until when something is in force, or when it ended.
+func Ending(until time.Time, inForce bool) string {
+	if inForce {
+		return " until " + text.Stamp(until)
+	}
+	return ", ended " + text.Stamp(until)
+}
+
+// Author says who set something, and when or where.
+func Author(who string, when time.Time, inRules bool) string {
+	switch {
+	case !when.IsZero() && who != "":
+		return fmt.Sprintf(" (%s, %s)", text.Printable(who), text.Stamp(when))
+	case inRules:
+		return " (in the rules)"
+	}
+	return ""
 }
 
 // ListedOverride is one override of a list. An import takes its key and its

@@ -5,6 +5,8 @@ package text
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,4 +172,17 @@ func Brief(d time.Duration) string {
 func Wait(d time.Duration) string {
 	const step = 100 * time.Millisecond
 	return Duration((d + step - 1).Truncate(step))
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// ShellWords writes words as a shell reads them.
+func ShellWords(words ...string) string {
+	quoted := slices.Clone(words)
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,4 +118,15 @@ func Limit(cmd *cobra.Command, limit *int, what string, standard int) {
 		}
 		return nil
 	})
+}
+
+// Timeout returns what Var parses a flag of this name by, a duration above 0.
+func Timeout(name string) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return 0, fmt.Errorf("--%s %s: want a duration above 0, such as 30s or 5m", name, text)
+		}
+		return d, nil
+	}
 }

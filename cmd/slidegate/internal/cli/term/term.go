@@ -110,6 +110,18 @@ func (p *Printer) Table(layout string, rows [][]string) {
 	}
 }
 
+// Labelled are rows of a label and a text each.
+type Labelled [][]string
+
+// Add adds a row for each text that is not empty.
+func (l *Labelled) Add(label string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			*l = append(*l, []string{label, text})
+		}
+	}
+}
+
 // Repaint draws a text over what is on a terminal, and leaves out what does not
 // fit.
 func Repaint(w *os.File, screen string) error {

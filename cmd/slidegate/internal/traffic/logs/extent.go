@@ -26,6 +26,14 @@ type Extent struct {
 // Span is the time from the earliest request to the latest.
 func (x *Extent) Span() time.Duration { return x.Last.Sub(x.First) }
 
+// HowOrdered says in what order the requests were decided.
+func (x *Extent) HowOrdered() string {
+	if x.Order == AsLogged {
+		return "left in the order of the files"
+	}
+	return "sorted by time"
+}
+
 // Count counts a request.
 func (x *Extent) Count(e *Entry) {
 	at := e.Time

@@ -1,0 +1,160 @@
+package rulescmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+)
+
+// errDiffer is the outcome of a comparison.
+const errDiffer = command.Outcome("the rules differ")
+
+func diffCommand(c *command.Console) *cobra.Command {
+	var where flags.Locations
+	var recorded trafficFlags
+	var exitCode, differ bool
+	cmd := &cobra.Command{
+		Use:   "diff FILE --rules dynamodb://TABLE|FILE",
+		Short: "Say what a rules file would change",
+		Long: `Diff compares a rules file with the rules in force, or with another file, by what they mean, not by how they
+are written. It says whether the counters of each changed rule keep their windows or start at zero and, for a
+table, which overrides set by command do not fit the new rules.
+
+With --against it also sends a recorded log through both, each on its own counters, and counts the requests
+that would be decided otherwise. Requests of all logs are sorted by time, as replay does; --order file leaves
+them in the order of their lines. Windows follow the log's clock. Overrides and grants that are in force now
+apply to the whole log, also those set by command; others do not apply. Diff looks each key of the log up
+once. If it cannot read an override, there is no comparison.
+
+With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ, and 2 if diff fails.`,
+		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
+  slidegate rules diff new.yaml --rules old.yaml
+  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
+		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+	}
+	where.AddRules(cmd)
+	recorded.add(cmd)
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if the rules differ, and with 2 if diff fails")
+	command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ChangeReport, error) {
+		traffic, err := recorded.traffic(c)
+		if err != nil {
+			return nil, err
+		}
+		r, err := operator.Diff(ctx, args[0], where.Locations, traffic)
+		if err == nil {
+			r.Name, differ = args[0], len(r.Changes) > 0
+		}
+		return r, err
+	}, printChanges)
+	diff := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := diff(cmd, args)
+		switch {
+		case exitCode && err != nil:
+			return command.Failure{Code: 2, Err: err}
+		case exitCode && differ:
+			return errDiffer
+		}
+		return err
+	}
+	return cmd
+}
+
+// trafficFlags name recorded traffic that shows what new rules would change.
+type trafficFlags struct {
+	flags.Logs
+	against []string
+}
+
+func (f *trafficFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.against, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
+	f.Logs.Add(cmd)
+	flags.Refuse(cmd, func() bool { return f.Format != "" && len(f.against) == 0 },
+		"--format says what the logs of --against hold: name one, or leave it out")
+	flags.Refuse(cmd, func() bool { return f.Template != nil && len(f.against) == 0 },
+		"--log-format is for the logs of --against: name one, or leave it out")
+	flags.Refuse(cmd, func() bool { return f.Order != "" && len(f.against) == 0 },
+		"--order is for the logs of --against: name one, or leave it out")
+}
+
+// traffic returns the logs to compare by; none if there is no such flag.
+func (f *trafficFlags) traffic(c *command.Console) (*operator.Traffic, error) {
+	recorded, err := f.Traffic(c.Stdin, f.against)
+	return &operator.Traffic{Traffic: recorded, Listener: c}, err
+}
+
+// printChanges prints what new rules change.
+func printChanges(p *term.Printer, r *operator.ChangeReport) {
+	name, baseline := text.Printable(r.Name), text.Printable(r.Baseline)
+	switch {
+	case r.Invalid != nil:
+		p.Line("%s is not valid here, so what %s changes is not known: %s", baseline, name, text.Escape(r.Invalid.Error()))
+	case len(r.Changes) == 0:
+		p.Line("%s means the same as %s", name, baseline)
+	default:
+		p.Line("%s changes %s:", name, baseline)
+	}
+	for _, change := range r.Changes {
+		line := change.String()
+		switch {
+		case change.Kind == ruledoc.Added:
+			line = p.Green(line)
+		case change.Kind == ruledoc.Removed, change.CountersReset:
+			line = p.Red(line)
+		}
+		p.Line("  %s", line)
+	}
+	if r.StaleOverrides != nil {
+		printStale(p, r.StaleOverrides)
+	}
+	if r.Against != nil {
+		printComparison(p, r.Against)
+	}
+}
+
+func printStale(p *term.Printer, r *operator.StaleReport) {
+	var rows [][]string
+	for _, one := range r.Overrides {
+		rows = append(rows, []string{one.Rule, text.Printable(one.Key), one.Reason})
+	}
+	if more := r.Count - len(r.Overrides); more > 0 {
+		rows = append(rows, []string{"", "and " + text.Thousands(more) + " more", ""})
+	}
+	p.Section("lll", []string{"rule", "override that does not fit", "because"}, rows)
+	for _, rule := range r.Unread {
+		p.Line("rule %s has more than %s overrides: the others were not checked", rule, text.Thousands(operator.StaleRead))
+	}
+}
+
+func printComparison(p *term.Printer, r *replay.Comparison) {
+	p.Line("")
+	disorder := ""
+	if r.OutOfOrder > 0 {
+		disorder = fmt.Sprintf(", %s out of order (%s)", text.Plural(r.OutOfOrder, "line"), r.HowOrdered())
+	}
+	if r.Late > 0 {
+		disorder += fmt.Sprintf(", %s late (decided after later ones)", text.Thousands(r.Late))
+	}
+	p.Line("of %s in %s of traffic%s:", text.Plural(r.Requests, "recorded request"), text.Brief(r.Span()), disorder)
+	p.Table("lrrl", [][]string{
+		{"  allowed before, denied now", text.Thousands(r.ToDenied), text.Percent(r.ToDenied, r.Requests), p.Red(text.Bar(r.ToDenied, r.Requests))},
+		{"  denied before, allowed now", text.Thousands(r.ToAllowed), text.Percent(r.ToAllowed, r.Requests), p.Green(text.Bar(r.ToAllowed, r.Requests))},
+	})
+	rows := func(changes []replay.Change) (rows [][]string) {
+		for _, one := range changes {
+			rows = append(rows, []string{text.Thousands(one.ToDenied), text.Thousands(one.ToAllowed), one.Rule, one.Key})
+		}
+		return rows
+	}
+	p.Section("rrl", []string{"now denied", "now allowed", "rule"}, rows(r.Rules))
+	p.Section("rrll", []string{"now denied", "now allowed", "rule", "key"}, rows(r.Keys))
+}

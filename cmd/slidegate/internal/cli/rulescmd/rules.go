@@ -1,0 +1,120 @@
+// Package rulescmd has the commands of slidegate rules.
+package rulescmd
+
+import (
+	"context"
+	"iter"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+)
+
+// Command returns slidegate rules.
+func Command(c *command.Console) *cobra.Command {
+	return command.Group("rules", "Check, publish and look back at rules", validateCommand(c), diffCommand(c), applyCommand(c), listCommand(c),
+		getCommand(c), rollbackCommand(c), historyCommand(c), importCommand(c))
+}
+
+// listing shows the newest items of a kind that a rules table has.
+type listing[T any] struct {
+	name, things string // in JSON, and in the help of --limit
+	read         func(*ruletable.Table, context.Context) iter.Seq2[T, error]
+	none         string // the note for a table without any
+	layout       string
+	header       []string
+	row          func(*T) []string
+}
+
+func (l listing[T]) command(c *command.Console, cmd *cobra.Command) *cobra.Command {
+	var where flags.Locations
+	var limit int
+	cmd.Args = flags.NoArguments
+	where.AddTable(cmd)
+	flags.Limit(cmd, &limit, l.things, 20)
+	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (map[string][]T, error) {
+		table, err := session.OpenTable(ctx, where.RulesTable)
+		if err != nil {
+			return nil, err
+		}
+		items, err := operator.First(l.read(table, ctx), limit)
+		return map[string][]T{l.name: items}, err
+	}, func(p *term.Printer, r map[string][]T) {
+		rows := [][]string{l.header}
+		for i := range r[l.name] {
+			rows = append(rows, l.row(&r[l.name][i]))
+		}
+		if len(rows) == 1 {
+			c.Note(l.none, session.DynamoScheme+where.RulesTable)
+		} else {
+			p.Table(l.layout, rows)
+		}
+	})
+}
+
+func parseVersion(given string) (int64, error) {
+	n, err := strconv.ParseInt(given, 10, 64)
+	if err != nil || n < 1 {
+		return 0, flags.Usagef("%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
+	}
+	return n, nil
+}
+
+func listCommand(c *command.Console) *cobra.Command {
+	return listing[ruletable.Version]{
+		name: "versions", things: "versions", read: (*ruletable.Table).Versions,
+		none:   "nothing is published in %s; `slidegate rules apply FILE` publishes rules",
+		layout: "rllll", header: []string{"version", "", "published", "by", "why"},
+		row: func(v *ruletable.Version) []string {
+			mark := ""
+			if v.InForce {
+				mark = "in force"
+			}
+			return []string{text.Thousands(v.Number), mark, text.Stamp(v.When), text.Printable(v.Who), text.Printable(v.Why)}
+		},
+	}.command(c, &cobra.Command{
+		Use:   "list --rules dynamodb://TABLE",
+		Short: "List the published versions",
+		Long:  `List shows the versions in a rules table, the newest first: who published each of them, when, and why.`,
+		Example: `  slidegate rules list --rules dynamodb://slidegate-rules
+  slidegate rules list --rules dynamodb://slidegate-rules --limit 5 --json`,
+	})
+}
+
+func getCommand(c *command.Console) *cobra.Command {
+	var where flags.Locations
+	var output string
+	cmd := &cobra.Command{
+		Use:   "get [VERSION] --rules dynamodb://TABLE",
+		Short: "Print a published version",
+		Long:  `Get prints the rules of a version as they were published, by default of the one in force.`,
+		Example: `  slidegate rules get --rules dynamodb://slidegate-rules --output rules.yaml
+  slidegate rules get 12 --rules dynamodb://slidegate-rules`,
+		Args: flags.Positional(0, 1, "one version at most"),
+	}
+	where.AddTable(cmd)
+	cmd.Flags().StringVar(&output, "output", "", "write the rules to a `FILE`")
+	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (_ *operator.DocumentReport, err error) {
+		version := int64(0)
+		if len(args) > 0 {
+			if version, err = parseVersion(args[0]); err != nil {
+				return nil, err
+			}
+		}
+		table, err := session.OpenTable(ctx, where.RulesTable)
+		if err != nil {
+			return nil, err
+		}
+		return operator.Document(ctx, table, version)
+	}, func(p *term.Printer, r *operator.DocumentReport) {
+		p.Err = outfile.WriteString(output, c.Stdout, r.Text)
+	})
+}

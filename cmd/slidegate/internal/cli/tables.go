@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+)
+
+type tablesReport struct {
+	Tables []session.TableReport `json:"tables"`
+}
+
+func tablesCreateCommand(c *command.Console) *cobra.Command {
+	var counters, rules, store string
+	cmd := &cobra.Command{
+		Use:   "create [--counters TABLE] [--rules TABLE]",
+		Short: "Create the tables for counters and rules",
+		Long: `Create makes the tables that do not exist yet, on demand, and waits until they can be used. A table that
+exists stays as it is, but for its expiry, which counters need. Deployments by infra make their own.`,
+		Example: `  slidegate tables create --counters slidegate-counters --rules slidegate-rules
+  slidegate tables create --store dynamodb://slidegate-counters`,
+		Args: flags.NoArguments,
+	}
+	flags.Table(cmd, &counters, "counters", "the `TABLE` of counters")
+	flags.Table(cmd, &rules, "rules", "the `TABLE` of rules")
+	flags.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
+	flags.Refuse(cmd, func() bool { return store != "" && counters != "" },
+		"--store and --counters both name the table of counters: give one")
+	flags.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
+	flags.Check(cmd, func() error {
+		if store+counters == rules {
+			return fmt.Errorf("counters and rules cannot share table %s", rules)
+		}
+		return nil
+	})
+	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (tablesReport, error) {
+		tables, err := session.CreateTables(ctx, store+counters, rules)
+		return tablesReport{tables}, err
+	}, printTables)
+}
+
+func parseCountersTable(text string) (string, error) {
+	table, ok := strings.CutPrefix(text, session.DynamoScheme)
+	if !ok {
+		return "", errors.New("--store: want dynamodb://TABLE") // the text may contain a password
+	}
+	return flags.ParseTable("--store", table)
+}
+
+func printTables(p *term.Printer, r tablesReport) {
+	for _, t := range r.Tables {
+		if t.Created {
+			p.Line("created table %s for %s", t.Table, t.Role)
+		} else {
+			p.Line("table %s for %s exists already", t.Table, t.Role)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// Package trafficcmd has the commands on recorded or expected traffic: slidegate
+// replay, suggest and cost.
+package trafficcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+type replayFlags struct {
+	flags.Locations
+	operator.ReplayOptions
+	logs  flags.Logs
+	files replayFiles
+	json  *bool
+}
+
+// ReplayCommand returns slidegate replay.
+func ReplayCommand(c *command.Console) *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
+		Short: "Send recorded traffic through the rules",
+		Long: `Replay decides recorded requests in the order of their times, each at its own time: the log is the clock. Logs
+may be gzipped; - is standard input, and a directory stands for the files in it. A line that cannot be read, or
+has no time, is counted and skipped, and the first is shown.
+
+Slidegate detects the format of each log from its first lines, unless --format names it:
+  clf         Apache's and NGINX's common and combined log formats, and API Gateway's CLF
+  alb         Application Load Balancer
+  apigateway  API Gateway: the console's JSON and CSV
+  caddy, envoy, traefik  their JSON
+  cloudfront  standard logs, as W3C or JSON, and real-time logs as JSON
+  csv         a header line naming time method path ip route status header.NAME apikey jwt.NAME
+  jsonl       objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, status,
+              stage, path_params, apikey (a key's id), jwt (a token's claims), and the log of serve --log requests --json
+--log-format reads other logs of NGINX. docs/logs.md says how to switch each log on, and what rules see of it.
+
+The requests of all logs are sorted by time, in a buffer of 64 MiB for each log or of its share of 128 MiB. Those
+that are further from their place come late: they are counted, and decided after later ones. --order file decides
+each line as it comes, for a log that does not end.
+
+If over 1% of the requests of an enforced rule lack a part of its key or its cost, replay fails: such a log does
+not show what the rule would deny. Add the field to the log. If real requests lack it too, --missing group accepts
+that: they share a counter, or pay the most.
+
+Overrides in the rules apply. So do overrides set by command, as they are now, if the rules are in a table.
+Counters in a table or in Redis are charged for good, beside those of real requests: use a table or a database of
+their own.
+
+--report writes one HTML page that loads nothing: the traffic over time, each rule, the keys that were denied
+most with their peaks beside their limits, and what a month costs on AWS. For rules with one limit it also has
+the same requests decided by half and by twice the limit and by the other algorithms, which takes up to ten
+times as long. --svg writes the chart of the traffic alone, and --decisions a line for each decision.
+These files appear when the replay has come to its end. One of them may be -, which is standard output; then the
+totals go to standard error.`,
+		Example: `  slidegate replay access.log.gz --rules rules.yaml
+  slidegate replay access.log access.log.1 access.log.2.gz --rules rules.yaml --json
+  slidegate replay alb-logs/ --rules rules.yaml
+  slidegate replay access.log --log-format '$remote_addr [$time_local] "$request" $status' --rules rules.yaml
+  slidegate replay access.log.gz --rules rules.yaml --report report.html
+  slidegate replay access.jsonl --rules rules.yaml --missing group
+  slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
+  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,
+		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), c, &f, args) },
+	}
+	f.AddRules(cmd)
+	f.AddReplayStore(cmd)
+	f.logs.Add(cmd)
+	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
+	flags.Choice(cmd, &f.Missing, "missing",
+		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
+		"fail", operator.GroupMissing)
+	f.files.add(cmd)
+	f.json = flags.JSON(cmd)
+	return cmd
+}
+
+func parseSpeed(text string) (float64, error) {
+	speed, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
+		return 0, fmt.Errorf("--speed %s: want a number above 0", text)
+	}
+	return speed, nil
+}
+
+func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []string) (err error) {
+	if f.Traffic, err = f.logs.Traffic(c.Stdin, paths); err != nil {
+		return err
+	}
+	if f.Speed > 0 && f.logs.Order != logs.AsLogged && slices.Contains(paths, flags.Stdin) {
+		c.Note("up to 64 MiB of standard input are read before the first request is decided; --order file decides each line as it comes")
+	}
+	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	totals := c.Stdout
+	if f.files.onStdout() > 0 {
+		totals = c.Stderr
+	}
+	var lacking error // the files say so themselves
+	err = f.files.write(c.Stdout, func(files *replayWriters) error {
+		f.Decisions = files.decisions
+		if files.report != nil {
+			f.Recording = operator.NewRecording(s)
+		}
+		report, err := operator.Replay(ctx, s, &f.ReplayOptions, c)
+		if err != nil && report.Requests == 0 && ctx.Err() == nil && !*f.json {
+			return err // a table of zeros would hide it
+		}
+		// The totals are of use even if the replay did not get to its end.
+		if showing := command.Show(totals, *f.json, report, printReplay); err == nil {
+			err = showing
+		}
+		if errors.Is(err, operator.ErrLacking) {
+			lacking, err = err, nil
+		}
+		if err == nil {
+			err = files.draw(f, paths, report)
+		}
+		return err
+	})
+	if err == nil {
+		f.files.note(c)
+	}
+	return cmp.Or(err, lacking)
+}
+
+func printReplay(p *term.Printer, r *replay.Report) {
+	p.Table("lrrl", replayTotals(r, p.Colours))
+	printOverTime(p, r)
+	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, p.Colours))
+	p.Section("lrrrl", []string{"shadow rule", "would allow", "would deny", "", ""}, replayRules(r, rules.Shadow, p.Colours))
+	var candidates, keys [][]string
+	for _, c := range r.Candidates {
+		candidates = append(candidates, []string{c.Limit, text.Thousands(c.WouldDeny), text.Thousands(c.WouldAllow), ""})
+	}
+	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, candidates)
+	for _, k := range r.TopDenied {
+		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, k.Key})
+	}
+	p.Section("rll", []string{"denied", "rule", "key"}, keys)
+	if lacking := lackingFields(r); len(lacking) > 0 {
+		p.Section("rrlll", []string{"lacked", "", "field", "rule", "use"}, lacking)
+		p.Line("The log has %s.", strings.Join(r.Fields, ", "))
+	}
+	if r.Writes != nil {
+		p.Line("")
+		p.Line("DynamoDB: %s, %s (%s and %s per request)", text.Plural(*r.Writes, "write"), text.Plural(*r.Reads, "read"),
+			text.Per(*r.Writes, r.Requests), text.Per(*r.Reads, r.Requests))
+	}
+}
+
+func replayTotals(r *replay.Report, on term.Colours) [][]string {
+	row := func(name string, n int64, meaning string) []string {
+		return []string{name, text.Thousands(n), text.Percent(n, r.Requests), meaning}
+	}
+	span := fmt.Sprintf("%s of traffic in %s", text.Brief(r.Span()), text.Brief(operator.Seconds(r.Elapsed)))
+	rows := [][]string{
+		{"requests", text.Thousands(r.Requests), "", span},
+		row("allowed", r.Allowed, on.Green(text.Bar(r.Allowed, r.Requests))),
+		row("denied", r.Denied, on.Red(text.Bar(r.Denied, r.Requests))),
+	}
+	count := func(name string, n int64, meaning string) {
+		if n > 0 {
+			rows = append(rows, row(name, n, meaning))
+		}
+	}
+	count("exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits")
+	count("banned", r.Banned, "denied by deny or an override, whatever the limits say")
+	count("ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways")
+	count("would deny", r.WouldDeny, "allowed: a shadow rule would have denied them")
+	count("delayed", r.Delayed, "allowed after a wait for their turn")
+	count("degraded", r.Degraded, "decided by on_error: the store failed")
+	lines := func(name string, n int64, meaning string) {
+		if n > 0 {
+			rows = append(rows, []string{name, text.Thousands(n), "", meaning})
+		}
+	}
+	lines("out of order", r.OutOfOrder, "lines earlier than the one before: "+r.HowOrdered())
+	lines("late", r.Late, "outside the sort buffer: decided after later requests")
+	lines("skipped", r.Skipped, "lines that could not be read")
+	return rows
+}
+
+func lackingFields(r *replay.Report) (rows [][]string) {
+	for _, rule := range r.Rules {
+		for _, l := range rule.Lacking {
+			share := text.Percent(l.Requests, rule.Allowed+rule.Denied+rule.WouldDeny)
+			rows = append(rows, []string{text.Thousands(l.Requests), share, l.Field, rule.Rule, l.Use})
+		}
+	}
+	return rows
+}
+
+func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]string) {
+	for _, rule := range r.Rules {
+		if rule.Mode != mode {
+			continue
+		}
+		denied := rule.Denied + rule.WouldDeny // one of them is 0
+		all := rule.Allowed + denied
+		last := on.Red(text.Bar(denied, all))
+		if !rule.Covered && r.Requests > 0 {
+			last = "covered nothing: " + rule.Why
+		}
+		rows = append(rows, []string{rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), last})
+	}
+	return rows
+}
