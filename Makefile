@@ -1,4 +1,4 @@
-# Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, binaries in dist/.
+# Slidegate. `make` lists the targets; each does its own set-up. Tools land in .cache/, results in dist/.
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 MODULES     := . infra infra/lambdas limitgrpc limitotel tools tools/bench
@@ -16,7 +16,7 @@ TEST        := go test -vet=off
 
 # The packages in which goroutines share most. The workflow runs the race
 # detector on all.
-RACE        := $(addprefix ./internal/,store/dynamo store/memory store/breaker kit/clock kit/swr decide/engine operate/telemetry)
+RACE        := $(addprefix ./internal/,store/dynamo store/memory store/breaker kit/clock kit/swr decide/engine observe/telemetry)
 
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath
@@ -26,6 +26,8 @@ export GOFLAGS     := $(GOFLAGS) -trimpath
 LEAN := '-gcflags=all=-dwarf=false' '-ldflags=-s -w' '-gcflags=github.com/aws/...=-dwarf=false -l -N' '-gcflags=github.com/redis/...=-dwarf=false -l -N'
 run lint test test-wide: export GOFLAGS += $(LEAN)
 lint test test-wide: export GOGC := 400
+dist/slidegate build: export GOGC := off
+dist/slidegate build: export GOMEMLIMIT := 1GiB
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files constructs check-release e2e e2e-aws deploy local-deploy local-down release
@@ -44,18 +46,17 @@ run: dist/slidegate ## serve examples/rules.yaml at LISTEN=127.0.0.1:8080; needs
 .PHONY: dist/slidegate # go build knows better than make what is out of date
 dist/slidegate:
 	@localstack/require.sh go
-	@echo 'build dist/slidegate'
-	@GOGC=400 go build $(if $(wildcard $(EMBEDDED)/*.zip),-tags release) -o $@ ./cmd/slidegate
+	go build$(if $(wildcard $(EMBEDDED)/*.zip), -tags release) -o $@ ./cmd/slidegate
 
-build: ## the command with the Lambdas of this machine, or of LAMBDAS=arm64, in dist/; needs only Go
+build: ## build the command with the Lambdas of this machine, or of LAMBDAS=arm64, in dist/; needs only Go
 	@localstack/require.sh go
 	@echo 'build dist/authorizer_$(LAMBDAS).zip and dist/operations_$(LAMBDAS).zip'
 	@rm -f $(EMBEDDED)/*.zip
-	@cd infra && GOGC=400 go run ./lambdazip -goarch $(LAMBDAS) -o ../dist authorizer operations
+	@cd infra && go run ./lambdazip -goarch $(LAMBDAS) -o ../dist authorizer operations
 	@cp dist/{authorizer,operations}_$(LAMBDAS).zip infra/template/template.json $(EMBEDDED)
 	@cp infra/template/template.json dist
 	@echo 'build dist/slidegate with them in it'
-	@GOGC=400 go build -tags release -o dist/slidegate ./cmd/slidegate
+	@go build -tags release -o dist/slidegate ./cmd/slidegate
 
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
@@ -78,8 +79,8 @@ compile:
 	@cd infra && go list -export ./... >/dev/null
 
 # The parts of `make test`. Deployments have a local AWS of their own, because
-# MiniStack answers nobody else while it makes resources. The others need one at
-# AWS_ENDPOINT_URL. The simulation runs in test-race alone. The first two packages
+# MiniStack answers nobody else while it makes resources. The others need
+# another at AWS_ENDPOINT_URL. The simulation runs in test-race alone. The first two packages
 # of test-rest wait most of the time, so it runs three at a time.
 .PHONY: test-e2e test-others test-race test-rest test-modules
 test-e2e:
@@ -90,7 +91,7 @@ test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
 	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
 test-rest:
-	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/library/app $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
+	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/assemble/app $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
 
@@ -102,10 +103,9 @@ test-wide: ## run what `make test` leaves out: more random calls, other modules,
 	@localstack/redis.sh >/dev/null
 	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(WIDE) -wide
 	@for module in limitgrpc limitotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
-	@cd tools && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./browser
 	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./...
 
-lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, the exported API, links between pages, and the CI workflow
+lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, sizes, the exported API, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 		[[ -z $$unformatted ]] || { echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; }
 	@for module in $(MODULES); do echo "lint $$module"; ( cd $$module && \
@@ -144,7 +144,7 @@ sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/test/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
 
 # `make test` runs a tenth of the random calls on an engine, and replays less of the log.
-engines: ## run all of the DynamoDB tests on two engines, or on ENGINES=dynoxide
+engines: ## run the DynamoDB store, the rules table and the Apache log on two engines, or on ENGINES=dynoxide
 	@localstack/require.sh go
 	@localstack/redis.sh >/dev/null
 	@failed=; for engine in $(ENGINES); do echo "engine $$engine"; \
@@ -165,7 +165,7 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 # and not released.
 zips release-files check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
 zips release-files: export GOFLAGS = -trimpath
-zips: ## the Lambdas' zips for infra, of both architectures, in infra/lambdas/zips; RULES=FILE adds rules to the authorizer's
+zips: ## build the Lambdas' zips for infra, of both architectures, in infra/lambdas/zips; RULES=FILE adds rules to the authorizer's
 	@localstack/require.sh go
 	cd infra && for goarch in arm64 amd64; do \
 		go run ./lambdazip -goarch $$goarch -o lambdas/zips $(if $(RULES),-rules $(abspath $(RULES))) authorizer && \
@@ -184,7 +184,7 @@ release-files: zips
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
-constructs: zips ## the construct's packages for TypeScript and Python, in dist/constructs; needs Node 22 and Python 3.10
+constructs: zips ## pack the construct for TypeScript and Python, in dist/constructs; needs Node 22 and Python 3.10
 	@mkdir -p dist/files && cp infra/template/template.json dist/files
 	@infra/constructs/build.sh $(VERSION)
 
@@ -226,7 +226,7 @@ e2e: ## deploy to the local AWS, send traffic through API Gateway, and do what `
 e2e-aws: ## deploy to the AWS account of your credentials, check what emulators cannot show, and remove it all; asks, unless YES=1
 	@YES=$(YES) localstack/e2e-aws.sh
 
-deploy: sample ## deploy the sample stack to the AWS account of your credentials, with examples/rules.yaml unless its rules were changed
+deploy: sample ## deploy the sample stack, with examples/rules.yaml, to the AWS account of your credentials
 	cd infra && ./cdk.sh deploy --outputs-file ../dist/outputs.json
 
 .PHONY: sample

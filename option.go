@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/internal/library/setup"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/limittest"
 )

@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/headers"
-	"github.com/slidegate/slidegate/internal/library/httplimit"
-	"github.com/slidegate/slidegate/internal/library/setup"
 )
 
 // SetFields sets the fields of an answer, as [Middleware] does, by a result of the

@@ -6,10 +6,10 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/library/setup"
-	"github.com/slidegate/slidegate/internal/operate/oplog"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/request/httprequest"
 )

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/library/httplimit"
-	"github.com/slidegate/slidegate/internal/library/setup"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/request/httprequest"
 	"github.com/slidegate/slidegate/internal/rules"

@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
-	"github.com/slidegate/slidegate/internal/library/httplimit"
-	"github.com/slidegate/slidegate/internal/library/setup"
 )
 
 // SettleOption sets up [SettleMiddleware]. It is a [slidegate.SharedOption].

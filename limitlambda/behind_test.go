@@ -15,10 +15,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
-	"github.com/slidegate/slidegate/internal/library/app"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/limitlambda"
 )

@@ -46,7 +46,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/library/meter"
+	"github.com/slidegate/slidegate/internal/assemble/meter"
 )
 
 // Scope is the name of the instrumentation scope.

@@ -23,7 +23,7 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
-	table "github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	table "github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/limitotel"
 	"github.com/slidegate/slidegate/limittest"
 )

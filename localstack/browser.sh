@@ -5,7 +5,7 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
 . "$(dirname "$0")/env.sh"
 
-pinned=$root/localstack/browser
+pinned=$root/tools/bench/browser
 home=$root/.cache/browser
 
 # Ubuntu's chromium-browser is not among them: it may only ask for a snap.

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
-	"github.com/slidegate/slidegate/internal/library/app"
 	"github.com/slidegate/slidegate/internal/limit"
 	requests "github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"

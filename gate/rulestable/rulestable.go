@@ -23,8 +23,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/internal/library/app"
-	"github.com/slidegate/slidegate/internal/library/setup"
+	"github.com/slidegate/slidegate/internal/assemble/app"
+	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/breaker"

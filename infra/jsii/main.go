@@ -2,7 +2,7 @@
 // follows lists of this repository: a method for each metric of the Lambda, and
 // the gateway responses.
 //
-//	cd infra && go run ./jsii -o ../constructs/src/generated.ts
+//	cd infra && go run ./jsii -o constructs/src/generated.ts
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"text/template"
 
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
 //go:embed generated.ts.tmpl

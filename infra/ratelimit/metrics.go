@@ -5,8 +5,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
 // limiter is the value of the dimension Limiter, inside the limiter's own stack.

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/interfaces/interfacesawscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
-// addAlarms adds the alarms of internal/operate/telemetry/watch.
+// addAlarms adds the alarms of internal/observe/telemetry/watch.
 func addAlarms(r *RateLimit, p Props) {
 	r.Alarms = map[string]awscloudwatch.Alarm{}
 	settings := watch.Settings{Deadline: p.Deadline, MaxWritesPerDay: p.MaxWritesPerDay, WithoutMetrics: p.WithoutMetrics}
@@ -54,7 +54,7 @@ func onAWSAlone(alarm awscloudwatch.Alarm) {
 	alarm.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(condition)
 }
 
-// addDashboard adds the dashboard of internal/operate/telemetry/watch. Dashboards are of
+// addDashboard adds the dashboard of internal/observe/telemetry/watch. Dashboards are of
 // the account, so the name has the region.
 func addDashboard(r *RateLimit) {
 	r.Dashboard = awscloudwatch.NewDashboard(r, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{

@@ -15,7 +15,7 @@ import (
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/infra/ratelimit"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 // alarms lists a template's alarms: name, metric, dimensions, threshold, how many

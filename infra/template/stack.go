@@ -15,7 +15,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
 // newStack returns the stack of a limiter. What a deployment decides is in

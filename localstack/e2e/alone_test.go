@@ -53,7 +53,7 @@ func (c *shop) denies() {
 	c.t.Helper()
 	out, _ := c.run("aws", "deploy", "--json")
 	function := outputOf(c.t, out, "RateLimitFunction")
-	event, err := os.ReadFile(root + "/internal/apigw/testdata/several.event.json")
+	event, err := os.ReadFile(root + "/internal/lambda/apigw/testdata/several.event.json")
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ var modules = map[string]string{
 // modules import. A program may have another version of the root module than
 // theirs, so these packages are contracts between the modules.
 var shared = []string{
-	"github.com/slidegate/slidegate/internal/lambda/apigw", "github.com/slidegate/slidegate/internal/library/meter", "github.com/slidegate/slidegate/internal/lambda/predeploy",
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric", "github.com/slidegate/slidegate/internal/operate/telemetry/watch",
+	"github.com/slidegate/slidegate/internal/lambda/apigw", "github.com/slidegate/slidegate/internal/assemble/meter", "github.com/slidegate/slidegate/internal/lambda/predeploy",
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric", "github.com/slidegate/slidegate/internal/observe/telemetry/watch",
 }
 
 // TestAPI compares the exported API of the published modules with tools/api/testdata/*.txt.

@@ -18,7 +18,7 @@ import (
 // argument, so its tests and replays decide what time it is.
 var clocks = []string{
 	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator", "cmd/slidegate/internal/serve/gateway",
-	"cmd/slidegate/internal/traffic/replay", "internal/kit/clock", "internal/operate/oplog",
+	"cmd/slidegate/internal/traffic/replay", "internal/kit/clock", "internal/observe/oplog",
 	"internal/test/dynamotest", "internal/test/lambdatest", "internal/test/redistest",
 }
 

@@ -18,7 +18,7 @@ const module = "github.com/slidegate/slidegate/"
 // them. A package that is missing here fails the test: a new one is a decision.
 var allowed = map[string]string{
 	".": `
-		internal/decide/engine internal/kit/clock internal/library/setup internal/limit internal/request internal/rules
+		internal/assemble/setup internal/decide/engine internal/kit/clock internal/limit internal/request internal/rules
 		internal/rules/key internal/rules/ruledoc internal/store/memory`,
 	"docs":              "",
 	"examples":          "",
@@ -30,8 +30,8 @@ var allowed = map[string]string{
 	"examples/proxies":  "",
 	"examples/worker":   ".",
 	"functions/authorizer": `
-		internal/decide/authn internal/decide/engine internal/decide/receipt internal/lambda/apigw internal/library/app
-		internal/operate/oplog internal/operate/telemetry internal/operate/telemetry/emf internal/rules
+		internal/assemble/app internal/decide/authn internal/decide/engine internal/decide/receipt internal/lambda/apigw
+		internal/observe/oplog internal/observe/telemetry internal/observe/telemetry/emf internal/rules
 		internal/rules/ruledoc internal/rules/ruletable internal/store/breaker internal/store/dynamo
 		internal/store/memory github.com/aws/aws-lambda-go`,
 	"functions/backend": `
@@ -40,29 +40,42 @@ var allowed = map[string]string{
 		internal/lambda/predeploy internal/rules/rulefile internal/rules/ruletable internal/store/dynamo/awsconfig
 		github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2`,
 	"gate": `
-		. internal/decide/engine internal/library/setup internal/operate/oplog internal/request internal/rules
+		. internal/assemble/setup internal/decide/engine internal/observe/oplog internal/request internal/rules
 		internal/rules/lint internal/rules/ruledoc internal/store/memory`,
 	"gate/rulesfile": `
-		gate internal/decide/engine internal/library/setup internal/rules internal/rules/lint internal/rules/ruledoc
+		gate internal/assemble/setup internal/decide/engine internal/rules internal/rules/lint internal/rules/ruledoc
 		internal/rules/rulefile`,
 	"gate/rulestable": `
-		gate internal/library/app internal/library/setup internal/rules/ruledoc internal/rules/ruletable
+		gate internal/assemble/app internal/assemble/setup internal/rules/ruledoc internal/rules/ruletable
 		internal/store/breaker internal/store/dynamo github.com/aws/aws-sdk-go-v2/service/dynamodb`,
 	"limithttp": `
-		. gate internal/decide/engine internal/decide/headers internal/decide/receipt internal/decide/usage
-		internal/kit/clock internal/library/httplimit internal/library/setup internal/operate/oplog internal/request
+		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/engine internal/decide/headers
+		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog internal/request
 		internal/request/httprequest internal/rules`,
 	"limitlambda": `
-		. gate internal/decide/headers internal/kit/clock internal/lambda/apigw internal/library/httplimit
-		internal/library/setup internal/request internal/request/httprequest internal/rules limithttp
+		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/headers internal/kit/clock
+		internal/lambda/apigw internal/request internal/request/httprequest internal/rules limithttp
 		github.com/aws/aws-lambda-go/events`,
 	"limittest":         ". internal/limit internal/test/fakestore",
 	"localstack":        "",
 	"localstack/issuer": "github.com/golang-jwt/jwt",
 	"store/dynamostore": `
-		internal/limit internal/operate/oplog internal/store/breaker internal/store/dynamo github.com/aws/aws-sdk-go-v2`,
+		internal/limit internal/observe/oplog internal/store/breaker internal/store/dynamo github.com/aws/aws-sdk-go-v2`,
 	"store/redisstore": `
 		internal/kit/clock internal/limit internal/store/breaker internal/store/redis github.com/redis/go-redis`,
+
+	"internal/assemble/app": `
+		internal/decide/apikeys internal/decide/engine internal/limit internal/observe/oplog internal/rules
+		internal/rules/lint internal/rules/ruletable internal/store/dynamo internal/store/memory`,
+	"internal/assemble/httplimit": `
+		internal/assemble/setup internal/decide/engine internal/decide/headers internal/decide/outcome
+		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog`,
+	"internal/assemble/meter": `
+		internal/assemble/setup internal/decide/engine internal/observe/telemetry internal/observe/telemetry/metric
+		internal/request`,
+	"internal/assemble/setup": `
+		internal/decide/engine internal/kit/clock internal/kit/problem internal/limit internal/observe/oplog
+		internal/request internal/rules internal/rules/ruledoc internal/store/memory`,
 
 	"internal/decide/apikeys": "internal/kit/swr internal/request internal/rules/ruletable",
 	"internal/decide/authn": `
@@ -86,28 +99,15 @@ var allowed = map[string]string{
 		github.com/aws/aws-lambda-go`,
 	"internal/lambda/predeploy": "internal/rules/rulefile",
 
-	"internal/library/app": `
-		internal/decide/apikeys internal/decide/engine internal/limit internal/operate/oplog internal/rules
-		internal/rules/lint internal/rules/ruletable internal/store/dynamo internal/store/memory`,
-	"internal/library/httplimit": `
-		internal/decide/engine internal/decide/headers internal/decide/outcome internal/decide/receipt
-		internal/decide/usage internal/kit/clock internal/library/setup internal/operate/oplog`,
-	"internal/library/meter": `
-		internal/decide/engine internal/library/setup internal/operate/telemetry internal/operate/telemetry/metric
-		internal/request`,
-	"internal/library/setup": `
-		internal/decide/engine internal/kit/clock internal/kit/problem internal/limit internal/operate/oplog
-		internal/request internal/rules internal/rules/ruledoc internal/store/memory`,
-
 	"internal/limit": "",
 
-	"internal/operate/oplog": `
+	"internal/observe/oplog": `
 		internal/decide/engine internal/kit/clock internal/limit internal/request internal/rules/ruledoc`,
-	"internal/operate/telemetry": `
-		internal/decide/engine internal/limit internal/operate/telemetry/metric internal/request`,
-	"internal/operate/telemetry/emf":    "internal/operate/telemetry internal/operate/telemetry/metric",
-	"internal/operate/telemetry/metric": "",
-	"internal/operate/telemetry/watch":  "internal/decide/engine internal/operate/telemetry/metric",
+	"internal/observe/telemetry": `
+		internal/decide/engine internal/limit internal/observe/telemetry/metric internal/request`,
+	"internal/observe/telemetry/emf":    "internal/observe/telemetry internal/observe/telemetry/metric",
+	"internal/observe/telemetry/metric": "",
+	"internal/observe/telemetry/watch":  "internal/decide/engine internal/observe/telemetry/metric",
 
 	"internal/request":             "internal/request/urlpath",
 	"internal/request/httprequest": "internal/request",
@@ -162,17 +162,17 @@ var allowed = map[string]string{
 	"cmd/slidegate": "cmd/slidegate/internal/cli",
 
 	"cmd/slidegate/internal/aws": `
-		cmd/slidegate/internal/aws/embedded internal/lambda/predeploy internal/store/dynamo/awsconfig
-		github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go golang.org/x/mod/semver`,
+		cmd/slidegate/internal/aws/embedded internal/lambda/predeploy internal/rules/ruletable internal/store/dynamo
+		internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go golang.org/x/mod/semver`,
+	"cmd/slidegate/internal/aws/apis": "internal/lambda/apigw github.com/aws/aws-sdk-go-v2",
 	"cmd/slidegate/internal/aws/attach": `
-		cmd/slidegate/internal/aws cmd/slidegate/internal/aws/gateway internal/lambda/apigw internal/rules/ruletable
+		cmd/slidegate/internal/aws cmd/slidegate/internal/aws/apis internal/lambda/apigw internal/rules/ruletable
 		internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go`,
 	"cmd/slidegate/internal/aws/doctor": `
-		cmd/slidegate/internal/aws cmd/slidegate/internal/aws/embedded cmd/slidegate/internal/aws/gateway
+		cmd/slidegate/internal/aws cmd/slidegate/internal/aws/apis cmd/slidegate/internal/aws/embedded
 		internal/lambda/apigw internal/lambda/predeploy internal/rules internal/rules/ruletable internal/store/dynamo
 		internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go golang.org/x/mod/semver`,
 	"cmd/slidegate/internal/aws/embedded": "",
-	"cmd/slidegate/internal/aws/gateway":  "internal/lambda/apigw github.com/aws/aws-sdk-go-v2",
 
 	"cmd/slidegate/internal/cli": `
 		cmd/slidegate/internal/cli/apikeyscmd cmd/slidegate/internal/cli/awscmd cmd/slidegate/internal/cli/command
@@ -180,7 +180,7 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/term cmd/slidegate/internal/cli/trafficcmd
 		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/operator/starter
 		cmd/slidegate/internal/operator/top cmd/slidegate/internal/text internal/decide/engine internal/kit/clock
-		internal/operate/telemetry/metric internal/request internal/rules internal/rules/ruletable
+		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruletable
 		github.com/redis/go-redis github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/apikeyscmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
@@ -231,34 +231,34 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway
 		cmd/slidegate/internal/serve/live cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		cmd/slidegate/internal/traffic/suggest internal/decide/apikeys internal/decide/authn internal/decide/engine
-		internal/decide/usage internal/lambda/apigw internal/library/app internal/limit internal/operate/oplog
-		internal/operate/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
+		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/apikeys internal/decide/authn
+		internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog
+		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
 		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
 		internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
-		internal/decide/engine internal/kit/clock internal/library/app internal/limit internal/operate/oplog
-		internal/operate/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
+		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
+		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
 		internal/store/breaker internal/store/dynamo internal/store/dynamo/awsconfig internal/store/memory
 		internal/store/redis`,
 	"cmd/slidegate/internal/operator/starter": "internal/rules/rulefile internal/rules/yamlfile",
 	"cmd/slidegate/internal/operator/top": `
-		cmd/slidegate/internal/aws cmd/slidegate/internal/serve/admin internal/operate/telemetry
-		internal/operate/telemetry/metric internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2`,
+		cmd/slidegate/internal/aws cmd/slidegate/internal/serve/admin internal/observe/telemetry
+		internal/observe/telemetry/metric internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2`,
 
 	"cmd/slidegate/internal/serve/admin": `
-		cmd/slidegate/internal/serve/webguard internal/operate/telemetry internal/operate/telemetry/metric
+		cmd/slidegate/internal/serve/webguard internal/observe/telemetry internal/observe/telemetry/metric
 		internal/rules github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
 		cmd/slidegate/internal/serve/webguard internal/decide/engine internal/decide/headers internal/decide/usage
-		internal/kit/clock internal/kit/strictjson internal/lambda/apigw internal/operate/oplog internal/request
+		internal/kit/clock internal/kit/strictjson internal/lambda/apigw internal/observe/oplog internal/request
 		internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
 		internal/decide/engine internal/decide/headers internal/decide/outcome internal/decide/usage internal/kit/clock
-		internal/lambda/apigw internal/operate/oplog internal/request internal/request/httprequest internal/rules`,
+		internal/lambda/apigw internal/observe/oplog internal/request internal/request/httprequest internal/rules`,
 	"cmd/slidegate/internal/serve/live": `
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
-		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/operate/telemetry internal/request
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry internal/request
 		internal/rules internal/rules/ruledoc internal/rules/rulefile`,
 	"cmd/slidegate/internal/serve/webguard": "",
 
@@ -266,7 +266,7 @@ var allowed = map[string]string{
 
 	"cmd/slidegate/internal/traffic/chart": "cmd/slidegate/internal/text",
 	"cmd/slidegate/internal/traffic/cost": `
-		internal/lambda/predeploy internal/limit internal/operate/telemetry/metric internal/operate/telemetry/watch
+		internal/lambda/predeploy internal/limit internal/observe/telemetry/metric internal/observe/telemetry/watch
 		internal/rules internal/rules/ruledoc`,
 	"cmd/slidegate/internal/traffic/logs":     "internal/limit internal/request",
 	"cmd/slidegate/internal/traffic/peaks":    "internal/limit",
@@ -289,7 +289,7 @@ var allowed = map[string]string{
 func TestRulesfile(t *testing.T) {
 	for _, p := range list(t, "./gate/rulesfile") {
 		for _, dep := range p.Deps {
-			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/store/dynamo", "internal/library/app", "github.com/spf13", "github.com/prometheus"} {
+			for _, unwanted := range []string{"github.com/aws", "github.com/redis", "internal/store/dynamo", "internal/assemble/app", "github.com/spf13", "github.com/prometheus"} {
 				if strings.Contains(dep, unwanted) {
 					t.Errorf("rulesfile links %s", dep)
 				}

@@ -15,7 +15,7 @@ var buildings = []string{"internal", "cmd/slidegate/internal"}
 var wingRow = regexp.MustCompile("(?m)^\\| `((?:cmd/slidegate/)?internal/[a-z]+)` \\| [^|]{20,} \\|$")
 
 // wings returns the wings of both buildings as docs/architecture.md lists them:
-// each imports of its building only those above it.
+// each imports of its building only those below it.
 func wings(t *testing.T) (names []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/architecture.md")
@@ -69,8 +69,8 @@ func TestWings(t *testing.T) {
 		from, building := wingOf(short(p.ImportPath))
 		for _, imported := range p.Imports {
 			to, other := wingOf(short(imported))
-			if from != "" && other == building && slices.Index(wings, to) > slices.Index(wings, from) {
-				t.Errorf("%s imports %s: %s is below %s in docs/architecture.md", short(p.ImportPath), short(imported), to, from)
+			if from != "" && other == building && slices.Index(wings, to) < slices.Index(wings, from) {
+				t.Errorf("%s imports %s: %s is above %s in docs/architecture.md", short(p.ImportPath), short(imported), to, from)
 			}
 		}
 	}

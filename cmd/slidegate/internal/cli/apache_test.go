@@ -22,7 +22,7 @@ const (
 )
 
 // wide is for `make engines`: a local DynamoDB takes a minute for the whole log.
-var wide = flag.Bool("wide", false, "replay the whole Apache log on DynamoDB, not its first 1,500 lines")
+var wide = flag.Bool("wide", false, "replay the whole Apache log on DynamoDB, not its first 500 lines")
 
 // All stores write the same decisions, byte for byte, for four days of a real web
 // site. An independent count agrees. In the order of the file the clock goes back

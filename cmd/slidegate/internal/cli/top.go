@@ -20,7 +20,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/kit/clock"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 // watched is a limiter that can be looked at again and again.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 // looks answers each Read by the next view; nil is a failure.

@@ -18,7 +18,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/live"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )

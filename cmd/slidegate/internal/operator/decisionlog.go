@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/operate/oplog"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/request"
 )
 

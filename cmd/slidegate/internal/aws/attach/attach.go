@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
@@ -104,7 +104,7 @@ func (r *Report) DetachCommand() string { return aws.DetachCommand(r.API, r.Stag
 func (r *Region) Attach(ctx context.Context, o Options) (*Report, error) {
 	j, err := r.open(ctx, o)
 	if err == nil && j.stage.Name == "" {
-		err = fmt.Errorf("%s has no stage %s: it has %s", j.api, o.Stage, list(j.stages, func(s gateway.Stage) string { return s.Name }))
+		err = fmt.Errorf("%s has no stage %s: it has %s", j.api, o.Stage, list(j.stages, func(s apis.Stage) string { return s.Name }))
 	}
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (r *Region) open(ctx context.Context, o Options) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	apis := r.apis()
-	if j.api, err = apis.Find(ctx, o.API); err != nil {
+	reader := r.apis()
+	if j.api, err = reader.Find(ctx, o.API); err != nil {
 		return nil, aws.Explain(err)
 	}
 	if j.api == nil {
@@ -168,11 +168,11 @@ func (r *Region) open(ctx context.Context, o Options) (*job, error) {
 	}
 	j.report.Protocol, j.report.Name = j.api.Protocol, j.api.Name
 	j.writer = restWriter{r.REST, o.API}
-	if j.api.Protocol != gateway.RESTProtocol {
+	if j.api.Protocol != apis.RESTProtocol {
 		j.writer = v2Writer{r.V2, o.API, j.api.Protocol}
 	}
-	if err = apis.Read(ctx, j.api); err == nil {
-		j.stages, err = apis.Stages(ctx, j.api)
+	if err = reader.Read(ctx, j.api); err == nil {
+		j.stages, err = reader.Stages(ctx, j.api)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.api, aws.Explain(err))
@@ -188,7 +188,7 @@ func (r *Region) open(ctx context.Context, o Options) (*job, error) {
 	return j, err
 }
 
-func (r *Region) apis() gateway.Reader { return gateway.Reader{REST: r.REST, V2: r.V2} }
+func (r *Region) apis() apis.Reader { return apis.Reader{REST: r.REST, V2: r.V2} }
 
 // list returns the names of things.
 func list[T any](all []T, name func(T) string) string {

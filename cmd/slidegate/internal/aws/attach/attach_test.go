@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -55,17 +55,17 @@ func TestAttach(t *testing.T) {
 		attached, taken []string // calls
 		limited         string
 	}{
-		{protocol: gateway.RESTProtocol, attached: []string{
+		{protocol: apis.RESTProtocol, attached: []string{
 			"CreateAuthorizer Slidegate", "PutGatewayResponse ACCESS_DENIED", "PutGatewayResponse UNAUTHORIZED", "PutGatewayResponse DEFAULT_4XX", "PutGatewayResponse DEFAULT_5XX",
 			"UpdateMethod GET", "UpdateMethod POST", "CreateDeployment", "UpdateStage prod deployment2",
 		}, taken: []string{
 			"UpdateMethod POST", "UpdateMethod GET", "DeleteGatewayResponse DEFAULT_5XX", "PutGatewayResponse DEFAULT_4XX", "DeleteGatewayResponse UNAUTHORIZED",
 			"DeleteGatewayResponse ACCESS_DENIED", "UpdateStage prod old", "DeleteAuthorizer",
 		}, limited: "GET /items, POST /items"},
-		{protocol: gateway.HTTP,
+		{protocol: apis.HTTP,
 			attached: []string{"CreateAuthorizer Slidegate", "UpdateRoute GET /items", "UpdateRoute POST /items"},
 			taken:    []string{"UpdateRoute POST /items", "UpdateRoute GET /items", "DeleteAuthorizer"}, limited: "GET /items, POST /items"},
-		{protocol: gateway.WebSocket,
+		{protocol: apis.WebSocket,
 			attached: []string{"CreateAuthorizer Slidegate", "UpdateRoute $connect", "CreateDeployment", "UpdateStage prod deployment2"},
 			taken:    []string{"UpdateRoute $connect", "UpdateStage prod old", "DeleteAuthorizer"}, limited: "$connect"},
 	} {
@@ -80,7 +80,7 @@ func TestAttach(t *testing.T) {
 				t.Errorf("calls of attach (-want +got):\n%s", diff)
 			}
 			c.limits(t, test.limited)
-			if test.protocol == gateway.RESTProtocol {
+			if test.protocol == apis.RESTProtocol {
 				golden.Check(t, "testdata/state.golden", text(t, c.state(t))+"\n")
 			}
 			if again, err := c.attach(t); err != nil || again.Status != Unchanged || len(again.Changes) > 0 {
@@ -108,14 +108,14 @@ func (c *cloud) limits(t *testing.T, want string) {
 	d := c.served()
 	for _, m := range d.Methods {
 		a := d.Authorizers[m.Authorizer]
-		if m.Type == gateway.Custom && a.URI == functionURI && a.Type == "REQUEST" && a.TTL == 0 {
+		if m.Type == apis.Custom && a.URI == functionURI && a.Type == "REQUEST" && a.TTL == 0 {
 			got = append(got, m.Name)
 		}
 	}
 	if strings.Join(got, ", ") != want {
 		t.Errorf("the stage limits %q, want %s", got, want)
 	}
-	if c.protocol == gateway.RESTProtocol && d.Responses["ACCESS_DENIED"].Status != "429" {
+	if c.protocol == apis.RESTProtocol && d.Responses["ACCESS_DENIED"].Status != "429" {
 		t.Errorf("the stage answers denials by %+v", d.Responses["ACCESS_DENIED"])
 	}
 }
@@ -124,7 +124,7 @@ func (c *cloud) limits(t *testing.T, want string) {
 // then at each time that it saves. A second attach ends as one that nothing
 // disturbed. A detach restores the API, also if it ends at each of its own calls.
 func TestFailures(t *testing.T) {
-	for _, protocol := range []string{gateway.RESTProtocol, gateway.HTTP, gateway.WebSocket} {
+	for _, protocol := range []string{apis.RESTProtocol, apis.HTTP, apis.WebSocket} {
 		for _, lost := range []bool{false, true} {
 			for at := 1; ; at++ {
 				c, failed := ended(t, protocol, at, lost)
@@ -137,7 +137,7 @@ func TestFailures(t *testing.T) {
 				if _, err := c.attach(t); err != nil {
 					t.Fatalf("%s, ended at %d (lost %v): attach again: %v", protocol, at, lost, err)
 				}
-				c.limits(t, map[string]string{gateway.WebSocket: "$connect"}[protocol]+map[bool]string{true: "GET /items, POST /items"}[protocol != gateway.WebSocket])
+				c.limits(t, map[string]string{apis.WebSocket: "$connect"}[protocol]+map[bool]string{true: "GET /items, POST /items"}[protocol != apis.WebSocket])
 				c.detached(t)
 				for back := 1; ; back++ {
 					c, _ := ended(t, protocol, at, lost)
@@ -184,7 +184,7 @@ func (c *cloud) restored(t *testing.T) {
 // it is saved is made good.
 func TestSaves(t *testing.T) {
 	for at := 1; ; at++ {
-		c := newCloud(gateway.RESTProtocol)
+		c := newCloud(apis.RESTProtocol)
 		c.putFail = at
 		_, err := c.attach(t)
 		if err == nil {
@@ -205,8 +205,8 @@ func TestSaves(t *testing.T) {
 // TestRefusals: what forbids attaching is an error that says why, and changes
 // nothing.
 func TestRefusals(t *testing.T) {
-	const rest, http, socket = gateway.RESTProtocol, gateway.HTTP, gateway.WebSocket
-	none := gateway.Authorization{Type: gateway.None}
+	const rest, http, socket = apis.RESTProtocol, apis.HTTP, apis.WebSocket
+	none := apis.Authorization{Type: apis.None}
 	for name, test := range map[string]struct {
 		protocol string
 		plant    func(*cloud, *Options)
@@ -214,12 +214,12 @@ func TestRefusals(t *testing.T) {
 		anyway   bool // whether --anyway goes on
 	}{
 		"another authorizer": {protocol: rest, plant: func(c *cloud, _ *Options) {
-			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens"}
-			c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+			c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Tokens"}
+			c.set("POST /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 		}, want: "REST API shop (a1): POST /items has authorizer Tokens, and API Gateway asks one authorizer only"},
-		"IAM":              {protocol: rest, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "AWS_IAM"}) }, want: "GET /items has AWS_IAM"},
-		"JWT":              {protocol: http, plant: func(c *cloud, _ *Options) { c.set("GET /items", gateway.Authorization{Type: "JWT", Authorizer: "j"}) }, want: "GET /items has JWT"},
-		"IAM of $connect":  {protocol: socket, plant: func(c *cloud, _ *Options) { c.set("$connect", gateway.Authorization{Type: "AWS_IAM"}) }, want: "$connect has AWS_IAM"},
+		"IAM":              {protocol: rest, plant: func(c *cloud, _ *Options) { c.set("GET /items", apis.Authorization{Type: "AWS_IAM"}) }, want: "GET /items has AWS_IAM"},
+		"JWT":              {protocol: http, plant: func(c *cloud, _ *Options) { c.set("GET /items", apis.Authorization{Type: "JWT", Authorizer: "j"}) }, want: "GET /items has JWT"},
+		"IAM of $connect":  {protocol: socket, plant: func(c *cloud, _ *Options) { c.set("$connect", apis.Authorization{Type: "AWS_IAM"}) }, want: "$connect has AWS_IAM"},
 		"an unknown API":   {protocol: rest, plant: func(_ *cloud, o *Options) { o.API = "a2" }, want: "region eu-north-1 has no API a2"},
 		"an unknown stage": {protocol: rest, plant: func(_ *cloud, o *Options) { o.Stage = "dev" }, want: "REST API shop (a1) has no stage dev: it has prod"},
 		"an unknown method": {protocol: rest, plant: func(_ *cloud, o *Options) { o.Methods = []string{"PUT /items"} },
@@ -228,7 +228,7 @@ func TestRefusals(t *testing.T) {
 		"a route of frames": {protocol: socket, plant: func(_ *cloud, o *Options) { o.Methods = []string{"$default"} }, want: "$default cannot be limited"},
 		"no method":         {protocol: socket, plant: func(c *cloud, _ *Options) { c.live.Methods = c.live.Methods[1:] }, want: "it has no method to limit: it has $default"},
 		"a stranger's Slidegate": {protocol: http, plant: func(c *cloud, _ *Options) {
-			c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Slidegate", URI: functionURI}
+			c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Slidegate", URI: functionURI}
 		}, want: "it has an authorizer Slidegate already, which invokes "},
 		"a canary":               {protocol: rest, plant: func(c *cloud, _ *Options) { c.stages[0].Canary = true }, want: "stage prod has a canary"},
 		"a stage without deploy": {protocol: socket, plant: func(c *cloud, _ *Options) { c.stages[0].Deployment = "" }, want: "stage prod has no deployment"},
@@ -242,7 +242,7 @@ func TestRefusals(t *testing.T) {
 		"CloudFormation, HTTP": {protocol: http, plant: func(c *cloud, _ *Options) { c.tags = map[string]string{stackTag: "shop-api"} },
 			want: "stack shop-api of CloudFormation manages it", anyway: true},
 		"a method that is not deployed": {protocol: rest, plant: func(c *cloud, _ *Options) {
-			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: none})
+			c.live.Methods = append(c.live.Methods, apis.Method{Name: "GET /new", ID: "r3", Authorization: none})
 		}, want: "it was changed and not deployed to stage prod, and a deployment would publish that: GET /new", anyway: true},
 		"a deleted method that is not deployed": {protocol: rest, plant: func(c *cloud, _ *Options) { c.live.Methods = c.live.Methods[:2] }, want: "would publish that: POST /items", anyway: true},
 		"a response that is not deployed":       {protocol: rest, plant: func(c *cloud, _ *Options) { delete(c.live.Responses, "DEFAULT_4XX") }, want: "would publish that: gateway response DEFAULT_4XX", anyway: true},
@@ -279,7 +279,7 @@ func TestNoStack(t *testing.T) {
 		"slidegate": "stack slidegate does not exist, or create it: slidegate aws deploy --rules rules.yaml",
 		"shop":      "stack shop does not exist, or create it: slidegate aws deploy --stack shop --rules rules.yaml",
 	} {
-		c := newCloud(gateway.HTTP)
+		c := newCloud(apis.HTTP)
 		c.function = noStack
 		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: stack}})
 		if !errors.Is(err, aws.ErrNoStack) || err.Error() != want {
@@ -290,10 +290,10 @@ func TestNoStack(t *testing.T) {
 
 // TestPlan: without a place to save to, nothing changes.
 func TestPlan(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	c.live.Methods[0].Name = "ANY /items"
 	c.live.Methods[1].Name = "GET /"
-	c.stages = append(c.stages, gateway.Stage{Name: "dev", AutoDeploy: true})
+	c.stages = append(c.stages, apis.Stage{Name: "dev", AutoDeploy: true})
 	report, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{"shop", "Limits"}, Methods: []string{"ANY /items"}})
 	if err != nil || len(c.calls) > 0 {
 		t.Fatalf("error %v, calls %q", err, c.calls)
@@ -314,10 +314,10 @@ func TestPlan(t *testing.T) {
 
 // TestAlready: methods that ask the limiter are no others', and no change.
 func TestAlready(t *testing.T) {
-	c := newCloud(gateway.HTTP)
-	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
-	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c := newCloud(apis.HTTP)
+	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
+	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c.set("POST /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	if report, err := c.attach(t); err != nil || report.Status != Unchanged || len(c.kept) > 0 {
 		t.Errorf("%+v, error %v", report, err)
 	}
@@ -328,9 +328,9 @@ func TestAlready(t *testing.T) {
 // is nothing to do.
 func TestSecondStage(t *testing.T) {
 	for protocol, want := range map[string]string{
-		gateway.RESTProtocol: "but stage dev serves other values of GET /items, POST /items, gateway response ACCESS_DENIED, gateway response DEFAULT_4XX, gateway response DEFAULT_5XX, gateway response UNAUTHORIZED: deploy the API to it",
-		gateway.HTTP:         "but stage dev serves other values of paths: deploy the API to it",
-		gateway.WebSocket:    "and nothing shows whether stage dev serves that: deploy the API to it; --anyway goes on",
+		apis.RESTProtocol: "but stage dev serves other values of GET /items, POST /items, gateway response ACCESS_DENIED, gateway response DEFAULT_4XX, gateway response DEFAULT_5XX, gateway response UNAUTHORIZED: deploy the API to it",
+		apis.HTTP:         "but stage dev serves other values of paths: deploy the API to it",
+		apis.WebSocket:    "and nothing shows whether stage dev serves that: deploy the API to it; --anyway goes on",
 	} {
 		c := newCloud(protocol)
 		c.stages[0].AutoDeploy = false
@@ -341,13 +341,13 @@ func TestSecondStage(t *testing.T) {
 		c.stages[0].Name, c.stages[0].Deployment = "dev", "old" // the stage that the fakes export
 		c.calls = nil
 		o := toProd()
-		o.Stage, o.Anyway = "dev", protocol != gateway.WebSocket
+		o.Stage, o.Anyway = "dev", protocol != apis.WebSocket
 		if report, err := c.region().Attach(t.Context(), o); err == nil || !strings.HasSuffix(err.Error(), ": its methods ask the limiter already, "+want) {
 			t.Errorf("%s: %+v, error %v, want %s", protocol, report, err, want)
 		}
-		c.stages[0].Deployment, o.Anyway = served, protocol == gateway.WebSocket
+		c.stages[0].Deployment, o.Anyway = served, protocol == apis.WebSocket
 		report, err := c.region().Attach(t.Context(), o)
-		if err != nil || report.Status != Unchanged || len(c.kept) != 1 || len(c.calls) > 0 || (len(report.Notes) > 0) != (protocol == gateway.WebSocket) {
+		if err != nil || report.Status != Unchanged || len(c.kept) != 1 || len(c.calls) > 0 || (len(report.Notes) > 0) != (protocol == apis.WebSocket) {
 			t.Errorf("%s, deployed: %+v, error %v; calls %q", protocol, report, err, c.calls)
 		}
 	}
@@ -356,11 +356,11 @@ func TestSecondStage(t *testing.T) {
 // TestSecondLimiter: API Gateway asks one authorizer of a method, so another limiter
 // has to be detached first.
 func TestSecondLimiter(t *testing.T) {
-	c := newCloud(gateway.HTTP)
-	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: authorizerName, URI: otherURI}
-	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c := newCloud(apis.HTTP)
+	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: authorizerName, URI: otherURI}
+	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	_, err := c.attach(t)
-	c.set("POST /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c.set("POST /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	_, all := c.attach(t)
 	want := "HTTP API shop (a1): it has an authorizer Slidegate already, which invokes " + otherURI + ", and table rules has no state of it for stage prod: " +
 		"first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-a1.json of an earlier version is"
@@ -373,9 +373,9 @@ func TestSecondLimiter(t *testing.T) {
 
 // TestNamesake: a function of another account that has the same name is no limiter.
 func TestNamesake(t *testing.T) {
-	c := newCloud(gateway.HTTP)
-	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
-	c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c := newCloud(apis.HTTP)
+	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
+	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 	if report, err := c.attach(t); err == nil || !strings.Contains(err.Error(), "GET /items has authorizer Tokens") {
 		t.Errorf("%+v, error %v", report, err)
 	}
@@ -383,11 +383,11 @@ func TestNamesake(t *testing.T) {
 
 // TestAddedSince: a second attach names what nothing limits.
 func TestAddedSince(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
-	c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r9", Authorization: gateway.Authorization{Type: gateway.None}})
+	c.live.Methods = append(c.live.Methods, apis.Method{Name: "GET /new", ID: "r9", Authorization: apis.Authorization{Type: apis.None}})
 	report, err := c.attach(t)
 	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "nothing limits GET /new,") {
 		t.Errorf("%+v, error %v", report, err)
@@ -402,19 +402,19 @@ func TestChangedSince(t *testing.T) {
 		calls  string // of detach, its end
 		served string // a method that the stage must serve then
 	}{
-		"a method":                  {change: func(c *cloud) { c.set("GET /items", gateway.Authorization{Type: "AWS_IAM"}) }, left: []string{"GET /items"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a method":                  {change: func(c *cloud) { c.set("GET /items", apis.Authorization{Type: "AWS_IAM"}) }, left: []string{"GET /items"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
 		"a method that is gone":     {change: func(c *cloud) { c.live.Methods = c.live.Methods[1:] }, left: []string{"GET /items"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
-		"a method restored by hand": {change: func(c *cloud) { c.set("GET /items", gateway.Authorization{Type: "NONE"}) }, calls: "UpdateStage prod old, DeleteAuthorizer"},
-		"a gateway response": {change: func(c *cloud) { c.live.Responses["ACCESS_DENIED"] = gateway.Response{Own: true, Status: "418"} },
+		"a method restored by hand": {change: func(c *cloud) { c.set("GET /items", apis.Authorization{Type: "NONE"}) }, calls: "UpdateStage prod old, DeleteAuthorizer"},
+		"a gateway response": {change: func(c *cloud) { c.live.Responses["ACCESS_DENIED"] = apis.Response{Own: true, Status: "418"} },
 			left: []string{"gateway response ACCESS_DENIED"}, calls: "UpdateStage prod old, DeleteAuthorizer"},
 		"a deployment": {change: func(c *cloud) {
-			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: gateway.Authorization{Type: gateway.None}})
+			c.live.Methods = append(c.live.Methods, apis.Method{Name: "GET /new", ID: "r3", Authorization: apis.Authorization{Type: apis.None}})
 			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
 		}, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer", served: "GET /new"},
 		"the old deployment is deleted": {change: func(c *cloud) { delete(c.deployments, "old") }, calls: "CreateDeployment, UpdateStage prod deployment3, DeleteAuthorizer"},
 		"the stage is gone":             {change: func(c *cloud) { c.stages[0].Name = "new" }, left: []string{"stage prod"}, calls: "DeleteGatewayResponse ACCESS_DENIED, DeleteAuthorizer"},
 		"another method asks it": {change: func(c *cloud) {
-			c.live.Methods = append(c.live.Methods, gateway.Method{Name: "GET /new", ID: "r3", Authorization: gateway.Authorization{Type: gateway.Custom, Authorizer: "auth1"}})
+			c.live.Methods = append(c.live.Methods, apis.Method{Name: "GET /new", ID: "r3", Authorization: apis.Authorization{Type: apis.Custom, Authorizer: "auth1"}})
 		}, left: []string{"authorizer Slidegate, which GET /new asks"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
 		"the authorizer": {change: func(c *cloud) {
 			a := c.live.Authorizers["auth1"]
@@ -423,7 +423,7 @@ func TestChangedSince(t *testing.T) {
 		}, left: []string{"authorizer Slidegate"}, calls: "DeleteGatewayResponse ACCESS_DENIED, UpdateStage prod old"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCloud(gateway.RESTProtocol)
+			c := newCloud(apis.RESTProtocol)
 			if _, err := c.attach(t); err != nil {
 				t.Fatal(err)
 			}
@@ -446,7 +446,7 @@ func TestChangedSince(t *testing.T) {
 			if got := strings.Join(c.calls, ", "); !strings.HasSuffix(got, test.calls) {
 				t.Errorf("calls %s, want …%s", got, test.calls)
 			}
-			if test.served != "" && !slices.ContainsFunc(c.served().Methods, func(m gateway.Method) bool { return m.Name == test.served }) {
+			if test.served != "" && !slices.ContainsFunc(c.served().Methods, func(m apis.Method) bool { return m.Name == test.served }) {
 				t.Errorf("the stage serves no %s", test.served)
 			}
 			if len(test.left) == 0 {
@@ -468,19 +468,19 @@ func TestResume(t *testing.T) {
 		want   string
 	}{
 		"other methods": {func(_ *cloud, _ *State, o *Options) { o.Methods = []string{"GET /items"} }, "table rules says which methods to limit"},
-		"a method that others took": {func(c *cloud, _ *State, _ *Options) { c.set("POST /items", gateway.Authorization{Type: "AWS_IAM"}) },
+		"a method that others took": {func(c *cloud, _ *State, _ *Options) { c.set("POST /items", apis.Authorization{Type: "AWS_IAM"}) },
 			"somebody has changed since attach began: POST /items: detach, then attach again: slidegate aws detach a1 --stage prod"},
 		"a deployment by others": {func(c *cloud, _ *State, _ *Options) {
 			c.deployments["theirs"], c.stages[0].Deployment = c.live.clone(), "theirs"
 		}, "somebody has changed since attach began: stage prod"},
 		"a change that others did not deploy": {func(c *cloud, _ *State, _ *Options) { c.live.Methods[1].Integration = "mock" }, "would publish that: OPTIONS /items"},
 		"another gateway response": {func(c *cloud, s *State, _ *Options) {
-			c.live.Responses = map[string]gateway.Response{}
-			s.Responses = []Response{{Type: "DEFAULT_4XX", After: &gateway.Response{Status: "200"}}}
+			c.live.Responses = map[string]apis.Response{}
+			s.Responses = []Response{{Type: "DEFAULT_4XX", After: &apis.Response{Status: "200"}}}
 		}, "the state would set gateway response DEFAULT_4XX to another value than attach does"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, _ := ended(t, gateway.RESTProtocol, 7, false) // the second method
+			c, _ := ended(t, apis.RESTProtocol, 7, false) // the second method
 			s, o := c.state(t), toProd()
 			test.change(c, s, &o)
 			c.plant(t, s)
@@ -494,7 +494,7 @@ func TestResume(t *testing.T) {
 
 // TestPlantedDeployment: attach serves no deployment because a state names it.
 func TestPlantedDeployment(t *testing.T) {
-	c, _ := ended(t, gateway.RESTProtocol, 7, false)
+	c, _ := ended(t, apis.RESTProtocol, 7, false)
 	c.deployments["open"] = c.live.clone()
 	s := c.state(t)
 	s.Deployment.After = "open"
@@ -508,7 +508,7 @@ func TestPlantedDeployment(t *testing.T) {
 // TestHTTPByHand: the stage of an HTTP API that does not deploy by itself gets a
 // deployment, and its old one back.
 func TestHTTPByHand(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	c.stages[0].AutoDeploy = false
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
@@ -535,13 +535,13 @@ func TestRetries(t *testing.T) {
 // TestMerge: a gateway response keeps the API's own values and its body, and gets
 // the limiter's.
 func TestMerge(t *testing.T) {
-	c := newCloud(gateway.RESTProtocol)
+	c := newCloud(apis.RESTProtocol)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
 	const field = "gatewayresponse.header."
 	denied, other := c.live.Responses["ACCESS_DENIED"], c.live.Responses["DEFAULT_4XX"]
-	for _, r := range []gateway.Response{denied, other} {
+	for _, r := range []apis.Response{denied, other} {
 		if r.Parameters[field+"access-control-allow-origin"] != "'https://shop.example'" || r.Parameters[field+"Access-Control-Allow-Origin"] != "" || r.Parameters[field+"Access-Control-Expose-Headers"] == "" {
 			t.Errorf("fields %q", r.Parameters)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -34,9 +34,9 @@ const (
 
 // definition is what a deployment keeps of an API, and what tests compare.
 type definition struct {
-	Authorizers map[string]gateway.Authorizer
-	Methods     []gateway.Method
-	Responses   map[string]gateway.Response
+	Authorizers map[string]apis.Authorizer
+	Methods     []apis.Method
+	Responses   map[string]apis.Response
 }
 
 func (d definition) clone() definition {
@@ -48,7 +48,7 @@ type cloud struct {
 	protocol    string
 	tags        map[string]string
 	live        definition
-	stages      []gateway.Stage
+	stages      []apis.Stage
 	deployments map[string]definition
 	made        int // ids
 	function    string
@@ -71,27 +71,27 @@ func newCloud(protocol string) *cloud {
 	c := &cloud{protocol: protocol, deployments: map[string]definition{}, function: "authorize", kept: map[string]ruletable.Attachment{},
 		policy: `{"Statement": [{"Effect": "Allow", "Principal": {"Service": "apigateway.amazonaws.com"}, "Action": "lambda:InvokeFunction",
 			"Condition": {"ArnLike": {"AWS:SourceArn": "arn:aws:execute-api:eu-north-1:123456789012:*/authorizers/*"}}}]}`}
-	none := gateway.Authorization{Type: gateway.None}
-	c.live = definition{Authorizers: map[string]gateway.Authorizer{}, Responses: map[string]gateway.Response{}}
-	c.stages = []gateway.Stage{{Name: "prod", Deployment: "old", AutoDeploy: protocol == gateway.HTTP}}
+	none := apis.Authorization{Type: apis.None}
+	c.live = definition{Authorizers: map[string]apis.Authorizer{}, Responses: map[string]apis.Response{}}
+	c.stages = []apis.Stage{{Name: "prod", Deployment: "old", AutoDeploy: protocol == apis.HTTP}}
 	switch protocol {
-	case gateway.WebSocket:
-		c.live.Methods = []gateway.Method{{Name: "$connect", ID: "r1", Authorization: none}, {Name: "$default", ID: "r2", Authorization: none}}
+	case apis.WebSocket:
+		c.live.Methods = []apis.Method{{Name: "$connect", ID: "r1", Authorization: none}, {Name: "$default", ID: "r2", Authorization: none}}
 	default:
-		c.live.Methods = []gateway.Method{
+		c.live.Methods = []apis.Method{
 			{Name: "GET /items", ID: "r1", Authorization: none}, {Name: "OPTIONS /items", ID: "r1", Authorization: none}, {Name: "POST /items", ID: "r1", Authorization: none},
 		}
 	}
-	if protocol == gateway.HTTP {
+	if protocol == apis.HTTP {
 		for i := range c.live.Methods {
 			c.live.Methods[i].ID = "r" + strconv.Itoa(i+1)
 		}
 	}
-	if protocol == gateway.RESTProtocol {
+	if protocol == apis.RESTProtocol {
 		for i := range c.live.Methods {
 			c.live.Methods[i].Integration = "aws_proxy arn:backend"
 		}
-		c.live.Responses["DEFAULT_4XX"] = gateway.Response{Own: true, Parameters: map[string]string{"gatewayresponse.header.access-control-allow-origin": "'https://shop.example'"},
+		c.live.Responses["DEFAULT_4XX"] = apis.Response{Own: true, Parameters: map[string]string{"gatewayresponse.header.access-control-allow-origin": "'https://shop.example'"},
 			Templates: map[string]string{"application/json": `{"error":1}`}}
 	}
 	c.deployments["old"] = c.live.clone()
@@ -128,18 +128,18 @@ func (c *cloud) id(kind string) string {
 	return kind + strconv.Itoa(c.made)
 }
 
-func (c *cloud) method(id, verb string) *gateway.Method {
-	at := slices.IndexFunc(c.live.Methods, func(m gateway.Method) bool { return m.ID == id && (verb == "" || m.Verb() == verb) })
+func (c *cloud) method(id, verb string) *apis.Method {
+	at := slices.IndexFunc(c.live.Methods, func(m apis.Method) bool { return m.ID == id && (verb == "" || m.Verb() == verb) })
 	return &c.live.Methods[at]
 }
 
 // set changes the authorization of a method by its name.
-func (c *cloud) set(name string, a gateway.Authorization) {
-	at := slices.IndexFunc(c.live.Methods, func(m gateway.Method) bool { return m.Name == name })
+func (c *cloud) set(name string, a apis.Authorization) {
+	at := slices.IndexFunc(c.live.Methods, func(m apis.Method) bool { return m.Name == name })
 	c.live.Methods[at].Authorization = a
 }
 
-func (c *cloud) addAuthorizer(a gateway.Authorizer) (id string, err error) {
+func (c *cloud) addAuthorizer(a apis.Authorizer) (id string, err error) {
 	id = c.id("auth")
 	a.ID = id
 	var taken error
@@ -257,7 +257,7 @@ func (c *cloud) GetPolicy(context.Context, *lambda.GetPolicyInput, ...func(*lamb
 type fakeREST struct{ *cloud }
 
 func (f fakeREST) GetRestApi(_ context.Context, in *apigateway.GetRestApiInput, _ ...func(*apigateway.Options)) (*apigateway.GetRestApiOutput, error) {
-	if f.protocol != gateway.RESTProtocol || *in.RestApiId != "a1" {
+	if f.protocol != apis.RESTProtocol || *in.RestApiId != "a1" {
 		return nil, &resttypes.NotFoundException{}
 	}
 	return &apigateway.GetRestApiOutput{Name: sdk.String("shop"), Tags: f.tags}, f.permit("GetRestApi")
@@ -350,7 +350,7 @@ func (f fakeREST) GetExport(context.Context, *apigateway.GetExportInput, ...func
 }
 
 func (f fakeREST) CreateAuthorizer(_ context.Context, in *apigateway.CreateAuthorizerInput, _ ...func(*apigateway.Options)) (*apigateway.CreateAuthorizerOutput, error) {
-	id, err := f.addAuthorizer(gateway.Authorizer{Name: *in.Name, Type: string(in.Type), URI: *in.AuthorizerUri, TTL: int(*in.AuthorizerResultTtlInSeconds)})
+	id, err := f.addAuthorizer(apis.Authorizer{Name: *in.Name, Type: string(in.Type), URI: *in.AuthorizerUri, TTL: int(*in.AuthorizerResultTtlInSeconds)})
 	return &apigateway.CreateAuthorizerOutput{Id: &id}, err
 }
 
@@ -376,7 +376,7 @@ func (f fakeREST) UpdateMethod(_ context.Context, in *apigateway.UpdateMethodInp
 
 func (f fakeREST) PutGatewayResponse(_ context.Context, in *apigateway.PutGatewayResponseInput, _ ...func(*apigateway.Options)) (*apigateway.PutGatewayResponseOutput, error) {
 	return nil, f.change("PutGatewayResponse "+string(in.ResponseType), func() {
-		f.live.Responses[string(in.ResponseType)] = gateway.Response{Own: true, Status: sdk.ToString(in.StatusCode), Parameters: in.ResponseParameters, Templates: in.ResponseTemplates}
+		f.live.Responses[string(in.ResponseType)] = apis.Response{Own: true, Status: sdk.ToString(in.StatusCode), Parameters: in.ResponseParameters, Templates: in.ResponseTemplates}
 	})
 }
 
@@ -396,7 +396,7 @@ func (f fakeREST) UpdateStage(_ context.Context, in *apigateway.UpdateStageInput
 type fakeV2 struct{ *cloud }
 
 func (f fakeV2) GetApi(_ context.Context, in *apigatewayv2.GetApiInput, _ ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApiOutput, error) {
-	if f.protocol == gateway.RESTProtocol || *in.ApiId != "a1" {
+	if f.protocol == apis.RESTProtocol || *in.ApiId != "a1" {
 		return nil, &v2types.NotFoundException{}
 	}
 	return &apigatewayv2.GetApiOutput{Name: sdk.String("shop"), ProtocolType: v2types.ProtocolType(f.protocol), Tags: f.tags}, nil
@@ -460,10 +460,10 @@ func (f fakeV2) ExportApi(_ context.Context, in *apigatewayv2.ExportApiInput, _ 
 func (f fakeV2) CreateAuthorizer(_ context.Context, in *apigatewayv2.CreateAuthorizerInput, _ ...func(*apigatewayv2.Options)) (*apigatewayv2.CreateAuthorizerOutput, error) {
 	simple := sdk.ToBool(in.EnableSimpleResponses) && *in.AuthorizerPayloadFormatVersion == "2.0" && *in.AuthorizerResultTtlInSeconds == 0
 	plain := in.EnableSimpleResponses == nil && in.AuthorizerPayloadFormatVersion == nil && in.AuthorizerResultTtlInSeconds == nil
-	if len(in.IdentitySource) > 0 || f.protocol == gateway.HTTP && !simple || f.protocol == gateway.WebSocket && !plain {
+	if len(in.IdentitySource) > 0 || f.protocol == apis.HTTP && !simple || f.protocol == apis.WebSocket && !plain {
 		return nil, fmt.Errorf("%+v is no authorizer of this kind of API", in)
 	}
-	id, err := f.addAuthorizer(gateway.Authorizer{Name: *in.Name, Type: string(in.AuthorizerType), URI: *in.AuthorizerUri})
+	id, err := f.addAuthorizer(apis.Authorizer{Name: *in.Name, Type: string(in.AuthorizerType), URI: *in.AuthorizerUri})
 	return &apigatewayv2.CreateAuthorizerOutput{AuthorizerId: &id}, err
 }
 
@@ -472,9 +472,9 @@ func (f fakeV2) DeleteAuthorizer(_ context.Context, in *apigatewayv2.DeleteAutho
 }
 
 func (f fakeV2) UpdateRoute(_ context.Context, in *apigatewayv2.UpdateRouteInput, _ ...func(*apigatewayv2.Options)) (*apigatewayv2.UpdateRouteOutput, error) {
-	at := slices.IndexFunc(f.live.Methods, func(m gateway.Method) bool { return m.ID == *in.RouteId })
+	at := slices.IndexFunc(f.live.Methods, func(m apis.Method) bool { return m.ID == *in.RouteId })
 	return nil, f.change("UpdateRoute "+f.live.Methods[at].Name, func() {
-		f.live.Methods[at].Authorization = gateway.Authorization{Type: string(in.AuthorizationType), Authorizer: *in.AuthorizerId}
+		f.live.Methods[at].Authorization = apis.Authorization{Type: string(in.AuthorizationType), Authorizer: *in.AuthorizerId}
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
 // plan is how a job comes to be, and what forbids it.
@@ -111,7 +111,7 @@ func (p *plan) begin() {
 	p.state = &State{
 		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Stage: p.stage.Name, Region: p.region.Name,
 		Responses: []Response{}, Methods: []Method{},
-		Authorizer: Authorizer{Authorizer: gateway.Authorizer{Name: authorizerName, Type: authorizerType, URI: p.limiter.uri}},
+		Authorizer: Authorizer{Authorizer: apis.Authorizer{Name: authorizerName, Type: authorizerType, URI: p.limiter.uri}},
 	}
 	for _, m := range p.choose() {
 		a, known := p.api.Authorizers[m.Authorizer]
@@ -135,14 +135,14 @@ func (p *plan) begin() {
 			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-%s.json of an earlier version is", authorizerName, a.URI, p.report.Table, p.stage.Name, p.api.ID)
 		}
 	}
-	if p.api.Protocol == gateway.RESTProtocol && len(p.state.Methods) > 0 {
+	if p.api.Protocol == apis.RESTProtocol && len(p.state.Methods) > 0 {
 		p.state.Responses = responses(p.api)
 	}
 }
 
 // choose returns the methods of the options.
-func (p *plan) choose() (chosen []gateway.Method) {
-	has := list(p.api.Methods, func(m gateway.Method) string { return m.Name })
+func (p *plan) choose() (chosen []apis.Method) {
+	has := list(p.api.Methods, func(m apis.Method) string { return m.Name })
 	for _, m := range p.api.Methods {
 		switch asked := slices.Contains(p.options.Methods, m.Name); {
 		case asked && !m.Limitable(p.api):
@@ -152,7 +152,7 @@ func (p *plan) choose() (chosen []gateway.Method) {
 		}
 	}
 	for _, name := range p.options.Methods {
-		if !slices.ContainsFunc(p.api.Methods, func(m gateway.Method) bool { return m.Name == name }) {
+		if !slices.ContainsFunc(p.api.Methods, func(m apis.Method) bool { return m.Name == name }) {
 			p.refuse("it has no method %s: it has %s", name, has)
 		}
 	}
@@ -195,7 +195,7 @@ func (p *plan) checkOwner() {
 func (p *plan) notePreflights() {
 	for _, m := range p.state.Methods {
 		path, isAny := strings.CutPrefix(m.Name, "ANY ")
-		open := slices.ContainsFunc(p.api.Methods, func(o gateway.Method) bool { return o.Name == "OPTIONS "+path })
+		open := slices.ContainsFunc(p.api.Methods, func(o apis.Method) bool { return o.Name == "OPTIONS "+path })
 		if (isAny || m.Name == "$default") && !open {
 			p.note("%s receives the preflights of browsers, which carry no credentials, and limits them too: a method OPTIONS stays open", m.Name)
 		}

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // responses returns the gateway responses that an API needs and lacks.
-func responses(api *gateway.API) []Response {
+func responses(api *apis.API) []Response {
 	all := []Response{}
 	for _, wanted := range apigw.GatewayResponses() {
 		has := api.Responses[wanted.Type]
@@ -32,8 +32,8 @@ const ownBody = `{"message":$context.error.messageString}`
 // merge returns a response that has all of wanted, and keeps what else it has: its
 // values of fields that do not come from the limiter, such as one origin, and its
 // body. A type that the API does not state has what it inherits from a default.
-func merge(has gateway.Response, wanted apigw.GatewayResponse) *gateway.Response {
-	after := &gateway.Response{Parameters: map[string]string{}, Templates: maps.Clone(has.Templates)}
+func merge(has apis.Response, wanted apigw.GatewayResponse) *apis.Response {
+	after := &apis.Response{Parameters: map[string]string{}, Templates: maps.Clone(has.Templates)}
 	if has.Own {
 		after.Status = has.Status
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
 	"github.com/aws/aws-sdk-go-v2/service/apigateway/types"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
-func (w restWriter) addAuthorizer(ctx context.Context, a gateway.Authorizer) (string, error) {
+func (w restWriter) addAuthorizer(ctx context.Context, a apis.Authorizer) (string, error) {
 	answer, err := w.CreateAuthorizer(ctx, &apigateway.CreateAuthorizerInput{
 		RestApiId: &w.api, Name: &a.Name, Type: types.AuthorizerTypeRequest, AuthorizerUri: &a.URI, AuthorizerResultTtlInSeconds: sdk.Int32(int32(a.TTL)),
 	})
@@ -25,8 +25,8 @@ func (w restWriter) removeAuthorizer(ctx context.Context, id string) error {
 	return err
 }
 
-func (w restWriter) authorize(ctx context.Context, m Method, a gateway.Authorization) error {
-	verb := gateway.Method{Name: m.Name}.Verb()
+func (w restWriter) authorize(ctx context.Context, m Method, a apis.Authorization) error {
+	verb := apis.Method{Name: m.Name}.Verb()
 	_, err := w.UpdateMethod(ctx, &apigateway.UpdateMethodInput{
 		RestApiId: &w.api, ResourceId: &m.ID, HttpMethod: &verb,
 		PatchOperations: []types.PatchOperation{replace("/authorizationType", a.Type), replace("/authorizerId", a.Authorizer)},
@@ -34,7 +34,7 @@ func (w restWriter) authorize(ctx context.Context, m Method, a gateway.Authoriza
 	return err
 }
 
-func (w restWriter) respond(ctx context.Context, kind string, r *gateway.Response) error {
+func (w restWriter) respond(ctx context.Context, kind string, r *apis.Response) error {
 	if r == nil {
 		_, err := w.DeleteGatewayResponse(ctx, &apigateway.DeleteGatewayResponseInput{RestApiId: &w.api, ResponseType: types.GatewayResponseType(kind)})
 		return err

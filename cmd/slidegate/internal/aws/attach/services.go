@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -32,7 +32,7 @@ type Functions interface {
 
 // REST is what this package calls of API Gateway for REST APIs.
 type REST interface {
-	gateway.REST
+	apis.REST
 	CreateAuthorizer(context.Context, *apigateway.CreateAuthorizerInput, ...func(*apigateway.Options)) (*apigateway.CreateAuthorizerOutput, error)
 	DeleteAuthorizer(context.Context, *apigateway.DeleteAuthorizerInput, ...func(*apigateway.Options)) (*apigateway.DeleteAuthorizerOutput, error)
 	UpdateMethod(context.Context, *apigateway.UpdateMethodInput, ...func(*apigateway.Options)) (*apigateway.UpdateMethodOutput, error)
@@ -44,7 +44,7 @@ type REST interface {
 
 // V2 is what this package calls of API Gateway for HTTP and WebSocket APIs.
 type V2 interface {
-	gateway.V2
+	apis.V2
 	CreateAuthorizer(context.Context, *apigatewayv2.CreateAuthorizerInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.CreateAuthorizerOutput, error)
 	DeleteAuthorizer(context.Context, *apigatewayv2.DeleteAuthorizerInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.DeleteAuthorizerOutput, error)
 	UpdateRoute(context.Context, *apigatewayv2.UpdateRouteInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.UpdateRouteOutput, error)
@@ -57,11 +57,11 @@ type V2 interface {
 type writer interface {
 	// addAuthorizer adds one without identity sources: with them, API Gateway
 	// itself answers 401 to a request that lacks them. It returns its id.
-	addAuthorizer(ctx context.Context, a gateway.Authorizer) (id string, err error)
+	addAuthorizer(ctx context.Context, a apis.Authorizer) (id string, err error)
 	removeAuthorizer(ctx context.Context, id string) error
-	authorize(ctx context.Context, m Method, a gateway.Authorization) error
+	authorize(ctx context.Context, m Method, a apis.Authorization) error
 	// respond sets a gateway response, or removes the API's own for nil.
-	respond(ctx context.Context, kind string, r *gateway.Response) error
+	respond(ctx context.Context, kind string, r *apis.Response) error
 	// deploy makes a deployment of the API as it is, which no stage serves yet.
 	deploy(ctx context.Context) (id string, err error)
 	serve(ctx context.Context, stage, deployment string) error

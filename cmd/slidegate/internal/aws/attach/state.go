@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -42,32 +42,32 @@ const form = 1
 
 // Authorizer is the one that attach adds. Its id is empty until then.
 type Authorizer struct {
-	gateway.Authorizer
+	apis.Authorizer
 	Done bool `json:"done"`
 }
 
 // Response is a gateway response before and after. Before is nil for one of API
 // Gateway's own.
 type Response struct {
-	Type   string            `json:"type"`
-	Before *gateway.Response `json:"before"`
-	After  *gateway.Response `json:"after"`
-	Done   bool              `json:"done"`
+	Type   string         `json:"type"`
+	Before *apis.Response `json:"before"`
+	After  *apis.Response `json:"after"`
+	Done   bool           `json:"done"`
 }
 
 // Method is a method or route, and its authorization before. After it, the
 // authorizer decides.
 type Method struct {
-	Name   string                `json:"name"`
-	ID     string                `json:"id"` // of its resource, or of the route
-	Before gateway.Authorization `json:"before"`
-	Done   bool                  `json:"done"`
+	Name   string             `json:"name"`
+	ID     string             `json:"id"` // of its resource, or of the route
+	Before apis.Authorization `json:"before"`
+	Done   bool               `json:"done"`
 }
 
-func (m *Method) matches(found gateway.Method) bool { return found.Name == m.Name && found.ID == m.ID }
+func (m *Method) matches(found apis.Method) bool { return found.Name == m.Name && found.ID == m.ID }
 
 // contains reports whether attach limits a method.
-func (s *State) contains(m gateway.Method) bool {
+func (s *State) contains(m apis.Method) bool {
 	return slices.ContainsFunc(s.Methods, func(own Method) bool { return own.matches(m) })
 }
 
@@ -143,7 +143,7 @@ func (j *job) verify() error {
 	}
 	for _, m := range s.Methods {
 		if !m.Before.Open() {
-			fields = append(fields, field{"methods." + m.Name + ".before", strings.TrimSpace(m.Before.Type + " " + m.Before.Authorizer), gateway.None})
+			fields = append(fields, field{"methods." + m.Name + ".before", strings.TrimSpace(m.Before.Type + " " + m.Before.Authorizer), apis.None})
 		}
 	}
 	for _, r := range s.Responses {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -36,14 +36,14 @@ var planted = map[string]struct {
 		s.Authorizer.URI = strings.Replace(functionURI, ":authorize/", ":authorize-2/", 1)
 	}, "its authorizer.uri is "},
 	"somebody's authorizer": {func(c *cloud, s *State) {
-		c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
-		c.set("GET /items", gateway.Authorization{Type: "CUSTOM", Authorizer: "x"})
+		c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
+		c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
 		s.Authorizer.ID = "x"
 	}, "its authorizer.id is x, which invokes " + otherURI + ", and of this limiter and API it is one that invokes " + functionURI},
 	"another name":       {func(_ *cloud, s *State) { s.Authorizer.Name = "Tokens" }, "its authorizer.name is Tokens, and of this limiter and API it is Slidegate"},
 	"a token authorizer": {func(_ *cloud, s *State) { s.Authorizer.Type = "TOKEN" }, "its authorizer.type is TOKEN"},
 	"kept results":       {func(_ *cloud, s *State) { s.Authorizer.TTL = 3600 }, "its authorizer.ttl is 3600, and of this limiter and API it is 0"},
-	"a method that was not open": {func(_ *cloud, s *State) { s.Methods[0].Before = gateway.Authorization{Type: "CUSTOM", Authorizer: "x"} },
+	"a method that was not open": {func(_ *cloud, s *State) { s.Methods[0].Before = apis.Authorization{Type: "CUSTOM", Authorizer: "x"} },
 		"its methods.GET /items.before is CUSTOM x, and of this limiter and API it is NONE"},
 	"another API":      {func(_ *cloud, s *State) { s.API = "b2" }, "its api is b2, and of this limiter and API it is a1"},
 	"another stage":    {func(_ *cloud, s *State) { s.Stage = "dev" }, "its stage is dev"},
@@ -63,7 +63,7 @@ func TestPlanted(t *testing.T) {
 	for name, test := range planted {
 		for _, from := range []string{"item", "file"} {
 			t.Run(name+"/"+from, func(t *testing.T) {
-				c, _ := ended(t, gateway.RESTProtocol, 6, false)
+				c, _ := ended(t, apis.RESTProtocol, 6, false)
 				s, o := c.state(t), toProd()
 				test.plant(c, s)
 				where, advice := "table rules, item attached a1/prod: ", "slidegate aws detach a1 --stage prod --forget --yes deletes the item"
@@ -92,7 +92,7 @@ func TestPlanted(t *testing.T) {
 // TestDamaged: an item that is no state is an error, and --forget ends it.
 func TestDamaged(t *testing.T) {
 	for _, state := range []string{"", "null", "[]", "gone", `{"form": 1, "methods": 7}`} {
-		c := newCloud(gateway.HTTP)
+		c := newCloud(apis.HTTP)
 		c.kept["a1/prod"] = ruletable.Attachment{State: state}
 		for command, do := range c.commands() {
 			_, err := do(t.Context(), toProd())
@@ -132,11 +132,11 @@ func (c *cloud) forgets(t *testing.T) *Report {
 
 // TestGoneAPI: the state of an API that is gone can be deleted.
 func TestGoneAPI(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
-	c.protocol = gateway.RESTProtocol // the fakes for HTTP APIs have none then
+	c.protocol = apis.RESTProtocol // the fakes for HTTP APIs have none then
 	c.kept["a2/prod"] = c.kept["a1/prod"]
 	o := toProd()
 	o.API = "a2"
@@ -147,7 +147,7 @@ func TestGoneAPI(t *testing.T) {
 
 // TestNoState: there is nothing to take back.
 func TestNoState(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	want := "table rules keeps nothing of API a1, stage prod: check the id, --stage and --limiter, or run it where slidegate-a1.json of an earlier version is"
 	if _, err := c.detach(t); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
@@ -157,12 +157,12 @@ func TestNoState(t *testing.T) {
 // TestStrangersMethod: detach leaves a method that another authorizer guards by now,
 // names it, and says what the others are restored to, in the plan too.
 func TestStrangersMethod(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
-	guarded := gateway.Authorization{Type: "CUSTOM", Authorizer: "x"}
-	c.live.Authorizers["x"] = gateway.Authorizer{ID: "x", Name: "Tokens", Type: "REQUEST", URI: otherURI}
+	guarded := apis.Authorization{Type: "CUSTOM", Authorizer: "x"}
+	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Tokens", Type: "REQUEST", URI: otherURI}
 	c.set("POST /items", guarded)
 	want := []Change{{"restore", "GET /items", "authorization NONE, as before"}, {"remove", "authorizer Slidegate", ""}}
 	for _, apply := range []bool{false, true} {
@@ -185,12 +185,12 @@ func TestStrangersMethod(t *testing.T) {
 // TestRestoredResponse: the plan of detach shows what no call can verify: the
 // gateway response that detach restores.
 func TestRestoredResponse(t *testing.T) {
-	c := newCloud(gateway.RESTProtocol)
+	c := newCloud(apis.RESTProtocol)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
 	s := c.state(t)
-	s.Responses[0].Before = &gateway.Response{Status: "200", Templates: map[string]string{"text/plain": "planted"}}
+	s.Responses[0].Before = &apis.Response{Status: "200", Templates: map[string]string{"text/plain": "planted"}}
 	c.plant(t, s)
 	o := toProd()
 	o.Apply = false
@@ -212,7 +212,7 @@ func TestRestoredResponse(t *testing.T) {
 // stage with AutoDeploy, and refuses another.
 func TestSwitchedAutoDeploy(t *testing.T) {
 	for _, auto := range []bool{true, false} {
-		c := newCloud(gateway.HTTP)
+		c := newCloud(apis.HTTP)
 		c.stages[0].AutoDeploy = auto
 		c.deployments["old"] = c.live.clone()
 		if _, err := c.attach(t); err != nil {
@@ -222,7 +222,7 @@ func TestSwitchedAutoDeploy(t *testing.T) {
 			c.deployments["last"], c.stages[0].Deployment = c.live.clone(), "last"
 		}
 		report, err := c.detach(t)
-		if diff := cmp.Diff(newCloud(gateway.HTTP).live.Methods, c.served().Methods); err != nil || len(report.Left)+len(c.kept) > 0 || diff != "" {
+		if diff := cmp.Diff(newCloud(apis.HTTP).live.Methods, c.served().Methods); err != nil || len(report.Left)+len(c.kept) > 0 || diff != "" {
 			t.Errorf("AutoDeploy was %v: %+v, error %v (-before +after):\n%s", auto, report, err, diff)
 		}
 	}
@@ -233,7 +233,7 @@ func TestSwitchedAutoDeploy(t *testing.T) {
 // authorizer with the same name.
 func TestAtOnce(t *testing.T) {
 	for at := 0; ; at++ {
-		c := newCloud(gateway.RESTProtocol)
+		c := newCloud(apis.RESTProtocol)
 		var second error
 		var other *Report
 		begun := false
@@ -263,7 +263,7 @@ func TestAtOnce(t *testing.T) {
 // TestClaim: detach writes to the table before its first change, so of two commands
 // at once one changes nothing.
 func TestClaim(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestClaim(t *testing.T) {
 // first change.
 func TestMoves(t *testing.T) {
 	for _, at := range []int{0, 6} { // complete, or ended at a method
-		c, _ := ended(t, gateway.RESTProtocol, at, false)
+		c, _ := ended(t, apis.RESTProtocol, at, false)
 		o := toProd()
 		stateFile(t, text(t, c.state(t)))
 		clear(c.kept)
@@ -305,7 +305,7 @@ func TestMoves(t *testing.T) {
 // TestFileAndItem: a file that differs from the item is refused, and another goes
 // with the next change.
 func TestFileAndItem(t *testing.T) {
-	c := newCloud(gateway.HTTP)
+	c := newCloud(apis.HTTP)
 	if _, err := c.attach(t); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestNoStateFile(t *testing.T) {
 		if err := create(fileName, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, o := newCloud(gateway.HTTP), toProd()
+		c, o := newCloud(apis.HTTP), toProd()
 		for _, do := range []func(context.Context, Options) (*Report, error){c.region().Attach, c.region().Attach, c.region().Detach} {
 			if _, err := do(t.Context(), o); err != nil {
 				t.Error(err)
@@ -356,7 +356,7 @@ func TestNoStateFile(t *testing.T) {
 
 // TestFileStays: a file that cannot be removed is to be deleted by hand.
 func TestFileStays(t *testing.T) {
-	c, _ := ended(t, gateway.RESTProtocol, 6, false)
+	c, _ := ended(t, apis.RESTProtocol, 6, false)
 	o := toProd()
 	stateFile(t, text(t, c.state(t)))
 	clear(c.kept)

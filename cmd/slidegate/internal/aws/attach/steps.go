@@ -9,15 +9,15 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
 // job is an API that is being changed.
 type job struct {
 	state  *State
-	api    *gateway.API
-	stage  gateway.Stage   // the zero one if there is none of the state's name
-	stages []gateway.Stage // all of the API
+	api    *apis.API
+	stage  apis.Stage   // the zero one if there is none of the state's name
+	stages []apis.Stage // all of the API
 	writer writer
 
 	limiter  limiter
@@ -78,11 +78,11 @@ func (j *job) steps() (all []step) {
 
 func (j *job) authorizer() step {
 	a := &j.state.Authorizer
-	var now *gateway.Authorizer
+	var now *apis.Authorizer
 	if found, ok := j.api.Authorizers[a.ID]; ok {
 		now = &found
 	}
-	s := stepOf("authorizer "+a.Name, "add", &a.Done, now, nil, &a.Authorizer, func(ctx context.Context, to *gateway.Authorizer) (err error) {
+	s := stepOf("authorizer "+a.Name, "add", &a.Done, now, nil, &a.Authorizer, func(ctx context.Context, to *apis.Authorizer) (err error) {
 		if to != nil {
 			a.ID, err = j.writer.addAuthorizer(ctx, *to)
 		} else if err = j.writer.removeAuthorizer(ctx, a.ID); err == nil {
@@ -95,11 +95,11 @@ func (j *job) authorizer() step {
 }
 
 func (j *job) response(r *Response) step {
-	var now *gateway.Response
+	var now *apis.Response
 	if found := j.api.Responses[r.Type]; found.Own {
 		now = &found
 	}
-	s := stepOf("gateway response "+r.Type, "change", &r.Done, now, r.Before, r.After, func(ctx context.Context, to *gateway.Response) error {
+	s := stepOf("gateway response "+r.Type, "change", &r.Done, now, r.Before, r.After, func(ctx context.Context, to *apis.Response) error {
 		return j.writer.respond(ctx, r.Type, to)
 	})
 	if r.Before == nil {
@@ -111,13 +111,13 @@ func (j *job) response(r *Response) step {
 }
 
 func (j *job) method(m *Method) step {
-	var now gateway.Authorization
+	var now apis.Authorization
 	for _, found := range j.api.Methods {
 		if m.matches(found) {
 			now = found.Authorization
 		}
 	}
-	s := stepOf(m.Name, "limit", &m.Done, now, m.Before, j.limited(), func(ctx context.Context, to gateway.Authorization) error {
+	s := stepOf(m.Name, "limit", &m.Done, now, m.Before, j.limited(), func(ctx context.Context, to apis.Authorization) error {
 		return j.writer.authorize(ctx, *m, to)
 	})
 	s.to = "authorization " + m.Before.Type + ", as before"
@@ -126,8 +126,8 @@ func (j *job) method(m *Method) step {
 }
 
 // limited is the authorization of a method that the limiter decides for.
-func (j *job) limited() gateway.Authorization {
-	return gateway.Authorization{Type: gateway.Custom, Authorizer: j.state.Authorizer.ID}
+func (j *job) limited() apis.Authorization {
+	return apis.Authorization{Type: apis.Custom, Authorizer: j.state.Authorizer.ID}
 }
 
 // deployment returns the step of what the stage serves.

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
 // checkUnpublished compares the API with what the stage serves: a deployment would
@@ -22,13 +22,13 @@ func (p *plan) checkUnpublished(ctx context.Context) error {
 	switch {
 	case p.state.Deployment == nil:
 		return nil
-	case p.api.Protocol == gateway.RESTProtocol:
+	case p.api.Protocol == apis.RESTProtocol:
 		api, err := p.region.apis().Served(ctx, p.api, p.stage.Name)
 		if err != nil {
 			return err
 		}
 		live, served = fields(p.api), fields(api)
-	case p.api.Protocol == gateway.HTTP && !p.resumed:
+	case p.api.Protocol == apis.HTTP && !p.resumed:
 		var err error
 		if live, err = p.export(ctx, nil); err == nil {
 			served, err = p.export(ctx, &p.stage.Name)
@@ -68,7 +68,7 @@ func (p *plan) checkUnpublished(ctx context.Context) error {
 // fields returns the fields of a REST API that a stage's export shows, by names as
 // steps have them: methods with their authorizers, API keys and the addresses of
 // their backends, and gateway responses.
-func fields(api *gateway.API) map[string]string {
+func fields(api *apis.API) map[string]string {
 	all := map[string]string{}
 	for _, m := range api.Methods {
 		all[m.Name] = fmt.Sprint(api.Authorizers[m.Authorizer].Name, m.APIKey, m.Integration)

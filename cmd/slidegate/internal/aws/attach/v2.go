@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
 // addAuthorizer adds the authorizer that the construct in infra adds too. A
 // WebSocket API takes neither a payload version nor a TTL.
-func (w v2Writer) addAuthorizer(ctx context.Context, a gateway.Authorizer) (string, error) {
+func (w v2Writer) addAuthorizer(ctx context.Context, a apis.Authorizer) (string, error) {
 	in := &apigatewayv2.CreateAuthorizerInput{
 		ApiId: &w.api, Name: &a.Name, AuthorizerType: types.AuthorizerTypeRequest, AuthorizerUri: &a.URI, IdentitySource: []string{},
 	}
-	if w.protocol == gateway.HTTP {
+	if w.protocol == apis.HTTP {
 		in.AuthorizerPayloadFormatVersion, in.EnableSimpleResponses, in.AuthorizerResultTtlInSeconds = sdk.String("2.0"), sdk.Bool(true), sdk.Int32(int32(a.TTL))
 	}
 	answer, err := w.CreateAuthorizer(ctx, in)
@@ -33,14 +33,14 @@ func (w v2Writer) removeAuthorizer(ctx context.Context, id string) error {
 }
 
 // authorize removes the authorizer by an empty id.
-func (w v2Writer) authorize(ctx context.Context, m Method, a gateway.Authorization) error {
+func (w v2Writer) authorize(ctx context.Context, m Method, a apis.Authorization) error {
 	_, err := w.UpdateRoute(ctx, &apigatewayv2.UpdateRouteInput{
 		ApiId: &w.api, RouteId: &m.ID, AuthorizationType: types.AuthorizationType(a.Type), AuthorizerId: &a.Authorizer,
 	})
 	return err
 }
 
-func (v2Writer) respond(context.Context, string, *gateway.Response) error {
+func (v2Writer) respond(context.Context, string, *apis.Response) error {
 	return errors.New("only REST APIs have gateway responses")
 }
 

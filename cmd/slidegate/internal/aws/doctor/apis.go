@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
 // checkAPIs checks the APIs whose authorizer is the function. HTTP and WebSocket
@@ -16,11 +16,11 @@ import (
 func (e *exam) checkAPIs(ctx context.Context) {
 	for _, kind := range []struct {
 		where string
-		list  func(context.Context) ([]*gateway.API, error)
+		list  func(context.Context) ([]*apis.API, error)
 	}{{"REST APIs", e.APIs.RESTs}, {"HTTP and WebSocket APIs", e.APIs.V2s}} {
 		e.check("apis", kind.where, func() error {
-			apis, err := kind.list(ctx)
-			for _, api := range apis {
+			found, err := kind.list(ctx)
+			for _, api := range found {
 				e.check("apis", api.String(), func() error { return e.APIs.Authorizers(ctx, api) })
 				if e.own(api) != "" {
 					e.examineAPI(ctx, api)
@@ -32,7 +32,7 @@ func (e *exam) checkAPIs(ctx context.Context) {
 }
 
 // own returns the id of the API's authorizer that asks the function, or "".
-func (e *exam) own(api *gateway.API) (id string) {
+func (e *exam) own(api *apis.API) (id string) {
 	for _, a := range api.Authorizers {
 		if a.Asks(e.deployed.Function) {
 			id = max(id, a.ID)
@@ -43,12 +43,12 @@ func (e *exam) own(api *gateway.API) (id string) {
 
 // examineAPI compares the API with what it must be, and then what its stages serve
 // with the API.
-func (e *exam) examineAPI(ctx context.Context, api *gateway.API) {
+func (e *exam) examineAPI(ctx context.Context, api *apis.API) {
 	e.report.APIs = append(e.report.APIs, api.String())
-	var stages []gateway.Stage
+	var stages []apis.Stage
 	read := e.check("methods", api.String(), func() error { return e.APIs.Methods(ctx, api) })
 	then := ""
-	if api.Protocol == gateway.RESTProtocol {
+	if api.Protocol == apis.RESTProtocol {
 		read = e.check("gateway-responses", api.String(), func() error { return e.APIs.Responses(ctx, api) }) && read
 		e.check("deployment", api.String(), func() (err error) {
 			stages, err = e.APIs.Stages(ctx, api)
@@ -73,7 +73,7 @@ func (e *exam) examineAPI(ctx context.Context, api *gateway.API) {
 
 // checkStage compares what a stage serves with the API. Faults of the API itself
 // are known.
-func (e *exam) checkStage(ctx context.Context, api *gateway.API, s gateway.Stage, known map[string]bool) error {
+func (e *exam) checkStage(ctx context.Context, api *apis.API, s apis.Stage, known map[string]bool) error {
 	served, err := e.APIs.Served(ctx, api, s.Name)
 	if err != nil {
 		return err
@@ -90,12 +90,12 @@ func (e *exam) checkStage(ctx context.Context, api *gateway.API, s gateway.Stage
 	return nil
 }
 
-func deploy(api *gateway.API, s gateway.Stage) string {
+func deploy(api *apis.API, s apis.Stage) string {
 	return fmt.Sprintf("aws apigateway create-deployment --rest-api-id %s --stage-name %s", api.ID, s.Name)
 }
 
 // faults returns what is wrong with an API, without where in AWS it is.
-func (e *exam) faults(api *gateway.API) (all []Finding) {
+func (e *exam) faults(api *apis.API) (all []Finding) {
 	for _, id := range slices.Sorted(maps.Keys(api.Authorizers)) {
 		if a := api.Authorizers[id]; a.Asks(e.deployed.Function) && a.TTL > 0 {
 			what := fmt.Sprintf("authorizer %s keeps results for %d s: requests pass uncounted meanwhile", a.Name, a.TTL)
@@ -113,12 +113,12 @@ func (e *exam) faults(api *gateway.API) (all []Finding) {
 
 // fault returns what is wrong with the authorization of a method, and how to mend
 // it.
-func (e *exam) fault(api *gateway.API, m gateway.Method, own string) (what, mend string) {
+func (e *exam) fault(api *apis.API, m apis.Method, own string) (what, mend string) {
 	add := authorize(api, m, own)
 	a, ok := api.Authorizers[m.Authorizer]
 	ours := a.Asks(e.deployed.Function)
 	switch must := m.Limitable(api); {
-	case must && !ok && (m.Type == "" || m.Type == gateway.None || m.Type == gateway.Custom):
+	case must && !ok && (m.Type == "" || m.Type == apis.None || m.Type == apis.Custom):
 		return m.Name + " has no authorizer: nothing limits it", add + " (rules `skip` what shall stay open)"
 	case must && !ours:
 		name := m.Type

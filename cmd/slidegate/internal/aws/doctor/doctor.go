@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
@@ -30,7 +30,7 @@ type Doctor struct {
 	Tables    Tables
 	Roles     Roles
 	Alarms    Alarms
-	APIs      gateway.Reader
+	APIs      apis.Reader
 	Region    string
 
 	// Ahead returns how far the clock of this machine is ahead of AWS's. ok is
@@ -48,7 +48,7 @@ func Connect(ctx context.Context) (*Doctor, error) {
 	tables := dynamo.NewClient(dynamodb.NewFromConfig(cfg), time.Now)
 	return &Doctor{
 		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Tables: tables, Roles: iam.NewFromConfig(cfg),
-		Alarms: cloudwatch.NewFromConfig(cfg), APIs: gateway.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
+		Alarms: cloudwatch.NewFromConfig(cfg), APIs: apis.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
 		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
 	}, nil
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
@@ -43,7 +43,7 @@ const (
 // world is an account with a healthy limiter, which tests change.
 type world struct {
 	ruletable.API // nil: calls that no test expects
-	gateway.REST
+	apis.REST
 
 	deployed    aws.Deployed
 	function    *lambda.GetFunctionConfigurationOutput
@@ -136,7 +136,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) doctor() *Doctor {
 	return &Doctor{
-		Stacks: w, Functions: w, Tables: w, Roles: w, Alarms: w, APIs: gateway.Reader{REST: w, V2: fakeV2{of: w}}, Region: "eu-north-1",
+		Stacks: w, Functions: w, Tables: w, Roles: w, Alarms: w, APIs: apis.Reader{REST: w, V2: fakeV2{of: w}}, Region: "eu-north-1",
 		Ahead: func() (time.Duration, bool) { return w.ahead, true },
 	}
 }
@@ -313,8 +313,8 @@ func (w *world) GetExport(context.Context, *apigateway.GetExportInput, ...func(*
 
 // fakeV2 has an API of the protocol that the test says.
 type fakeV2 struct {
-	gateway.V2 // nil: calls that no test expects
-	of         *world
+	apis.V2 // nil: calls that no test expects
+	of      *world
 }
 
 func (f fakeV2) GetApis(context.Context, *apigatewayv2.GetApisInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApisOutput, error) {

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/gateway"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // uncache is the command by which an authorizer keeps no results.
-func uncache(api *gateway.API, a gateway.Authorizer) string {
-	if api.Protocol != gateway.RESTProtocol {
+func uncache(api *apis.API, a apis.Authorizer) string {
+	if api.Protocol != apis.RESTProtocol {
 		return fmt.Sprintf("aws apigatewayv2 update-authorizer --api-id %s --authorizer-id %s --authorizer-result-ttl-in-seconds 0", api.ID, a.ID)
 	}
 	return fmt.Sprintf("aws apigateway update-authorizer --rest-api-id %s --authorizer-id %s "+
@@ -19,13 +19,13 @@ func uncache(api *gateway.API, a gateway.Authorizer) string {
 }
 
 // authorize is the command that gives a method an authorizer, or none.
-func authorize(api *gateway.API, m gateway.Method, authorizer string) string {
-	kind := gateway.Custom
+func authorize(api *apis.API, m apis.Method, authorizer string) string {
+	kind := apis.Custom
 	if authorizer == "" {
-		kind = gateway.None
+		kind = apis.None
 	}
 	command, id := fmt.Sprintf("aws apigatewayv2 update-route --api-id %s --route-id %s --authorization-type %s", api.ID, m.ID, kind), " --authorizer-id "
-	if api.Protocol == gateway.RESTProtocol {
+	if api.Protocol == apis.RESTProtocol {
 		command = fmt.Sprintf("aws apigateway update-method --rest-api-id %s --resource-id %s --http-method %s "+
 			"--patch-operations op=replace,path=/authorizationType,value=%s", api.ID, m.ID, m.Verb(), kind)
 		id = " op=replace,path=/authorizerId,value="
@@ -38,7 +38,7 @@ func authorize(api *gateway.API, m gateway.Method, authorizer string) string {
 
 // responseFaults compares the gateway responses of an API with the limiter's. It
 // returns none if they could not be read.
-func responseFaults(api *gateway.API) (all []Finding) {
+func responseFaults(api *apis.API) (all []Finding) {
 	if api.Responses == nil {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 
 	operatoraws "github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 

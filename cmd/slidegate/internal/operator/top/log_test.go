@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 // logs answers with a page for each text, whose lines are its events.
@@ -93,7 +93,7 @@ func TestLog(t *testing.T) {
 
 // The lines that the Lambda's exporter writes are read: those of its own test.
 func TestLogOfTheLambda(t *testing.T) {
-	lines, err := os.ReadFile("../../../../../internal/operate/telemetry/emf/testdata/lines.jsonl")
+	lines, err := os.ReadFile("../../../../../internal/observe/telemetry/emf/testdata/lines.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

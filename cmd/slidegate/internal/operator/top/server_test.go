@@ -12,8 +12,8 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/webguard"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 

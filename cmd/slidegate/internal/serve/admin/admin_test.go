@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/test/golden"

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
 // newMetrics returns the handler of /metrics, which also has the usual metrics of

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
+	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
-	"github.com/slidegate/slidegate/internal/library/app"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )

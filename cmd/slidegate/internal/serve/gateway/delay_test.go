@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
-	"github.com/slidegate/slidegate/internal/library/app"
-	"github.com/slidegate/slidegate/internal/operate/oplog"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 

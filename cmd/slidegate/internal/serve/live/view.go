@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/chart"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
-	"github.com/slidegate/slidegate/internal/operate/telemetry"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/lambda/predeploy"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/metric"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
 // Month is what AWS bills as a month of hours.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/lambda/predeploy"
-	"github.com/slidegate/slidegate/internal/operate/telemetry/watch"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
 // Report is a month's bill, what a flood would add, and what would cost less.

@@ -1,0 +1,80 @@
+package oplog_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/assemble/app"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/store/memory"
+)
+
+const shadowed = `
+rules:
+  - {name: api, key: "ip:{ip}", limits: [{capacity: 4, window: 60s, candidate: 2}]}
+  - {name: strict, mode: shadow, key: "ip:{ip}", limits: [{capacity: 3, window: 60s}], refund_on: [5xx]}
+`
+
+// TestShadowResults: shadow rules and candidates are reported every ten seconds
+// in which a request comes.
+func TestShadowResults(t *testing.T) {
+	set, err := rulefile.Parse("rules.yaml", []byte(shadowed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	text := slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	observer := oplog.NewObserver(slog.New(text))
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: observer})
+	start := time.Unix(1_700_000_040, 0)
+	lines := func() string {
+		defer log.Reset()
+		return log.String()
+	}
+	decide := func(after time.Duration) {
+		t.Helper()
+		req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")}
+		if _, err := e.Decide(context.Background(), start.Add(after), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		decide(0)
+	}
+	if got := lines(); got != "" {
+		t.Errorf("at once, logged %q", got)
+	}
+	decide(10 * time.Second)
+	want := `level=INFO msg="shadow results" what="api candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
+level=INFO msg="shadow results" what=strict requests=4 would_deny=1 would_allow=0 key=ip:203.0.113.9
+`
+	if got := lines(); got != want {
+		t.Errorf("logged\n%swant\n%s", got, want)
+	}
+	decide(11 * time.Second)
+	decide(10*time.Second - time.Millisecond) // a request that runs side by side
+	if got := lines(); got != "" {
+		t.Errorf("a second later, logged %q", got)
+	}
+	observer.Flush(context.Background())
+	if got := lines(); !strings.Contains(got, "requests=2") {
+		t.Errorf("at the end, logged %q", got)
+	}
+	decide(-time.Hour) // the clock was set back
+	if got := lines(); !strings.Contains(got, "requests=1") {
+		t.Errorf("an hour earlier, logged %q", got)
+	}
+}
