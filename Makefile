@@ -56,7 +56,7 @@ build: ## build the command with the Lambdas of this machine, or of LAMBDAS=arm6
 	@cp dist/{authorizer,operations}_$(LAMBDAS).zip infra/template/template.json $(EMBEDDED)
 	@cp infra/template/template.json dist
 	@echo 'build dist/slidegate with them in it'
-	@go build -tags release -o dist/slidegate ./cmd/slidegate
+	@go build -tags release -ldflags='-s -w' -o dist/slidegate ./cmd/slidegate
 
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
