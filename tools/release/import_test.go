@@ -60,7 +60,7 @@ func TestImport(t *testing.T) {
 	copied.spareZips()
 	copied.release(t)
 	stranger := newStranger(t, copied, map[string]string{
-		"main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "examples", "grpc", "main.go"))),
+		"main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "limitgrpc", "example", "main.go"))),
 		"zips/main.go": zipSums,
 	})
 	for _, command := range []string{

@@ -51,7 +51,7 @@ func TestRelease(t *testing.T) {
 	if want := "git push --atomic origin infra/v0.1.0 infra/lambdas/v0.1.0 limitgrpc/v0.1.0 limitotel/v0.1.0 && git push origin v0.1.0\n"; !strings.HasSuffix(out, want) {
 		t.Errorf("printed %q, want %q at the end: no workflow runs for more than three tags", out, want)
 	}
-	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nslidegategrpc/v0.1.0\nslidegateotel/v0.1.0\nv0.1.0\n"; got != want {
+	if got, want := r.git("tag"), "infra/lambdas/v0.1.0\ninfra/v0.1.0\nlimitgrpc/v0.1.0\nlimitotel/v0.1.0\nv0.1.0\n"; got != want {
 		t.Errorf("tags:\n%swant:\n%s", got, want)
 	}
 	r.testZips("v0.1.0")
