@@ -131,10 +131,10 @@ var errLate = fmt.Errorf("the rest of a decision's deadline, after slow lookups:
 // deadline, counters that do not answer in the other half are not away: otherwise
 // clients could open their breaker by made-up keys.
 func rest(ctx, lookups context.Context) (context.Context, context.CancelFunc) {
-	deadline, bounded := ctx.Deadline()
-	if !bounded || lookups.Err() == nil {
+	if lookups == ctx || lookups.Err() == nil {
 		return ctx, func() {}
 	}
+	deadline, _ := ctx.Deadline()
 	return context.WithDeadlineCause(ctx, deadline.Add(-time.Millisecond), errLate) // before that of ctx
 }
 
