@@ -86,7 +86,7 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 	return l
 }
 
-// PerDay allows n units from midnight to midnight in a time zone of the IANA
+// PerDay allows n units each day, from midnight, in a time zone of the IANA
 // database, as time.LoadLocation returns it; nil stands for UTC. Another zone,
 // such as time.Local, is an error of New: processes must agree on it.
 func PerDay(n int64, zone *time.Location) Limit { return calendar("PerDay", n, limit.Day, zone) }
@@ -125,7 +125,9 @@ func (l Limit) WithSlots(width time.Duration) Limit {
 	return l
 }
 
-// WithAnchor returns a limit by months that start on another day, from 1 to 28.
+// WithAnchor returns a limit by months that start on another day, from 1 to 31.
+// A month without that day starts on its last one: for 31, on 28 February and
+// then on 31 March.
 func (l Limit) WithAnchor(day int) Limit {
 	l.of.Anchor = &day
 	return l

@@ -99,6 +99,13 @@ func TestLimits(t *testing.T) {
 			{"2026-01-14 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
 			{"2026-01-15 00:00:00", 5, "allowed, 0 left"},
 		}},
+		{"a month begins on its last day if it lacks the one it is anchored to", slidegate.PerMonth(5, time.UTC).WithAnchor(31), []step{
+			{"2027-01-31 00:00:00", 5, "allowed, 0 left"},
+			{"2027-02-27 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
+			{"2027-02-28 00:00:00", 5, "allowed, 0 left"},
+			{"2027-03-30 23:00:00", 1, "denied, 0 left, retry 1h0m0s"},
+			{"2027-03-31 00:00:00", 5, "allowed, 0 left"},
+		}},
 		{"zero units are allowed at any time, and charge nothing", slidegate.FixedWindow(2, time.Minute), []step{
 			{"12:00:00", 0, "allowed, 2 left"},
 			{"12:00:00", 2, "allowed, 0 left"},

@@ -349,9 +349,9 @@ func TestNewErrors(t *testing.T) {
 			`PerDay(5, CETX): unknown time zone "CETX": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},
 		{options{slidegate.PerWeek(5, time.Local)},
 			`PerWeek(5, Local): unknown time zone "Local": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},
-		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(29)}, `PerMonth(5, UTC).WithAnchor(29): the day must be from 1 to 28`},
-		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(0)}, `PerMonth(5, UTC).WithAnchor(0): the day must be from 1 to 28`},
-		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(-1)}, `PerMonth(5, UTC).WithAnchor(-1): the day must be from 1 to 28`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(32)}, `PerMonth(5, UTC).WithAnchor(32): the day must be from 1 to 31`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(0)}, `PerMonth(5, UTC).WithAnchor(0): the day must be from 1 to 31`},
+		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(-1)}, `PerMonth(5, UTC).WithAnchor(-1): the day must be from 1 to 31`},
 		{options{slidegate.PerDay(5, time.UTC).WithAnchor(15)}, `PerDay(5, UTC).WithAnchor(15): only PerMonth takes WithAnchor`},
 		{options{minute.WithAnchor(15)}, "SlidingWindow(100, 1m).WithAnchor(15): only PerMonth takes WithAnchor"},
 

@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 			l.Calendar = &limit.Calendar{Unit: limit.Month, Location: time.UTC}
 		}),
 		"a bucket past 64 bits":            one(token(1, 1<<33, 1<<31)), // 2⁶⁴ ns to refill: none of it in the lower 64 bits
-		"months that start on the 29th":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 29})),
+		"months that start on the 32nd":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 32})),
 		"months that start before the 1st": one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: -1})),
 		"weeks that start on the 2nd":      one(calendar(1, &limit.Calendar{Unit: limit.Week, Location: time.UTC, Anchor: 2})),
 	} {

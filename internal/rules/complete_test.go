@@ -113,7 +113,8 @@ func TestCompleteTerms(t *testing.T) {
 
 		{"no anchor", "export", claimSet{"tenant": "t"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
 		{"anchor", "export", claimSet{"tenant": "t", "billing_day": json.Number("15")}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 15 cost 1"},
-		{"no such day", "export", claimSet{"tenant": "t", "billing_day": "31"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
+		{"a day that few months have", "export", claimSet{"tenant": "t", "billing_day": "31"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 31 cost 1"},
+		{"no such day", "export", claimSet{"tenant": "t", "billing_day": "32"}, "", early, "hour 3/1h0m0s cost 1, month 100/720h0m0s from day 1 cost 1"},
 	} {
 		req := user("POST", "/v1/chat", tt.claims)
 		if tt.tokens != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
+	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -214,13 +215,14 @@ func (r *Rule) inherit(c Cost, name string) Cost {
 func (t *Terms) anchor(anchors []anchor, req *request.Request) {
 	t.Limits = slices.Clone(t.Limits)
 	for _, a := range anchors {
-		calendar := *t.Limits[a.limit].Calendar
+		l := &t.Limits[a.limit]
+		calendar := *l.Calendar
 		calendar.Anchor = a.day
+		l.Calendar = &calendar
 		text, _ := a.from.Value(req)
-		if day, err := strconv.Atoi(text); err == nil && 1 <= day && day <= 28 {
-			calendar.Anchor = day
+		if day, err := strconv.Atoi(text); err == nil {
+			limits.SetAnchor(l, day) // a wrong day leaves the default
 		}
-		t.Limits[a.limit].Calendar = &calendar
 	}
 	t.suffix = suffix(t.Limits)
 }

@@ -95,13 +95,14 @@ func Zone(name string) (zone *time.Location, wrong problem.Fault) {
 	return zone, wrong
 }
 
-// SetAnchor sets the day on which the months of a limit start.
+// SetAnchor sets the day on which the months of a limit start, unless it is
+// wrong.
 func SetAnchor(l *limit.Limit, day int) (wrong problem.Fault) {
 	switch {
 	case l.Calendar == nil || l.Calendar.Unit != limit.Month:
 		return problem.New(problem.NotOfMonths)
-	case day < 1 || day > 28:
-		return problem.New(problem.OutOfRange, day, 1, 28)
+	case day < 1 || day > 31:
+		return problem.New(problem.OutOfRange, day, 1, 31)
 	}
 	l.Calendar.Anchor = day
 	return wrong

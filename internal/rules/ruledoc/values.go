@@ -97,10 +97,10 @@ type statedCost Cost
 
 // Anchor is the day of the month on which a month's window starts. If From is
 // set, the day is the value of that claim, and Day applies to requests whose
-// claim holds no day from 1 to 28; 0 stands for 1.
+// claim holds no day from 1 to 31; 0 stands for 1.
 type Anchor struct {
 	From string `json:"from,omitempty"`
-	Day  int64  `json:"default,omitempty" range:"1 28"`
+	Day  int64  `json:"default,omitempty" range:"1 31"`
 }
 
 // MarshalJSON writes a number, or an object if a claim holds the day.
@@ -115,7 +115,7 @@ func (a *Anchor) UnmarshalJSON(data []byte) error {
 // Forms returns the forms of Anchor.
 func (a Anchor) Forms() any {
 	var forms struct {
-		Day  int64 `range:"1 28"`
+		Day  int64 `range:"1 31"`
 		From statedAnchor
 	}
 	if forms.Day = a.Day; a.From != "" {

@@ -167,7 +167,7 @@ func TestSchemaValues(t *testing.T) {
 		limit("window: 1s"), limit("capacity: 1"), limit("capacity: 0, window: 1s"), limit("capacity: 4294967296, window: 1s"), limit("capacity: 1.5, window: 1s"),
 		limit("capacity: '1', window: 1s"), limit("capacity: 1, window: 60"), limit("capacity: 1, window: 1s, algorithm: bucket"), limit("capacity: 1, window: 1s, over: x"),
 		limit("capacity: 1, window: 1s, candidate: 0"), limit("capacity: 1, window: 1s, candidate: 0%"), limit("capacity: 1, window: 1s, name: N"),
-		limit("capacity: 1, window: 1mo, anchor: 29"), limit("capacity: 1, window: 1mo, anchor: {from: jwt.n, default: 0}"),
+		limit("capacity: 1, window: 1mo, anchor: 32"), limit("capacity: 1, window: 1mo, anchor: {from: jwt.n, default: 0}"),
 		"{rules: [{name: r, key: k, limit: 100}]}", "{rules: [{name: r, key: k, limit: 0/minute}]}", "{rules: [{name: r, key: k, limit: 100/min}]}",
 		"{rules: [{name: r, key: k, limit: [100/minute]}]}", "{rules: [{name: r, key: k, limit: {capacity: 1}}]}", "{rules: [{name: r, key: k, limits: 100/minute}]}",
 		"{rules: [{name: r, key: k, limits: [100]}]}", rule("limit: 100/minute"),
