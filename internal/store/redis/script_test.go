@@ -126,6 +126,11 @@ func TestTTL(t *testing.T) {
 	server := redistest.Start(t)
 	store := open(t, server)
 	day := calendar(limit.Day, time.UTC)
+	apia, err := time.LoadLocation("Pacific/Apia")
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := time.Date(2011, time.December, 31, 12, 0, 0, 0, apia).Sub(epoch) // there was no 30th
 	for _, tc := range []struct {
 		name   string
 		limits []limit.Limit
@@ -141,6 +146,7 @@ func TestTTL(t *testing.T) {
 		{"day", []limit.Limit{day}, []time.Duration{0}, []int64{1}, 2 * time.Hour},
 		{"day, by a clock an hour behind", []limit.Limit{day}, []time.Duration{2 * time.Hour, time.Hour}, []int64{1}, 25 * time.Hour},
 		{"day, by a clock a week behind", []limit.Limit{day}, []time.Duration{7 * 24 * time.Hour, 0}, []int64{1}, (26 + 6*2*24) * time.Hour},
+		{"day, by a clock before one that was skipped", []limit.Limit{calendar(limit.Day, apia)}, []time.Duration{skipped, skipped - 24*time.Hour}, []int64{1}, 60 * time.Hour},
 		{"the latest of several", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 1}, 61 * sec},
 		{"the limit of zero cost not at all", []limit.Limit{storetest.Sliding(9, sec, sec), storetest.Sliding(9, time.Minute, sec)}, []time.Duration{0}, []int64{1, 0}, 2 * sec},
 	} {

@@ -18,6 +18,6 @@ function kinds.c.open(l, args, at)
 end
 function kinds.c.ends(l)
   local starts, i = l.starts, max(1, l.newest - l.window + 3)
-  local longest = 2 * (starts[4] - starts[3]) -- no window is twice as long as another
+  local longest = 2 * max(starts[4] - starts[3], starts[3] - starts[2]) -- a day that the zone skips has no length
   return starts[min(i, 4)] + max(0, i - 4) * longest - now_s
 end
