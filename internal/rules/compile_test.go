@@ -71,7 +71,7 @@ func TestProblemsOfAProgram(t *testing.T) {
 			`rules[0].limits[0].algorithm: unknown value "leaky": write sliding_window, fixed_window, sliding_window_counter, sliding_window_log, token_bucket or leaky_bucket`},
 		{limit(func(l *ruledoc.Limit) { l.Candidate = &ruledoc.Candidate{} }), "rules[0].limits[0].candidate: 0 is out of range: write a number from 1 to 4294967295"},
 		{limit(func(l *ruledoc.Limit) { l.Candidate = &ruledoc.Candidate{Percent: 1001} }), `rules[0].limits[0].candidate: "1001%" is out of range: write a percentage from 1% to 1000%`},
-		{limit(func(l *ruledoc.Limit) { l.Window, l.Anchor = "1mo", &ruledoc.Anchor{} }), "rules[0].limits[0].anchor: 0 is out of range: write a number from 1 to 28"},
+		{limit(func(l *ruledoc.Limit) { l.Window, l.Anchor = "1mo", &ruledoc.Anchor{} }), "rules[0].limits[0].anchor: 0 is out of range: write a number from 1 to 31"},
 	} {
 		s, problems := Compile(tt.document)
 		if s != nil || len(problems) != 1 || problems[0].String() != tt.want {
