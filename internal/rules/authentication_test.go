@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -19,5 +20,16 @@ func TestCompileAuthentication(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Names of claims to pass on have the characters that claims of sources have in
+// ASCII, so that each name is one claim.
+func TestPassedClaimsAreSources(t *testing.T) {
+	for c := range byte(128) {
+		name := "a" + string(c) + "b"
+		if _, wrong := key.ParseSource("jwt." + name); claimName().MatchString(name) == wrong.Found() {
+			t.Errorf("%q: as a source: %s; to pass on: %t", name, wrong.Reason(), claimName().MatchString(name))
+		}
 	}
 }

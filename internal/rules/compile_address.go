@@ -21,9 +21,9 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 	if d.TrustedHops != nil {
 		a.Hops = int(*d.TrustedHops)
 	}
-	a.Header = c.form(header, d.Header, "header", "cf-connecting-ip", request.IsToken(d.Header))
+	a.Header = c.form(header, d.Header, "header", "cf-connecting-ip", key.IsHeader(d.Header))
 	if d.Secret != nil {
-		a.SecretHeader = c.form(secret.To("header"), d.Secret.Header, "header", "x-origin-secret", request.IsToken(d.Secret.Header))
+		a.SecretHeader = c.form(secret.To("header"), d.Secret.Header, "header", "x-origin-secret", key.IsHeader(d.Secret.Header))
 		a.SecretEnv = c.form(secret.To("env"), d.Secret.Env, "environment variable", "ORIGIN_SECRET", envName().MatchString(d.Secret.Env))
 	}
 	switch {

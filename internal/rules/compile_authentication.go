@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
@@ -81,7 +80,7 @@ func (c *compiler) passClaims(path problem.Path, names []string) {
 		case ofJWT && claim != "":
 			c.fail(path.At(i), problem.Instead, strconv.Quote(name)+" is a source, and a claim is meant", claim)
 		case !claimName().MatchString(name):
-			c.fail(path.At(i), problem.Malformed, strconv.Quote(name), "name of a claim", "up to 128 printable characters of ASCII without quotes, backslashes and spaces")
+			c.fail(path.At(i), problem.Malformed, strconv.Quote(name), "name of a claim", "up to 128 letters and digits of ASCII, and -_.~:/#@$%")
 		}
 	}
 	c.set.PassClaims = slices.Clone(names)
@@ -94,7 +93,7 @@ func (c *compiler) keySource(path problem.Path, s *ruledoc.KeySource) {
 	case s.From != "" && header != "":
 		c.fail(path, problem.Remove, "API Gateway reads its keys itself", "the header, or remove from for keys of slidegate apikeys")
 	case s.From != "":
-	case !request.IsToken(header):
+	case !key.IsHeader(header):
 		c.fail(path, problem.Malformed, strconv.Quote(header), "name of a header", "one such as x-api-key")
 	case strings.EqualFold(header, "authorization") || strings.EqualFold(header, "cookie"):
 		c.fail(path, problem.Instead, header+" holds other credentials", "a header of its own, such as x-api-key")

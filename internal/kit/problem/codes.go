@@ -45,6 +45,7 @@ const (
 	NeverClosed    // rest of the key
 	NoSeparator    // source, in braces
 	UnknownSource  // source, what to write or there is
+	NotOneSource   // source, what cannot be in it
 	WrongSource    // source, what it does, what to use
 	KeyPrefix      // bits, default, least, most
 	EvadableSource // sources of the client
@@ -92,6 +93,7 @@ const (
 	DollarText      // what to write
 	BareSource      // key, source
 	ConstantKey     // what to write if it is meant
+	SecretKey       // rule, source
 	UnusualMethod   // method, what to write
 	SharedClaim     // claim in braces, what is shared, what to write
 	PlanOfIssuers   //

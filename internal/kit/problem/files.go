@@ -41,7 +41,9 @@ var inFiles = [codes]string{
 	NeverClosed:   "%q is never closed: write } after the name",
 	NoSeparator:   "write : or | after {%s}, so that no two requests can have the same key",
 	UnknownSource: "unknown source %s: %s",
-	WrongSource:   "%s %s: use %s",
+	NotOneSource: "%s is not one source, because no source has %q in it: write a single source; for a fallback write two rules, " +
+		`one with when: {caller: known} and key: "user:{jwt.sub}", and one with when: {caller: anonymous} and key: "ip:{ip}"`,
+	WrongSource: "%s %s: use %s",
 	KeyPrefix: "the number in {ip/%s} is how many bits of an IPv6 address count: write {ip} for /%d, " +
 		"or {ip/%d} to {ip/%d}; an IPv4 address always counts whole",
 	EvadableSource: "the client can make up a new value of %s for every request and is then never limited: " +
@@ -102,6 +104,8 @@ var inFiles = [codes]string{
 	BareSource:    `%s without braces is text, so all requests share one counter: write "{%s}"`,
 	ConstantKey: "no source is in it, so all requests share one counter: " +
 		`write one such as "ip:{ip}", or %s if that is meant`,
+	SecretKey: "rule %s puts %s, a secret, into tables and logs: " +
+		`write hash: true in the rule, and hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`,
 	UnusualMethod: "HTTP has no method %s: %s",
 	SharedClaim:   "%s may be the same for callers of several issuers, who then share %s: write %q",
 	PlanOfIssuers: "each issuer in authentication.jwt can state any plan: " +

@@ -15,6 +15,10 @@ var inPrograms = [codes]string{
 	NotCompared:      "%s cannot be compared: write %s beside Claims",
 	UntrustedViewer:  "%s is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip",
 
+	NotOneSource: "%s is not one source, because no source has %q in it: write a single source; for a fallback write two rules, " +
+		`one with When: Match{Callers: []string{"known"}} and Key: "user:{jwt.sub}", ` +
+		`and one with When: Match{Callers: []string{"anonymous"}} and Key: "ip:{ip}"`,
+
 	NoLimit:        "is missing: write one to eight, such as SlidingWindow(100, time.Minute)",
 	LogCapacity:    " must be at most %[2]d: use %[3]s for more",
 	NotMultiple:    " must divide the window into at most %[4]d: write WithSlots(%[5]s)",
@@ -38,5 +42,6 @@ var inPrograms = [codes]string{
 	LongQueue: "the queue takes %s to drain, and a middleware delays a request for %s at most, " +
 		"unless MaxDelay says otherwise: use a queue of %d",
 	LeaseTooLarge: "a process charges at most half of the limits ahead: write %d",
+	SecretKey:     "rule %s puts %s, a secret, into tables and logs: count by a hash of it, or use a rules file with hashed keys",
 	CostsNothing:  "requests cost 0, so the rule limits nothing: write 1 or more, or remove it",
 }

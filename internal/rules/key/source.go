@@ -5,6 +5,8 @@ package key
 import (
 	"cmp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
@@ -34,24 +36,49 @@ const (
 // sources are what a template can name. Sources of the gateway and signed
 // claims can be trusted. The client fills in the others, and can make up a new
 // value for every request.
+//
+// also has what names may hold beside letters and digits. It leaves out what
+// people join sources with, such as | and a comma: a source with a fallback would
+// be read as a name that no request has, and count all callers together.
 var sources = [...]struct {
 	word   string
-	named  bool // written with a name, as in {header.x-user}
+	also   string // no name at all if it is empty
 	client bool
 }{
-	FromIP:     {"ip", false, false},
-	FromClaim:  {"jwt", true, false},
-	FromAPIKey: {"apikey", false, false},
-	FromHeader: {"header", true, true},
-	FromQuery:  {"query", true, true},
-	FromPath:   {"path", true, true},
-	FromMethod: {"method", false, true},
-	FromRoute:  {"route", false, false},
-	FromStage:  {"stage", false, false},
+	// Literal is the kind of unknown words, which may be sources of other programs.
+	Literal:    {"", `-_.~:/#@$%[]<>()*'"=!`, false},
+	FromIP:     {"ip", "", false},
+	FromClaim:  {"jwt", "-_.~:/#@$%", false}, // URIs, "cognito:groups" and JSON Pointers
+	FromAPIKey: {"apikey", "", false},
+	FromHeader: {"header", "-_.~!#$%^", true}, // a token (RFC 9110), without |&+*, quotes and backticks
+	FromQuery:  {"query", "-_.~:$@[]", true},  // what API Gateway takes (:._$-), and filter[name]
+	FromPath:   {"path", "-_.:$", true},       // what API Gateway takes
+	FromMethod: {"method", "", true},
+	FromRoute:  {"route", "", false},
+	FromStage:  {"stage", "", false},
 
-	FromCountry: {"country", false, false},
-	FromASN:     {"asn", false, false},
+	FromCountry: {"country", "", false},
+	FromASN:     {"asn", "", false},
 }
+
+// outside returns the first text that cannot be in a name of a source of this
+// kind; "" for none. Names of queries and claims may have letters of any script.
+func (k Kind) outside(name string) string {
+	if strings.Contains(name, ":-") { // a default in shells
+		return ":-"
+	}
+	for _, c := range name {
+		letter := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' ||
+			c >= utf8.RuneSelf && k != FromHeader && k != FromPath && unicode.In(c, unicode.L, unicode.M, unicode.Nd)
+		if !letter && !strings.ContainsRune(sources[k].also, c) {
+			return string(c)
+		}
+	}
+	return ""
+}
+
+// IsHeader reports whether a text can be the name of a header.
+func IsHeader(name string) bool { return name != "" && FromHeader.outside(name) == "" }
 
 // aliases are what other programs call the sources.
 var aliases = map[string]string{
@@ -74,21 +101,55 @@ type Part struct {
 func Meant(word string) string { return aliases[strings.ToLower(word)] }
 
 // unread are parts of a request that no source reads.
-var unread = map[string]string{"cookie": "cookies", "cookies": "cookies", "body": "bodies", "json": "bodies", "form": "bodies"}
+var unread = map[string]string{
+	"cookie": "cookies", "cookies": "cookies", "set-cookie": "cookies", "authorization": "parts of tokens",
+	"body": "bodies", "json": "bodies", "form": "bodies",
+}
+
+// insteadOfUnread says what to write for a part of a request that no source
+// reads, such as {header.cookie.session}; "" for anything else. A source may
+// read such a header as a whole.
+func insteadOfUnread(text string, quote func(string) string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return strings.ContainsRune(`.:/[]()='"`, c) })
+	ofHeader := len(words) > 1 && (words[0] == "header" || words[0] == "headers")
+	if ofHeader {
+		words = words[1:]
+	}
+	words = append(words, "", "NAME")
+	switch what := unread[words[0]]; {
+	case what == "" || words[1] == "" && (ofHeader || words[0] == "authorization"):
+		return ""
+	default:
+		return "rules read no " + what + ": write " + quote("jwt.sub") + " for verified callers, or " +
+			quote("header.x-"+cmp.Or(words[1:]...)) + " if a header holds the value"
+	}
+}
 
 // parseSource reads a source such as "header.x-user". A fault quotes it, and
 // what to write instead, as quote writes a source: keys have braces around it.
 func parseSource(text string, quote func(string) string) (p Part, wrong problem.Fault) {
-	if bits, ok := strings.CutPrefix(text, "ip/"); ok {
-		return parsePrefix(bits)
-	}
 	word, name, dotted := strings.Cut(text, ".")
 	p.Kind = kindOf(word)
-	named := sources[p.Kind].named
+	named := sources[p.Kind].also != ""
+	checked := name
+	if p.Kind == Literal {
+		checked = text
+	}
 	instead := func(is, write string) (Part, problem.Fault) {
 		return p, problem.New(problem.Instead, quote(text)+" "+is, quote(write))
 	}
+	no, outside := insteadOfUnread(text, quote), p.Kind.outside(checked)
+	bits, isPrefix := strings.CutPrefix(text, "ip/")
 	switch {
+	case no != "":
+		return p, problem.New(problem.UnknownSource, quote(text), no)
+	case outside == "{":
+		before, _, _ := strings.Cut(text, "{")
+		return p, problem.New(problem.NeverClosed, "{"+before)
+	case outside != "":
+		return p, problem.New(problem.NotOneSource, quote(text), outside)
+	case isPrefix:
+		return parsePrefix(bits)
 	case p.Kind == Literal:
 		return p, problem.New(problem.UnknownSource, quote(text), suggestSource(text, word, quote))
 	case !named && dotted:
@@ -97,10 +158,6 @@ func parseSource(text string, quote func(string) string) (p Part, wrong problem.
 		return instead("needs the name of a parameter of the route", word+".NAME")
 	case named && name == "":
 		return instead("needs a name", word+".NAME")
-	case p.Kind == FromHeader && !request.IsToken(name):
-		return p, problem.New(problem.Malformed, quote(text), "header", "a name such as "+quote("header.x-user"))
-	case strings.ContainsRune(name, '{'):
-		return p, problem.New(problem.NeverClosed, "{"+text)
 	case p.Kind == FromHeader:
 		name = strings.ToLower(name)
 	}
@@ -124,18 +181,13 @@ func suggestSource(text, word string, quote func(string) string) string {
 	var words, all []string
 	for _, s := range sources[FromIP:] {
 		words = append(words, s.word)
-		if s.named {
+		if s.also != "" {
 			all = append(all, quote(s.word+".NAME"))
 		} else {
 			all = append(all, quote(s.word))
 		}
 	}
 	lower := strings.ToLower(word)
-	if what := unread[lower]; what != "" {
-		_, name, _ := strings.Cut(text, ".")
-		return "rules read no " + what + ": write " + quote("jwt.sub") + " for verified callers, or " +
-			quote("header.x-"+cmp.Or(name, "NAME")) + " if a header holds the value"
-	}
 	meant := cmp.Or(Meant(word), ruledoc.Closest(word, words))
 	if strings.HasPrefix(lower, "x-") {
 		meant = cmp.Or(meant, "header."+lower)
@@ -210,7 +262,7 @@ func (p Part) String() string {
 	switch {
 	case p.Kind == Literal:
 		return p.Text
-	case sources[p.Kind].named:
+	case sources[p.Kind].also != "":
 		return sources[p.Kind].word + "." + p.Text
 	case p.Kind == FromIP && p.Text != "":
 		return "ip/" + p.Text

@@ -33,7 +33,9 @@ func Parse(text string) (t Template, faults []problem.Fault) {
 		return t, faults
 	}
 	if single := strings.NewReplacer("{{", "{", "}}", "}").Replace(text); single != text {
-		fail(problem.Instead, "sources have single braces", single)
+		if _, faults = Parse(single); len(faults) == 0 {
+			fail(problem.Instead, "sources have single braces", single)
+		}
 		return t, faults
 	}
 	for rest := text; rest != ""; {

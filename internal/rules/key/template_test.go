@@ -22,6 +22,17 @@ func parsed(t testing.TB, text string) *Template {
 	return &parsed
 }
 
+// notOne is the reason of a source that holds what no name has.
+func notOne(source, outside string) []string {
+	return []string{source + ` is not one source, because no source has "` + outside + `" in it: write a single source; for a fallback write two rules, ` +
+		`one with when: {caller: known} and key: "user:{jwt.sub}", and one with when: {caller: anonymous} and key: "ip:{ip}"`}
+}
+
+// noneOf is the reason of a source that would be a part of what no source reads.
+func noneOf(source, what, header string) []string {
+	return []string{"unknown source " + source + ": rules read no " + what + ": write {jwt.sub} for verified callers, or {header." + header + "} if a header holds the value"}
+}
+
 func TestParseTemplate(t *testing.T) {
 	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country} and {asn}"
 	for _, tt := range []struct {
@@ -34,20 +45,25 @@ func TestParseTemplate(t *testing.T) {
 		{"{ip/32}|{ip/64}|{ip/128}", nil},
 		{"{ip}|{method}:{route}:{stage}", nil},
 		{"{country}:{asn}", nil},
-		{"tenant:{header.X-Tenant}|user:{query.user id}|{path.id}", nil},
+		{"tenant:{header.X-Tenant}|user:{query.user-id}|{path.id}", nil},
 		{"v{header.x}:y", nil},
 		{"{query.a.b}", nil},
 		{"tenant:{jwt.tenant}|{jwt./realm_access/roles/0}|{apikey}", nil},
 		{"{jwt.https://example.com/id}", nil},
+		{"{jwt.cognito:groups}|{jwt.custom:tier}|{jwt./cnf/x5t#S256}|{jwt./a~1b/m~0n}", nil},
+		{"{jwt.urn:zitadel:iam:org:project:281:roles}|{jwt.kubernetes.io}|{jwt.größe}", nil},
+		{"{header.X_A.b}|{query.filter[user]}|{query.$top}|{query.dc:title}|{query.größe}|{path.user_id}", nil},
+		{"{header.cookie}|{header.authorization}", nil},
+		{"{query.cookie.session}|{jwt.authorization.id}", nil},
 
 		{"", []string{`a key is 1 to 256 bytes long: write "ip:{ip}" to count by address, or a fixed text to count all requests together`}},
 		{strings.Repeat("a", 257), []string{`a key is 1 to 256 bytes long: write "ip:{ip}" to count by address, or a fixed text to count all requests together`}},
 		{"{ip}{stage}", []string{"write : or | after {ip}, so that no two requests can have the same key"}},
 		{"{ip}x", []string{"write : or | after {ip}, so that no two requests can have the same key"}},
 		{"{ip", []string{`"{ip" is never closed: write } after the name`}},
-		{"{ip:{stage}", []string{"unknown source {ip:{stage}: " + known}},
-		{"{header.x{ip}", []string{"{header.x{ip} is no header: write a name such as {header.x-user}"}},
-		{"{query.x{ip}", []string{"\"{query.x{ip\" is never closed: write } after the name"}},
+		{"{ip:{stage}", []string{`"{ip:" is never closed: write } after the name`}},
+		{"{header.x{ip}", []string{`"{header.x" is never closed: write } after the name`}},
+		{"{query.x{ip}", []string{`"{query.x" is never closed: write } after the name`}},
 		{"ip}", []string{"'}' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
 		{"100%", []string{"'%' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
 		{"é:{ip}", []string{"'é' cannot stand in a key's own text: use printable ASCII without %, { and }"}},
@@ -59,7 +75,7 @@ func TestParseTemplate(t *testing.T) {
 		{"ip:{{ip}}", []string{"sources have single braces: write ip:{ip}"}},
 		{"{jwt}", []string{"{jwt} needs a name: write {jwt.NAME}"}},
 		{"{apikey.id}", []string{"{apikey.id} takes no name: write {apikey}"}},
-		{"{jwt./a{b}", []string{"\"{jwt./a{b\" is never closed: write } after the name"}},
+		{"{jwt./a{b}", []string{"\"{jwt./a\" is never closed: write } after the name"}},
 		{"{headers.x-user}", []string{"unknown source {headers.x-user}: did you mean {header.x-user}?"}},
 		{"{stag}", []string{"unknown source {stag}: did you mean {stage}?"}},
 		{"{IP}", []string{"unknown source {IP}: " + known}},
@@ -70,7 +86,47 @@ func TestParseTemplate(t *testing.T) {
 		{"{ip.}", []string{"{ip.} takes no name: write {ip}"}},
 		{"{header}", []string{"{header} needs a name: write {header.NAME}"}},
 		{"{header.}", []string{"{header.} needs a name: write {header.NAME}"}},
-		{"{header.x user}", []string{"{header.x user} is no header: write a name such as {header.x-user}"}},
+		{"{header.x user}", notOne("{header.x user}", " ")},
+		{"{header.x-user|ip}", notOne("{header.x-user|ip}", "|")},
+		{"user:{header.x-user||ip}", notOne("{header.x-user||ip}", "|")},
+		{"{header.x-user|{ip}}", notOne("{header.x-user|{ip}", "|")},
+		{"{header.x-user,ip}", notOne("{header.x-user,ip}", ",")},
+		{"{header.x-user+ip}", notOne("{header.x-user+ip}", "+")},
+		{"{header.x-user&ip}", notOne("{header.x-user&ip}", "&")},
+		{"{header.'x-user'}", notOne("{header.'x-user'}", "'")},
+		{"{header.x-*}", notOne("{header.x-*}", "*")},
+		{"{header.größe}", notOne("{header.größe}", "ö")},
+		{"{jwt.sub, ip}", notOne("{jwt.sub, ip}", ",")},
+		{"{jwt.sub ip}", notOne("{jwt.sub ip}", " ")},
+		{"{jwt.sub }", notOne("{jwt.sub }", " ")},
+		{"{jwt.sub ?? ip}", notOne("{jwt.sub ?? ip}", " ")},
+		{"{jwt.sub?ip}", notOne("{jwt.sub?ip}", "?")},
+		{"{jwt.sub:-ip}", notOne("{jwt.sub:-ip}", ":-")},
+		{"{jwt.roles[0]}", notOne("{jwt.roles[0]}", "[")},
+		{"{query.a b}", notOne("{query.a b}", " ")},
+		{"{query.user|jwt.sub}", notOne("{query.user|jwt.sub}", "|")},
+		{"{query.user:-ip}", notOne("{query.user:-ip}", ":-")},
+		{"{query.a%20b}", notOne("{query.a%20b}", "%")},
+		{"{path.id|ip}", notOne("{path.id|ip}", "|")},
+		{"{path.proxy+}", notOne("{path.proxy+}", "+")},
+		{"{ip|header.x-user}", notOne("{ip|header.x-user}", "|")},
+		{"{ip, jwt.sub}", notOne("{ip, jwt.sub}", ",")},
+		{"{ip/64|jwt.sub}", notOne("{ip/64|jwt.sub}", "|")},
+		{"{apikey|ip}", notOne("{apikey|ip}", "|")},
+		{"{apikey.a|ip}", notOne("{apikey.a|ip}", "|")},
+		{"{ip:-all}", notOne("{ip:-all}", ":-")},
+		{"{user|ip}", notOne("{user|ip}", "|")},
+		{"{{user}}", []string{"unknown source {user}: did you mean {jwt.sub}?"}},
+		{"{header.cookie.session}", noneOf("{header.cookie.session}", "cookies", "x-session")},
+		{"{headers.cookie.session}", noneOf("{headers.cookie.session}", "cookies", "x-session")},
+		{"{header.Cookie[session]}", noneOf("{header.Cookie[session]}", "cookies", "x-session")},
+		{"{header.cookie:session}", noneOf("{header.cookie:session}", "cookies", "x-session")},
+		{"{header.cookie='session'}", noneOf("{header.cookie='session'}", "cookies", "x-session")},
+		{"{header.set-cookie.session}", noneOf("{header.set-cookie.session}", "cookies", "x-session")},
+		{"{cookies[session]}", noneOf("{cookies[session]}", "cookies", "x-session")},
+		{"{cookie}", noneOf("{cookie}", "cookies", "x-NAME")},
+		{"{header.authorization.sub}", noneOf("{header.authorization.sub}", "parts of tokens", "x-sub")},
+		{"{header.cookie|ip}", notOne("{header.cookie|ip}", "|")},
 		{"{header}{jwt.sub}%", []string{
 			"{header} needs a name: write {header.NAME}",
 			"write : or | after {header}, so that no two requests can have the same key",

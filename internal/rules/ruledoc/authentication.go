@@ -13,7 +13,7 @@ type Authentication struct {
 	JWT        []TokenIssuer `json:"jwt,omitempty" items:"1 16"`
 	APIKey     *KeySource    `json:"api_key,omitempty"`
 	Required   *Required     `json:"required,omitempty"`
-	PassClaims Texts         `json:"pass_claims,omitempty" pattern:"^[!#-\\[\\]-~]{1,128}$"`
+	PassClaims Texts         `json:"pass_claims,omitempty" pattern:"^[A-Za-z0-9_.~:/#@$%-]{1,128}$"`
 	// UsageIdentifierKey is a source such as jwt.usage_key.
 	UsageIdentifierKey string `json:"usage_identifier_key,omitempty"`
 	OnError            string `json:"on_error,omitempty" enum:"allow deny"`

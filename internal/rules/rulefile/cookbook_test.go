@@ -39,6 +39,12 @@ var cookbook = map[string][]batch{
 		{0, 1, "POST", "/login", "203.0.113.7", "x-login-name: ann", 0, "login-name"},
 		{0, 5, "GET", "/login", "203.0.113.9", "", 5, ""},
 	},
+	"Header or address": {
+		{0, 70, "GET", "/v1/items", "203.0.113.9", "x-user: ann", 60, "callers"},
+		{0, 70, "GET", "/v1/items", "203.0.113.9", "x-user: bob", 60, "callers"},
+		{0, 70, "GET", "/v1/items", "203.0.113.9", "", 60, "callers"},
+		{0, 70, "GET", "/v1/items", "203.0.113.8", "", 60, "callers"},
+	},
 	"Cost from a header": {
 		{0, 4, "POST", "/v1/batch", "203.0.113.9", "x-batch-size: 50", 4, ""},
 		{0, 10, "POST", "/v1/batch", "203.0.113.9", "", 8, "batches"},

@@ -3,6 +3,7 @@ package rulefile_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,9 @@ var words = []mistake{
 	{"a cost from a source", start + "    cost: header.x-tokens\n" + tenAMinute},
 	{"a cost from a source in braces", start + "    cost: \"{jwt.units}\"\n" + tenAMinute},
 	{"a source of cookies", rule + "    key: \"{cookie.session}\"\n" + tenAMinute},
+	{"a cookie of a header", rule + "    key: \"session:{header.cookie.session}\"\n" + tenAMinute},
+	{"a source with a fallback", rule + "    key: \"user:{header.x-user|ip}\"\n" + tenAMinute},
+	{"two sources in one pair of braces", rule + "    key: \"{jwt.sub, ip}\"\n" + tenAMinute},
 	{"a source of bodies", rule + "    key: \"{body.user}\"\n" + tenAMinute},
 	{"a source of hosts", rule + "    key: \"{host}\"\n" + tenAMinute},
 	{"a source of user agents", rule + "    key: \"{user_agent}|{ip}\"\n" + tenAMinute},
@@ -191,6 +195,8 @@ var shapes = []mistake{
 	{"a list for one limit", start + "    limit: [10/minute]\n"},
 	{"limit and limits", start + "    limit: 10/minute\n    limits: [100/hour]\n"},
 	{"a list of sources for the key", rule + "    key: [ip, jwt.sub]\n" + tenAMinute},
+	{"a list of words for the key", rule + "    key: [tenant, user]\n" + tenAMinute},
+	{"a list of three sources for the key", rule + "    key: [ip, route, method]\n" + tenAMinute},
 	{"a list of templates for the key", rule + "    key: [\"{ip}\", \"user:{jwt.sub}\"]\n" + tenAMinute},
 	{"a path for when", start + "    when: /login\n" + tenAMinute},
 	{"a method for when", start + "    when: GET\n" + tenAMinute},
@@ -253,6 +259,7 @@ var useless = []mistake{
 	{"a variable of nginx for a source", rule + "    key: $binary_remote_addr\n" + tenAMinute},
 	{"a shell's variable for a source", rule + "    key: \"${ip}\"\n" + tenAMinute},
 	{"a key that the client makes up", rule + "    key: \"user:{header.x-user}\"\n" + tenAMinute},
+	{"a secret in a key", rule + "    key: \"{ip}|{header.authorization}\"\n" + tenAMinute},
 	{"a method that does not exist", start + "    when: {methods: GTE}\n" + tenAMinute},
 	{"a path with a query", start + "    when: {path: \"/search?q=*\"}\n" + tenAMinute},
 	{"a regular expression after a slash", start + "    when: {path: \"/api/.*\"}\n" + tenAMinute},
@@ -296,6 +303,30 @@ func TestMistakes(t *testing.T) {
 	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
 		"for all requests is meant, and draws no warning.", useless, warningsOf)
 	golden.Check(t, "testdata/mistakes.md", b.String())
+}
+
+// TestAdvice: the file that a message about a key asks for is valid.
+func TestAdvice(t *testing.T) {
+	pair := regexp.MustCompile(`when: (\{.*?\}) and key: (".*?")`)
+	pairs := pair.FindAllStringSubmatch(errorsOf(mistake{file: rule + "    key: \"user:{header.x-user|ip}\"\n" + tenAMinute})[0], -1)
+	if len(pairs) != 2 {
+		t.Fatalf("two rules are not in the message: %q", pairs)
+	}
+	asked := "rules:\n"
+	for i, p := range pairs {
+		asked += fmt.Sprintf("  - {name: r%d, when: %s, key: %s, limit: 10/minute}\n", i, p[1], p[2])
+	}
+	list := errorsOf(mistake{file: rule + "    key: [tenant, user]\n" + tenAMinute})[0]
+	_, example, _ := strings.Cut(list, "such as ")
+	for _, file := range []string{
+		"authentication: {jwt: [{issuer: 'https://a.example', audience: x}]}\n" + asked,
+		rule + "    key: " + example + "\n" + tenAMinute,
+		rule + "    key: session:{header.x-session}\n" + tenAMinute,
+	} {
+		if problems := errorsOf(mistake{file: file}); len(problems) > 0 {
+			t.Errorf("%s%q", file, problems)
+		}
+	}
 }
 
 func errorsOf(m mistake) (messages []string) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // node is a descriptor together with what it stands for.
@@ -51,13 +52,14 @@ func (n *node) isCounted() bool { return n.source != everyRequest && n.isGeneral
 
 // isClientSupplied reports whether clients choose the value freely.
 func (n *node) isClientSupplied() bool {
-	kind, name, _ := strings.Cut(n.source, ".")
-	return kind == "header" || kind == "query" || kind == "path" && name != "" || kind == "method"
+	p, wrong := key.ParseSource(n.source)
+	return p.Kind.IsClient() && !wrong.Found()
 }
 
 // isVerified reports whether the value comes from the caller's credentials.
 func (n *node) isVerified() bool {
-	return n.source == "apikey" || strings.HasPrefix(n.source, "jwt.")
+	p, _ := key.ParseSource(n.source)
+	return p.OfCredentials()
 }
 
 // isLimited reports whether the node has a limit of its own.
