@@ -319,11 +319,16 @@ Rules[0].Key: is missing: write what to count by, such as "ip:{ip}"
 Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time.Minute)`: {of(func(r *gate.Rule) { *r = gate.Rule{} }), nil},
 		`Rules[0].Name: "A b" cannot be a name: use 1 to 63 lower-case letters, digits and hyphens, a letter or digit first, such as a-b`: {of(func(r *gate.Rule) { r.Name = "A b" }), nil},
 		`Rules[0].Key: unknown source {ipp}: did you mean {ip}?`:                                                                          {of(func(r *gate.Rule) { r.Key = "{ipp}" }), nil},
-		`Rules[0].Cost must be from 0 to 4294967295`:                                                                                      {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
-		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`:                                                    {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
-		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`:                                               {of(func(r *gate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
-		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:                                                             {of(func(r *gate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
-		`Rules[0].When.Methods: is empty: give a value, or nil`:                                                                           {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
+		`Rules[0].Key: {header.x-user|ip} is not one source, because no source has "|" in it: write a single source; for a fallback write two rules, ` +
+			`one with When: Match{Callers: []string{"known"}} and Key: "user:{jwt.sub}", ` +
+			`and one with When: Match{Callers: []string{"anonymous"}} and Key: "ip:{ip}"`: {of(func(r *gate.Rule) { r.Key = "user:{header.x-user|ip}" }), nil},
+		`Rules[0].Key: unknown source {header.cookie.session}: rules read no cookies: write {jwt.sub} for verified callers, or {header.x-session} if a header holds the value`: {
+			of(func(r *gate.Rule) { r.Key = "{header.cookie.session}" }), nil},
+		`Rules[0].Cost must be from 0 to 4294967295`:                                        {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
+		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`:      {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
+		`Rules[0].Unless.CIDRs[0]: "10.0.0.1" is an address: write the network 10.0.0.1/32`: {of(func(r *gate.Rule) { r.Unless.CIDRs = []string{"10.0.0.1"} }), nil},
+		`Rules[0].When.Callers[0]: unknown value "knwn": did you mean known?`:               {of(func(r *gate.Rule) { r.When.Callers = []string{"knwn"} }), nil},
+		`Rules[0].When.Methods: is empty: give a value, or nil`:                             {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
 		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
 			of(func(r *gate.Rule) { r.When.Claims = map[string][]string{"plan": {"pro"}} }), nil},
 		`Rules[0].Key: country is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip`: {
@@ -362,15 +367,17 @@ func TestGateWarnings(t *testing.T) {
 	fetch := gate.Rule{Name: "a", Key: "x", When: gate.Match{Methods: []string{"FETCH"}}, Limits: perMinute(5), Atomic: true}
 	bucket := gate.Rule{Name: "b", Key: "ip:{ip}", Limits: []slidegate.Limit{slidegate.TokenBucket(9, time.Second, 9)}}
 	last := gate.Rule{Name: "c", Key: "all", Limits: perMinute(5)}
-	g := mustGate(t, gate.Rules{Rules: []gate.Rule{fetch, bucket, last}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	secret := gate.Rule{Name: "d", Key: "{header.x-api-key}", Limits: perMinute(5)}
+	g := mustGate(t, gate.Rules{Rules: []gate.Rule{fetch, bucket, last, secret}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	mustDecide(t, g, request("GET /"))
 	for _, want := range []string{
 		`Rules[0].When.Methods[0]: HTTP has no method FETCH: did you mean PATCH?`, `Rules[0].Key: no source is in it`,
 		`Rules[0].Atomic: has no effect`,
 		`Rules[1].Limits: a TokenBucket does not refund a request that rule c denies afterwards: put this rule below it, or set Atomic in both`,
+		`Rules[3].Key: rule d puts {header.x-api-key}, a secret, into tables and logs: count by a hash of it, or use a rules file with hashed keys`,
 	} {
-		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 4 {
-			t.Errorf("logged\n%s\nwant four lines, with %s", &log, want)
+		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 5 {
+			t.Errorf("logged\n%s\nwant five lines, with %s", &log, want)
 		}
 	}
 }

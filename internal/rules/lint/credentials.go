@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/key"
@@ -99,5 +100,21 @@ func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
 	if s.Document().Authentication != nil {
 		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by WithRequest or in Request.Claims",
 			"rules", name)
+	}
+}
+
+// secretName matches names of headers and parameters that hold credentials,
+// which anybody who reads a table or a log could use.
+var secretName = ruledoc.Regexp(`(?i)(authorization|cookie|password|passwd|passphrase|secret|credentials?|token|jwt|bearer|` +
+	`session([-_.]?id)?|sessid|signature|(api|access|auth|app|admin|private|client|functions|subscription)[-_.]?key)\]?$|` +
+	`(^|[-_.[])(pwd|pass|pin|otp|sid|sig)\]?$|^(x[-_.])?(key|auth)$`)
+
+// checkSecrets warns about a secret of clients in a template of a rule that does
+// not hash its keys. The id of an API key is none.
+func (c *checker) checkSecrets(path problem.Path, rule *ruledoc.Rule, template string) {
+	t, _ := key.Parse(template)
+	isSecret := func(p key.Part) bool { return p.Kind.IsClient() && secretName().MatchString(p.Text) }
+	if i := slices.IndexFunc(t.Parts, isSecret); i >= 0 && !rule.Hash {
+		c.warn(path, problem.SecretKey, rule.Name, "{"+t.Parts[i].String()+"}")
 	}
 }

@@ -64,6 +64,10 @@ func (c *checker) checkAlone(i int) {
 	c.checkSelector(path.To("unless"), c.author.Rules[i].Unless)
 	c.checkReach(i)
 	c.checkKey(path.To("key"), r.Key)
+	c.checkSecrets(path.To("key"), &c.doc.Rules[i], r.Key)
+	if o := c.doc.Rules[i].Overrides; o != nil && o.Template != r.Key {
+		c.checkSecrets(path.To("overrides"), &c.doc.Rules[i], o.Template)
+	}
 	if client := r.ClientSources(); len(client) > 0 && !c.hasBackstop(i) {
 		c.warn(path.To("key"), problem.EvadableSource, ruledoc.Enumerate(client, "and"))
 	}
