@@ -18,11 +18,8 @@ func (c *compiler) cost(path problem.Path, d *ruledoc.Cost) *Cost {
 	} else if d.From != "" {
 		var wrong problem.Fault
 		cost.from, wrong = key.ParseSource(d.From)
-		switch cost.from.Kind {
-		case key.FromIP, key.FromAPIKey, key.FromMethod, key.FromRoute, key.FromStage, key.FromCountry, key.FromASN:
-			if !wrong.Found() {
-				wrong = problem.New(problem.Instead, d.From+" states no number", "a header, a parameter or a claim, such as header.x-tokens")
-			}
+		if !wrong.Found() && !cost.from.Kind.IsNamed() {
+			wrong = problem.New(problem.Instead, d.From+" states no number", "a header, a parameter or a claim, such as header.x-tokens")
 		}
 		c.check(path.To("from"), wrong)
 	}

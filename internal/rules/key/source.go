@@ -101,28 +101,25 @@ type Part struct {
 func Meant(word string) string { return aliases[strings.ToLower(word)] }
 
 // unread are parts of a request that no source reads.
-var unread = map[string]string{
-	"cookie": "cookies", "cookies": "cookies", "set-cookie": "cookies", "authorization": "parts of tokens",
-	"body": "bodies", "json": "bodies", "form": "bodies",
-}
+var unread = map[string]string{"cookie": "cookies", "cookies": "cookies", "set-cookie": "cookies", "authorization": "parts of tokens",
+	"body": "bodies", "json": "bodies", "form": "bodies"}
 
 // insteadOfUnread says what to write for a part of a request that no source
 // reads, such as {header.cookie.session}; "" for anything else. A source may
 // read such a header as a whole.
 func insteadOfUnread(text string, quote func(string) string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return strings.ContainsRune(`.:/[]()='"`, c) })
-	ofHeader := len(words) > 1 && (words[0] == "header" || words[0] == "headers")
-	if ofHeader {
-		words = words[1:]
+	words = append(words, "", "", "")
+	whole := words[0] == "authorization" // which {header.authorization} may mean
+	if words[0] == "header" || words[0] == "headers" {
+		words, whole = words[1:], true
 	}
-	words = append(words, "", "NAME")
-	switch what := unread[words[0]]; {
-	case what == "" || words[1] == "" && (ofHeader || words[0] == "authorization"):
+	what := unread[words[0]]
+	if what == "" || words[1] == "" && whole {
 		return ""
-	default:
-		return "rules read no " + what + ": write " + quote("jwt.sub") + " for verified callers, or " +
-			quote("header.x-"+cmp.Or(words[1:]...)) + " if a header holds the value"
 	}
+	return "rules read no " + what + ": write " + quote("jwt.sub") + " for verified callers, or " +
+		quote("header.x-"+cmp.Or(words[1], "NAME")) + " if a header holds the value"
 }
 
 // parseSource reads a source such as "header.x-user". A fault quotes it, and
@@ -130,15 +127,11 @@ func insteadOfUnread(text string, quote func(string) string) string {
 func parseSource(text string, quote func(string) string) (p Part, wrong problem.Fault) {
 	word, name, dotted := strings.Cut(text, ".")
 	p.Kind = kindOf(word)
-	named := sources[p.Kind].also != ""
-	checked := name
-	if p.Kind == Literal {
-		checked = text
-	}
+	named := p.Kind.IsNamed()
 	instead := func(is, write string) (Part, problem.Fault) {
 		return p, problem.New(problem.Instead, quote(text)+" "+is, quote(write))
 	}
-	no, outside := insteadOfUnread(text, quote), p.Kind.outside(checked)
+	no, outside := insteadOfUnread(text, quote), cmp.Or(Literal.outside(word), p.Kind.outside(name))
 	bits, isPrefix := strings.CutPrefix(text, "ip/")
 	switch {
 	case no != "":
@@ -202,6 +195,10 @@ func suggestSource(text, word string, quote func(string) string) string {
 // new value for every request.
 func (k Kind) IsClient() bool { return sources[k].client }
 
+// IsNamed reports whether the source is one of several with a name, as in
+// {header.x-user}.
+func (k Kind) IsNamed() bool { return sources[k].also != "" }
+
 func inBraces(source string) string { return "{" + source + "}" }
 
 // WithoutBraces removes the braces that sources in a key have.
@@ -262,7 +259,7 @@ func (p Part) String() string {
 	switch {
 	case p.Kind == Literal:
 		return p.Text
-	case sources[p.Kind].also != "":
+	case p.Kind.IsNamed():
 		return sources[p.Kind].word + "." + p.Text
 	case p.Kind == FromIP && p.Text != "":
 		return "ip/" + p.Text
