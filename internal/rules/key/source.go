@@ -133,6 +133,7 @@ func parseSource(text string, quote func(string) string) (p Part, wrong problem.
 	}
 	no, outside := insteadOfUnread(text, quote), cmp.Or(Literal.outside(word), p.Kind.outside(name))
 	bits, isPrefix := strings.CutPrefix(text, "ip/")
+	first, _, inside := strings.Cut(name, "/") // of a namespace, such as https: or kubernetes.io
 	switch {
 	case no != "":
 		return p, problem.New(problem.UnknownSource, quote(text), no)
@@ -151,6 +152,8 @@ func parseSource(text string, quote func(string) string) (p Part, wrong problem.
 		return instead("needs the name of a parameter of the route", word+".NAME")
 	case named && name == "":
 		return instead("needs a name", word+".NAME")
+	case p.Kind == FromClaim && inside && first != "" && !strings.ContainsAny(first, ".:"):
+		return instead("has a slash and no namespace before it", "jwt./"+name)
 	case p.Kind == FromHeader:
 		name = strings.ToLower(name)
 	}
