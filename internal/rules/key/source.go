@@ -291,7 +291,7 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		text, ok = r.PathParams[p.Text]
 		return text, ok
 	case FromMethod:
-		return r.Method, true
+		return r.Method, r.Method != "" // a log may not have it
 	case FromStage:
 		return r.Stage, r.Stage != ""
 	case FromCountry:

@@ -39,7 +39,7 @@ func TestComparisonUsesOverrides(t *testing.T) {
 	keys := []string{"banned", "demoted", "ended", "granted", "lapsed", "lasting", "stale", "moved", "over", "plain", "raised", "shut", "written"}
 	var log strings.Builder
 	for _, key := range keys {
-		log.WriteString(strings.Repeat(`{"time":"2015-05-17T10:00:00Z","jwt":{"sub":"`+key+`"}}`+"\n", 2))
+		log.WriteString(strings.Repeat(`{"time":"2015-05-17T10:00:00Z","path":"/","jwt":{"sub":"`+key+`"}}`+"\n", 2))
 	}
 	recorded := file(t, "day.jsonl", log.String())
 
@@ -69,7 +69,7 @@ func TestComparisonThatCannotReadAnOverride(t *testing.T) {
 	table.apply(t, files[0])
 	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	recorded := func(sub string) string {
-		return file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`+"\n"+strings.Repeat(`{"time":1,"jwt":{"sub":"`+sub+`"}}`+"\n", 20))
+		return file(t, "log.jsonl", `{"time":1,"path":"/","jwt":{"sub":"ann"}}`+"\n"+strings.Repeat(`{"time":1,"path":"/","jwt":{"sub":"`+sub+`"}}`+"\n", 20))
 	}
 	const problem = "slidegate: --against: the requests cannot be compared: rule api, key user:"
 	for _, command := range []string{"rules diff ", "rules apply "} {
@@ -98,7 +98,7 @@ func TestReplayUsesOverrides(t *testing.T) {
 	for hour := range 24 {
 		for _, key := range keys {
 			stamp := fmt.Sprintf("2015-05-17T%02d:00:00Z", hour)
-			log.WriteString(strings.Repeat(`{"time":"`+stamp+`","jwt":{"sub":"`+key+`"}}`+"\n", 3))
+			log.WriteString(strings.Repeat(`{"time":"`+stamp+`","path":"/","jwt":{"sub":"`+key+`"}}`+"\n", 3))
 		}
 	}
 	l := tap(t)

@@ -102,7 +102,7 @@ func inspectAndReset(t *testing.T, store string) {
 	at := " --rules testdata/hourly.yaml --store " + store
 	// A replay of requests at the present time counts them in today's windows.
 	now := time.Now().Unix()
-	log := file(t, "now.csv", "time,ip\n"+strings.Repeat(fmt.Sprintf("%d,203.0.113.9\n", now), 3)+fmt.Sprintf("%d,198.51.100.7\n", now))
+	log := file(t, "now.csv", "time,ip,path\n"+strings.Repeat(fmt.Sprintf("%d,203.0.113.9,/\n", now), 3)+fmt.Sprintf("%d,198.51.100.7,/\n", now))
 	mustRun(t, "replay "+log+at+" --missing group")
 
 	scrub := scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 3000")

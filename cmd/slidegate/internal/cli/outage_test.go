@@ -167,11 +167,11 @@ func TestReplayWithAStoreThatFails(t *testing.T) {
 		problem   string
 	}{
 		{
-			name: "at the end", log: strings.Repeat("1431857100,203.0.113.9\n", 3), from: 3, degraded: "1",
+			name: "at the end", log: strings.Repeat("1431857100,203.0.113.9,GET,/\n", 3), from: 3, degraded: "1",
 			problem: "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: ",
 		},
 		{
-			name: "for good", log: strings.Repeat("1431857100,203.0.113.9\n", 30), from: 2, degraded: "10",
+			name: "for good", log: strings.Repeat("1431857100,203.0.113.9,GET,/\n", 30), from: 2, degraded: "10",
 			problem: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: ",
 		},
 	} {
@@ -181,7 +181,7 @@ func TestReplayWithAStoreThatFails(t *testing.T) {
 			signedIn(t, server.URL)
 			dir := t.TempDir()
 			out := filepath.Join(dir, "out.tsv")
-			r := slidegate(t.Context(), "time,ip\n"+tc.log,
+			r := slidegate(t.Context(), "time,ip,method,path\n"+tc.log,
 				"replay - --format csv --rules testdata/rules.yaml --store dynamodb://counters --json --decisions "+out)
 			if r.code != 1 || !strings.HasPrefix(r.stderr, tc.problem) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
 				t.Errorf("exit %d, stderr %q, want %q…", r.code, r.stderr, tc.problem)

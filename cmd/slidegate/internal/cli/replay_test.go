@@ -42,7 +42,7 @@ func TestReplayWithoutDecisions(t *testing.T) {
 // its key.
 func TestReplayOfALogThatLacksKeys(t *testing.T) {
 	log := func(lacking int) string {
-		return file(t, "log.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"7"}}`+"\n", 100-lacking)+strings.Repeat(`{"time":1}`+"\n", lacking))
+		return file(t, "log.jsonl", strings.Repeat(`{"time":1,"path":"/","jwt":{"sub":"7"}}`+"\n", 100-lacking)+strings.Repeat(`{"time":1,"path":"/"}`+"\n", lacking))
 	}
 	rule := func(mode string) string {
 		return file(t, "rules.yaml", "rules: [{name: api, key: 'user:{jwt.sub}', limit: 100/minute, mode: "+mode+"}]\n")
@@ -111,7 +111,7 @@ func TestReplayOverTime(t *testing.T) {
 	var log strings.Builder
 	for second := range 120 {
 		for range second % 3 {
-			fmt.Fprintf(&log, `{"time":%d}`+"\n", second)
+			fmt.Fprintf(&log, `{"time":%d,"path":"/"}`+"\n", second)
 		}
 	}
 	rules := file(t, "rules.yaml", "rules: [{name: r, key: all, limit: 50/minute}, {name: s, key: all, mode: shadow, limit: 30/minute}]\n")
@@ -141,7 +141,7 @@ func TestDecisionsAreNoFormulas(t *testing.T) {
 		`\"=1\"`: `'"=1"`, `\"1`: `'"1`, ` =1`: "' =1",
 		`\t=1`: "%09=1", `\r=1`: "%0D=1", `ada=1`: "ada=1",
 	} {
-		log := file(t, "log.jsonl", `{"time":1,"headers":{"x-user":"`+sent+`"}}`+"\n")
+		log := file(t, "log.jsonl", `{"time":1,"path":"/","headers":{"x-user":"`+sent+`"}}`+"\n")
 		got := mustRun(t, "replay "+log+" --rules "+rules+" --decisions -")
 		if line := "1000000000\tapi\t" + want + "\t1\t0\t0\n"; !strings.HasPrefix(got, line) {
 			t.Errorf("%s: %q, want %q", sent, got, line)

@@ -63,7 +63,7 @@ func recordedTraffic(ctx context.Context, o *CostOptions, s *session.Session, li
 		Rules: s.Rules,
 	})
 	progress.Clear()
-	noteSkipped(&result.Extent, listener)
+	noteLog(&result.Extent, listener)
 	if err := replayError(result.Requests, result.Degraded, err, failures.First()); err != nil {
 		return nil, err
 	}

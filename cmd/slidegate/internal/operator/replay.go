@@ -109,7 +109,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions, Seen: seen,
 	})
 	progress.Clear()
-	noteSkipped(&result.Extent, listener)
+	noteLog(&result.Extent, listener)
 	if calls != nil {
 		reads, writes := calls()
 		result.Reads, result.Writes = &reads, &writes
@@ -145,7 +145,12 @@ func recorded(t logs.Traffic, progress Progress, listener Listener) *logs.Traffi
 	return &t
 }
 
-func noteSkipped(x *logs.Extent, listener Listener) {
+// noteLog says what the requests of a log lack, and which lines have none.
+func noteLog(x *logs.Extent, listener Listener) {
+	if x.NoMethod > 0 {
+		listener.Warn("%s of %s have no method in the log: only rules without methods cover them",
+			text.Thousands(x.NoMethod), text.Plural(x.Requests, "request"))
+	}
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
 	}
@@ -192,7 +197,7 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 	progress := listener.Progress()
 	result, err := replay.Compare(ctx, recorded(traffic.Traffic, progress, listener), under(current), under(next), next)
 	progress.Clear()
-	noteSkipped(&result.Extent, listener)
+	noteLog(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted")
 	}

@@ -29,7 +29,7 @@ func Suggest(ctx context.Context, traffic logs.Traffic, o suggest.Options, liste
 	})
 	progress.Clear()
 	if r != nil {
-		noteSkipped(&r.Extent, listener)
+		noteLog(&r.Extent, listener)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -39,8 +39,8 @@ func ReplayCommand(c *command.Console) *cobra.Command {
 		Use:   "replay LOG... --rules FILE|dynamodb://TABLE",
 		Short: "Send recorded traffic through the rules",
 		Long: `Replay decides recorded requests in the order of their times, each at its own time: the log is the clock. Logs
-may be gzipped; - is standard input, and a directory stands for the files in it. A line that cannot be read, or
-has no time, is counted and skipped, and the first is shown.
+may be gzipped; - is standard input, and a directory stands for the files in it. A line without
+a time or a path is no request: it is counted and skipped, and the first is shown.
 
 Slidegate detects the format of each log from its first lines, unless --format names it:
   clf         Apache's and NGINX's common and combined log formats, and API Gateway's CLF
@@ -48,7 +48,7 @@ Slidegate detects the format of each log from its first lines, unless --format n
   apigateway  API Gateway: the console's JSON and CSV
   caddy, envoy, traefik  their JSON
   cloudfront  standard logs, as W3C or JSON, and real-time logs as JSON
-  csv         a header line naming time method path ip route status header.NAME apikey jwt.NAME
+  csv         a header line naming time method path ip route status stage header.NAME apikey jwt.NAME
   jsonl       objects with time (RFC 3339, Unix seconds, or as in clf), method, path, ip, headers, route, status,
               stage, path_params, apikey (a key's id), jwt (a token's claims), and the log of serve --log requests --json
 --log-format reads other logs of NGINX. docs/logs.md says how to switch each log on, and what rules see of it.

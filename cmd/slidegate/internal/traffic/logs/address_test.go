@@ -15,7 +15,7 @@ func TestClientAddress(t *testing.T) {
 		name, line string
 		none, one  string // the client by rules with trusted_hops 0 and 1
 	}{
-		{"CloudFront", `{"timestamp":"1","cs-method":"GET","c-ip":"203.0.113.9","x-forwarded-for":"198.51.100.1"}`, client, client},
+		{"CloudFront", `{"timestamp":"1","cs-uri-stem":"/","c-ip":"203.0.113.9","x-forwarded-for":"198.51.100.1"}`, client, client},
 		{"Caddy, the proxy before it trusted", `{"ts":1,"request":{"uri":"/","remote_ip":"10.0.0.5","client_ip":"203.0.113.9","headers":{"X-Forwarded-For":["198.51.100.1, 203.0.113.9"]}}}`, client, client},
 		{"Caddy, the proxy before it unknown", `{"ts":1,"request":{"uri":"/","remote_ip":"10.0.0.5","client_ip":"10.0.0.5","headers":{"X-Forwarded-For":["198.51.100.1, 203.0.113.9"]}}}`, "10.0.0.5", client},
 		{"Traefik, the proxy before it trusted", `{"StartUTC":"2021-06-05T04:03:22Z","RequestPath":"/","ClientAddr":"10.0.0.5:1","ClientHost":"198.51.100.1, 203.0.113.9","request_X-Forwarded-For":"198.51.100.1, 203.0.113.9"}`, client, client},

@@ -3,6 +3,8 @@ package logs
 import (
 	"errors"
 	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 var errNoALB = errors.New("no access log of an Application Load Balancer: want type, time, load balancer, client:port and eight fields before the request")
@@ -46,7 +48,6 @@ func parseALB(line string, r *record) (_ bool, err error) {
 		return false, err
 	}
 	r.Status = statusOf(fields[albStatus])
-	r.splitURL()
 	if agent := fields[albAgent]; agent != absent {
 		r.addHeader("user-agent", agent)
 	}
@@ -61,21 +62,23 @@ func isALBType(text string) bool {
 	return false
 }
 
-// splitURL makes a header Host of the target's host, and leaves the path.
+// splitURL makes a header Host of the host of a target that is a URL, and leaves
+// the path. That host counts, whatever the header said (RFC 9112, section 3.2.2).
 func (r *record) splitURL() {
 	scheme, rest, ok := strings.Cut(r.Target, "://")
-	if !ok {
+	if !ok || !request.IsToken(scheme) {
 		return
 	}
 	host, target := rest, "/"
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		host, target = rest[:i], rest[i:]
+		host, target = rest[:i], "/"+strings.TrimPrefix(rest[i:], "/")
 	}
 	usual := ":80"
 	if scheme == "https" || scheme == "wss" {
 		usual = ":443"
 	}
 	r.Target = target
+	r.removeHeader("host")
 	r.addHeader("host", strings.TrimSuffix(host, usual)) // clients leave the usual port out
 }
 

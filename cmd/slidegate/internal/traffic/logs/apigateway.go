@@ -17,10 +17,10 @@ var errNoAPIGateway = errors.New("no CSV of API Gateway: want the time after the
 var apiGateway = table{
 	shared: []string{"requestTime", "requestTimeEpoch"},
 	times:  []timeField{{"requestTimeEpoch", milliseconds}, {"requestTime", anyTime}},
+	path:   []string{"path"},
 	fields: []field{
 		{[]string{"ip", "sourceIp"}, setIP},
 		{[]string{"httpMethod", "method"}, setMethod},
-		{[]string{"path"}, setTarget},
 		{[]string{"resourcePath", "routeKey", "route"}, setRoute},
 		{[]string{"stage"}, setStage},
 		{[]string{"status"}, setStatus},
@@ -28,24 +28,11 @@ var apiGateway = table{
 		{[]string{"userAgent"}, setHeader("user-agent")},
 		{[]string{"domainName"}, setHeader("host")},
 	},
-	finish: func(_ namedFields, r *record) error {
-		r.routeForPath()
-		r.Target = belowStage(r.Target, r.Stage, r.Route)
-		return nil
-	},
 }
 
 // routeConnect is the route of a WebSocket API's only request that an authorizer
 // decides, as GET /. It has no method and no path in a log.
 const routeConnect = "$connect"
-
-// routeForPath takes the route for a path: "/items/{id}", or "GET /items/{id}" of
-// an HTTP API.
-func (r *record) routeForPath() {
-	if _, path, ok := strings.Cut(" "+r.Route, " /"); ok && r.Target == "" {
-		r.Target = "/" + path
-	}
-}
 
 // parseAPIGateway reads JSON, and the CSV that the console offers: without a
 // header line. That of REST APIs has caller and user between client and time.

@@ -1,6 +1,11 @@
 package logs
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+)
+
+var errMessage = errors.New("a message of Caddy, not a request")
 
 // caddy has the fields of access logs in Caddy's JSON, as "How Logging Works" of
 // Caddy's documentation shows them. The client is the address that Caddy has
@@ -9,18 +14,18 @@ import "encoding/json"
 var caddy = table{
 	shared: []string{"request.uri", "request.remote_ip", "request.remote_addr"},
 	times:  []timeField{{"ts", anyTime}},
+	path:   []string{"request.uri"},
 	fields: []field{
 		{[]string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, setIP},
 		{[]string{"request.method"}, setMethod},
-		{[]string{"request.uri"}, setTarget},
 		{[]string{"status"}, setStatus},
 		{[]string{"request.host"}, setHeader("host")},
-		{[]string{"request.headers"}, setCaddyHeaders},
 	},
 	finish: func(l namedFields, r *record) error {
 		if message := l.value("msg"); message != "" && message != "handled request" { // errors repeat the request
 			return errMessage
 		}
+		r.setCaddyHeaders(l.value("request.headers"))
 		if peer := first(l, "request.remote_ip"); peer != "" && !sameAddress(peer, r.IP) {
 			r.removeHeader("x-forwarded-for")
 		}
@@ -29,7 +34,7 @@ var caddy = table{
 }
 
 // setCaddyHeaders leaves out values that Caddy has redacted.
-func setCaddyHeaders(r *record, value string) error {
+func (r *record) setCaddyHeaders(value string) {
 	var headers map[string][]string
 	_ = json.Unmarshal([]byte(value), &headers) // none in another form
 	for name, values := range headers {
@@ -39,7 +44,6 @@ func setCaddyHeaders(r *record, value string) error {
 			}
 		}
 	}
-	return nil
 }
 
 // redacted is what Caddy and Traefik log in place of a secret header.

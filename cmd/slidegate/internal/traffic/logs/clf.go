@@ -66,6 +66,7 @@ func parseCLF(line string, r *record) (bool, error) {
 func (r *record) setRequestLine(text string) error {
 	if text == "- $connect -" { // API Gateway, of a WebSocket API
 		r.Route = routeConnect
+		r.routeForPath()
 		return nil
 	}
 	if text == absent || text == "" || strings.HasPrefix(text, "- ") {

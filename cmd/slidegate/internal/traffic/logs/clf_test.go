@@ -96,12 +96,12 @@ func TestCLF(t *testing.T) {
 		{
 			name: "absolute form",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET HTTP://example.com/a/b?c=d HTTP/1.1" 200 0`,
-			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a/b", ip: "203.0.113.9", query: map[string][]string{"c": {"d"}}},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/a/b", ip: "203.0.113.9", headers: map[string][]string{"host": {"example.com"}}, query: map[string][]string{"c": {"d"}}},
 		},
 		{
 			name: "absolute form of a host alone",
 			line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET http://example.com HTTP/1.1" 200 0`,
-			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9"},
+			want: wanted{status: 200, at: on(10, 5, 3), method: "GET", path: "/", ip: "203.0.113.9", headers: map[string][]string{"host": {"example.com"}}},
 		},
 		{
 			name: "options of the server",

@@ -27,10 +27,10 @@ var cloudFront = table{
 			return parseTime(date + "T" + l.value("time") + "Z")
 		}},
 	},
+	path: []string{"cs-uri-stem"},
 	fields: []field{
 		{[]string{"c-ip"}, setIP},
 		{[]string{"cs-method"}, setMethod},
-		{[]string{"cs-uri-stem"}, decoded(setTarget)},
 		{[]string{"sc-status"}, setStatus},
 		{[]string{"cs-host", "x-host-header"}, decoded(setHeader("host"))}, // the latter is the distribution's in real-time logs
 		{[]string{"cs(User-Agent)", "cs-user-agent"}, decoded(setHeader("user-agent"))},
@@ -39,6 +39,7 @@ var cloudFront = table{
 		{[]string{"cs-accept"}, decoded(setHeader("accept"))},
 	},
 	finish: func(l namedFields, r *record) error {
+		r.Target = decodeOnce(r.Target)
 		query := first(l, "cs-uri-query")
 		if query != "" && r.Target != "" && !strings.Contains(r.Target, "?") { // real-time logs repeat the query
 			r.Target += "?" + decodeOnce(query)

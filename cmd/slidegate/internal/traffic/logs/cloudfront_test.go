@@ -30,7 +30,7 @@ func TestCloudFront(t *testing.T) {
 		},
 		{
 			name: "spaces between", header: "#Fields: date time c-ip cs-uri-stem", line: "2019-12-04 21:02:31 192.0.2.100 /a",
-			want: wanted{at: at, method: "GET", path: "/a", ip: "192.0.2.100"},
+			want: wanted{at: at, path: "/a", ip: "192.0.2.100"},
 		},
 		{
 			name: "JSON",
@@ -51,8 +51,8 @@ func TestCloudFront(t *testing.T) {
 		{name: "no #Fields", line: "1575493351.500\t203.0.113.45\t0.001\t200", err: errNoFieldsLine.Error()},
 		{name: "fewer values", header: "#Fields: date time c-ip", line: "2019-12-04\t21:02:31", err: `2 values under 3 names in #Fields`},
 		{name: "no time", header: "#Fields: c-ip cs-uri-stem", line: "192.0.2.1\t/", err: `no time: looked for timestamp(ms), timestamp, date; the line has c-ip, cs-uri-stem`},
-		{name: "no date", line: `{"time":"21:02:31","c-ip":"192.0.2.1"}`, err: `no time: looked for timestamp(ms), timestamp, date; the line has c-ip, time`},
-		{name: "no milliseconds", line: `{"timestamp(ms)":"1575493351.5","c-ip":"192.0.2.1"}`, err: `timestamp(ms): time "1575493351.5" is not Unix milliseconds, such as 1431857103250`},
-		{name: "no request", line: `{"timestamp":"1575493351.5","c-ip":"192.0.2.1"}`, err: `no request was sent`},
+		{name: "no date", line: `{"time":"21:02:31","cs-uri-stem":"/","c-ip":"192.0.2.1"}`, err: `no time: looked for timestamp(ms), timestamp, date; the line has c-ip, cs-uri-stem, time`},
+		{name: "no milliseconds", line: `{"timestamp(ms)":"1575493351.5","cs-uri-stem":"/","c-ip":"192.0.2.1"}`, err: `timestamp(ms): time "1575493351.5" is not Unix milliseconds, such as 1431857103250`},
+		{name: "no request", line: `{"timestamp":"1575493351.5","c-ip":"192.0.2.1"}`, err: `no path: looked for cs-uri-stem; the line has c-ip, timestamp`},
 	})
 }

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,20 +10,11 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// csvTable has the columns that rules see. They mean the same as in JSON Lines.
-// Only time is required. NAME is the exact name of a claim, whose value is text.
+// csvTable has the columns that rules see: the fields of JSON Lines, and headers
+// and claims. The value of a claim is text, and its name is exact.
 var csvTable = table{
-	times: []timeField{{"time", anyTime}},
-	fields: []field{
-		{[]string{"method"}, setMethod},
-		{[]string{"path"}, setTarget},
-		{[]string{"ip"}, setIP},
-		{[]string{"route"}, setRoute},
-		{[]string{"status"}, setStatus},
-		{[]string{"apikey"}, setAPIKey},
-	},
+	times: jsonLines.times, path: jsonLines.path, fields: jsonLines.fields,
 	finish: func(l namedFields, r *record) error {
-		r.Method = cmp.Or(r.Method, "GET")
 		columns := l.(*row)
 		for i, name := range columns.fields { // a header may have several
 			value := columns.values[i]
@@ -98,7 +88,7 @@ func (c *csvLog) setNames(names []string) error {
 		if slices.Contains(names[:i], name) && !isHeader {
 			return fmt.Errorf("header line names %s twice", quote(name))
 		}
-		if !isHeader && !isClaim && name != "time" && !slices.ContainsFunc(csvTable.fields, func(f field) bool { return f.names[0] == name }) {
+		if !isHeader && !isClaim && name != "time" && name != "path" && !slices.ContainsFunc(csvTable.fields, func(f field) bool { return f.names[0] == name }) {
 			unused = append(unused, name)
 		}
 		names[i] = name

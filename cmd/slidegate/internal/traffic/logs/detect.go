@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// jsonTables are the formats of JSON objects with names of their own.
-var jsonTables = map[Format]*table{APIGateway: &apiGateway, Caddy: &caddy, CloudFront: &cloudFront, Envoy: &envoy, Traefik: &traefik}
+// jsonTables are the formats of JSON objects.
+var jsonTables = map[Format]*table{APIGateway: &apiGateway, Caddy: &caddy, CloudFront: &cloudFront, Envoy: &envoy, JSONL: &jsonLines, Traefik: &traefik}
 
 // recognize returns the format of a line by what is in it; "" for none. It
 // returns JSONL for any JSON object that is of no other format.
 func recognize(line string) Format {
 	switch line = strings.TrimLeft(line, " \t"); {
-	case strings.HasPrefix(line, "{"):
+	case strings.HasPrefix(line, "{"), strings.HasPrefix(line, "[{"), line == "[":
 		return recognizeJSON(line)
 	case strings.HasPrefix(line, "#Version:"), strings.HasPrefix(line, "#Fields:"):
 		return CloudFront

@@ -29,9 +29,9 @@ func TestDetection(t *testing.T) {
 		{name: "API Gateway, JSON", lines: `{"requestTime":"17/May/2015:10:05:03 +0000","path":"/a"}`, want: APIGateway},
 		{name: "API Gateway, CSV", lines: `203.0.113.9,17/May/2015:10:05:03 +0000,GET,GET /a,HTTP/1.1,200,12,x`, want: APIGateway},
 		{name: "Caddy, after its messages", lines: `{"level":"info","ts":1,"msg":"serving"}` + "\n" + `{"ts":1,"msg":"handled request","request":{"uri":"/a"}}`, want: Caddy,
-			skipped: `log:1: a message of a program's log: it has no method and no path`},
+			skipped: `log:1: no path: looked for path; the line has level, msg, ts`},
 		{name: "Traefik, after its messages", lines: `{"level":"info","msg":"Configuration loaded","time":"2021-06-05T03:57:51Z"}` + "\n" + `{"StartUTC":"2021-06-05T04:03:22Z","RequestPath":"/a"}`, want: Traefik,
-			skipped: `log:1: a message of a program's log: it has no method and no path`},
+			skipped: `log:1: no path: looked for path; the line has level, msg, time`},
 		{name: "Envoy", lines: `{"start_time":"2023-03-23T04:09:46.421Z","path":"/a"}`, want: Envoy},
 		{name: "JSON of one's own", lines: `{"time":1,"path":"/a","request":{"uri":"/b"},"requestTime":0.3,"start_time":"x"}`, want: JSONL},
 		{name: "JSON, after a line that is cut", lines: `{"ti` + "\n" + `{"time":1,"path":"/a"}`, want: JSONL, skipped: `log:1: line is not JSON: unexpected end of JSON input`},
@@ -39,8 +39,8 @@ func TestDetection(t *testing.T) {
 		{name: "CSV, a name with a space", lines: "path,user agent,time\n/a,x,1", want: CSV},
 		{name: "CSV, its names quoted", lines: `"time","path"` + "\n" + `1,"/a"`, want: CSV},
 
-		{name: "no time", lines: `{"foo":1,"bar":"x"}`,
-			skipped: `log:1: no time: looked for time; the line has bar, foo`},
+		{name: "no path", lines: `{"foo":1,"bar":"x"}`,
+			skipped: `log:1: no path: looked for path; the line has bar, foo`},
 		{name: "Caddy's console", lines: "2021/06/05 04:03:22.373\tINFO\thttp.log.access\thandled request\t{}",
 			skipped: `log:1: "2021/06/05 04:03:22.373\tINFO\thttp.log.access\thandled request"… is in no known format: name it by --format, or NGINX's log_format by --log-format`},
 		{name: "real-time logs", lines: "1575493351.500\t203.0.113.45\t0.001\t200", skipped: "log:1: " + errNoFieldsLine.Error()},
@@ -81,8 +81,8 @@ func TestForcedFormat(t *testing.T) {
 		lines  string
 		want   string
 	}{
-		{JSONL, caddy, `log:1: no time: looked for time; the line has msg, request, request.uri, ts; the line looks like caddy`},
-		{Traefik, caddy, `log:1: no time: looked for StartUTC, StartLocal, time; the line has msg, request, request.uri, ts; the line looks like caddy`},
+		{JSONL, caddy, `log:1: no path: looked for path; the line has msg, request, request.uri, ts; the line looks like caddy`},
+		{Traefik, caddy, `log:1: no path: looked for RequestPath; the line has msg, request, request.uri, ts; the line looks like caddy`},
 		{ALB, clf, "log:1: " + errNoALB.Error() + "; the line looks like clf"},
 		{Envoy, clf, `log:1: line is not JSON: invalid character '.' after top-level value; the line looks like clf`},
 		{CLF, "hello", "log:1: " + errNoClient.Error()},

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -34,24 +33,23 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Log, e.Li
 // absent is how logs write a value that a request did not have.
 const absent = "-"
 
-// record has the fields of a line as text. The tags are the fields of JSON
-// Lines.
+// record has the fields of a line as text.
 type record struct {
 	time    time.Time
 	addr    netip.Addr // of IP; the zero Addr if it is unknown
 	headers []header
 	bytes   int // that it takes, about
 
-	Method string `json:"method"` // empty for GET
-	Target string `json:"path"`   // as sent, with the query; empty for /
-	IP     string `json:"ip"`     // of the client; empty or "-" if unknown
-	Route  string `json:"route"`  // the gateway's template, such as "/users/{id}"
-	APIKey string `json:"apikey"` // the id of a verified key, never the key itself
-	Status status `json:"status"` // of the answer; 0 if unknown
+	Method string // empty if the log does not have it
+	Target string // as sent, with the query; empty until a path is found
+	IP     string // of the client; empty or "-" if unknown
+	Route  string // the gateway's template, such as "/users/{id}"
+	APIKey string // the id of a verified key, never the key itself
+	Status status // of the answer; 0 if unknown
 
-	Claims     claims            `json:"jwt"`         // of a verified token; nil for none
-	Stage      string            `json:"stage"`       // of the gateway
-	PathParams map[string]string `json:"path_params"` // by the names of the route, decoded
+	Claims     claims            // of a verified token; nil for none
+	Stage      string            // of the gateway
+	PathParams map[string]string // by the names of the route, decoded
 }
 
 // header is one value of a header.
@@ -87,6 +85,10 @@ func (r *record) check() (err error) {
 	if r.Method != "" && !request.IsMethod(r.Method) {
 		return fmt.Errorf("%s is not an HTTP method", quote(r.Method))
 	}
+	if r.splitURL(); r.Target != "*" && !strings.HasPrefix(r.Target, "/") {
+		return fmt.Errorf("%s is not the path of a request, such as /items?page=2", quote(r.Target))
+	}
+	r.Target = belowStage(r.Target, r.Stage, r.Route)
 	return nil
 }
 
@@ -101,7 +103,7 @@ func (r *record) entry() *Entry {
 	}
 	path, query := request.SplitTarget(r.Target)
 	req := &request.Request{
-		Method: cmp.Or(r.Method, "GET"), Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: headers,
+		Method: r.Method, Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: headers,
 		Query: query, PathParams: r.PathParams, APIKey: r.APIKey, Claims: r.Claims,
 	}
 	req.Derived() // once for all rules that the request goes through
@@ -112,6 +114,7 @@ func (r *record) entry() *Entry {
 const clfTime = "02/Jan/2006:15:04:05 -0700"
 
 var (
+	errNoPath = errors.New("no path")
 	errNoTime = errors.New("no time")
 	errRange  = errors.New("time is not in one of the years 1930 to 2199; Unix time is in seconds")
 )

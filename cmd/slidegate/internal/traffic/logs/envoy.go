@@ -9,10 +9,10 @@ var envoy = table{
 	marks:  []string{"downstream_remote_address", "response_flags"},
 	shared: []string{"start_time"},
 	times:  []timeField{{"start_time", anyTime}, {"time", anyTime}},
+	path:   []string{"path", "x-envoy-origin-path", ":path"},
 	fields: []field{
 		{[]string{"downstream_remote_address"}, setIP},
 		{[]string{"method", ":method"}, setMethod},
-		{[]string{"path", "x-envoy-origin-path", ":path"}, setTarget},
 		{[]string{"response_code"}, setStatus},
 		{[]string{"authority", ":authority"}, setHeader("host")},
 		{[]string{"user_agent", "user-agent"}, setHeader("user-agent")},

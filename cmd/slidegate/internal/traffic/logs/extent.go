@@ -14,6 +14,7 @@ type Extent struct {
 	Requests     int64      `json:"requests"` // read and decided
 	Skipped      int64      `json:"skipped"`  // lines that could not be read
 	FirstSkipped *LineError `json:"-"`
+	NoMethod     int64      `json:"no_method"`    // requests whose method the log does not have
 	Order        Order      `json:"order"`        // in which the requests were decided
 	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one before in their log
 	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
@@ -39,6 +40,9 @@ func (x *Extent) Count(e *Entry) {
 	at := e.Time
 	if e.Status > 0 {
 		x.Statuses++
+	}
+	if e.Request.Method == "" {
+		x.NoMethod++
 	}
 	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
 		x.First = at

@@ -39,8 +39,6 @@ type parser func(line string, r *record) (bool, error)
 // does not use.
 func (f Format) parser(warn func(string)) parser {
 	switch f {
-	case JSONL:
-		return parseJSONL
 	case CSV:
 		return (&csvLog{warn: warn}).parse
 	case ALB:
@@ -49,7 +47,7 @@ func (f Format) parser(warn func(string)) parser {
 		return parseAPIGateway
 	case CloudFront:
 		return new(cloudFrontLog).parse
-	case Caddy, Envoy, Traefik:
+	case Caddy, Envoy, JSONL, Traefik:
 		return jsonTables[f].parseJSON
 	}
 	return parseCLF

@@ -8,7 +8,10 @@ import (
 	"strings"
 )
 
-var errTemplateTime = errors.New("the log_format has no time: want $time_local, $time_iso8601 or $msec")
+var (
+	errTemplateTime = errors.New("the log_format has no time: want $time_local, $time_iso8601 or $msec")
+	errTemplatePath = errors.New("the log_format has no path: want $request, $request_uri or $uri")
+)
 
 // Template is a log_format of NGINX, as "Module ngx_http_log_module" defines it.
 type Template struct {
@@ -43,6 +46,9 @@ func ParseTemplate(text string) (*Template, error) {
 	}
 	if !slices.ContainsFunc(t.names, func(name string) bool { return name == "time_local" || name == "time_iso8601" || name == "msec" }) {
 		return nil, errTemplateTime
+	}
+	if !slices.ContainsFunc(t.names, func(name string) bool { return slices.Contains(nginx.path, name) }) {
+		return nil, errTemplatePath
 	}
 	return t, nil
 }
@@ -116,20 +122,17 @@ func (t *Template) mismatch(line string) error {
 // decoded, counts only if there is no path as sent.
 var nginx = table{
 	times: []timeField{{"msec", anyTime}, {"time_iso8601", anyTime}, {"time_local", commonTime}},
+	path:  []string{"request", "request_uri", "uri", "document_uri"},
 	fields: []field{
 		{[]string{"remote_addr"}, setIP},
-		{[]string{"request"}, (*record).setRequestLine},
+		{[]string{"request"}, (*record).setRequestLine}, // the path in it
 		{[]string{"request_method"}, setMethod},
-		{[]string{"request_uri"}, setTarget},
 		{[]string{"status"}, setStatus},
 		{[]string{"http_host", "host"}, setHeader("host")},
 	},
 	finish: func(l namedFields, r *record) error {
-		if r.Target == "" {
-			r.Target = first(l, "uri", "document_uri")
-			if query := first(l, "args", "query_string"); r.Target != "" && query != "" {
-				r.Target += "?" + query
-			}
+		if query := first(l, "args", "query_string"); query != "" && r.Target != "" && first(l, "request", "request_uri") == "" {
+			r.Target += "?" + query
 		}
 		for _, name := range l.names() {
 			if header, ok := strings.CutPrefix(name, "http_"); ok && header != "host" {

@@ -45,7 +45,7 @@ func TestTraefik(t *testing.T) {
 			line: `{"ClientAddr":"[2001:db8::1]:49880","StartUTC":"2021-06-05T04:03:22Z","RequestMethod":"GET","RequestPath":"/"}`,
 			want: wanted{at: at.Truncate(time.Second), method: "GET", path: "/", ip: "2001:db8::1"},
 		},
-		{name: "TCP", line: `{"ClientAddr":"10.0.0.5:49880","ClientHost":"10.0.0.5","StartUTC":"2021-06-05T04:03:22Z"}`, err: `no request was sent`},
+		{name: "TCP", line: `{"ClientAddr":"10.0.0.5:49880","ClientHost":"10.0.0.5","StartUTC":"2021-06-05T04:03:22Z"}`, err: `no path: looked for RequestPath; the line has ClientAddr, ClientHost, StartUTC`},
 		{name: "no time", line: `{"ClientHost":"10.0.0.5","RequestPath":"/"}`, err: `no time: looked for StartUTC, StartLocal, time; the line has ClientHost, RequestPath`},
 	})
 }
@@ -68,7 +68,7 @@ func TestEnvoy(t *testing.T) {
 			name: "as text", line: `{"time":"2023-03-23T04:09:46.421Z","method":"GET","path":"/","response_code":"0","downstream_remote_address":"172.17.0.1","x_forwarded_for":"-","user_agent":"-"}`,
 			want: wanted{at: at, method: "GET", path: "/", ip: "172.17.0.1"},
 		},
-		{name: "TCP", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"172.17.0.1:48499","method":null,"path":null,"response_code":0}`, err: `no request was sent`},
+		{name: "TCP", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"172.17.0.1:48499","method":null,"path":null,"response_code":0}`, err: `no path: looked for path, x-envoy-origin-path, :path; the line has downstream_remote_address, response_code, start_time`},
 		{name: "pipe", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"envoy://a","path":"/"}`, err: `client "envoy" is not an IP address`},
 	})
 }

@@ -16,6 +16,7 @@ type table struct {
 	marks  []string    // names that occur in this format alone
 	shared []string    // names that JSON Lines may have too; a line with time is one of those
 	times  []timeField // the first that a line has counts
+	path   []string    // of the request, with the query: the first that a line has counts
 	fields []field
 	finish func(l namedFields, r *record) error // is called after all fields; nil for none
 }
@@ -45,12 +46,11 @@ func (t *table) matches(l namedFields) bool {
 	return first(l, t.marks...) != "" || first(l, "time") == "" && first(l, t.shared...) != ""
 }
 
-// read reads a line. A line without method and path has no request: Envoy and
-// Traefik log plain TCP connections so.
+// read reads a line. A line without a path has no request: programs log their
+// messages so, Envoy and Traefik plain TCP connections, and Docker the lines of
+// others.
 func (t *table) read(l namedFields, r *record) (bool, error) {
-	if err := t.readTime(l, r); err != nil {
-		return false, err
-	}
+	r.Target = first(l, t.path...)
 	for i := range t.fields {
 		if value := first(l, t.fields[i].names...); value != "" {
 			if err := t.fields[i].set(r, value); err != nil {
@@ -63,10 +63,27 @@ func (t *table) read(l namedFields, r *record) (bool, error) {
 			return false, err
 		}
 	}
-	if r.Method == "" && r.Target == "" && r.Route != routeConnect {
-		return false, errNoRequest
+	if r.routeForPath(); r.Target == "" {
+		return false, missing(errNoPath, t.path, l)
+	}
+	if err := t.readTime(l, r); err != nil {
+		return false, err
 	}
 	return true, r.check()
+}
+
+// routeForPath takes the gateway's route for a path that the line lacks:
+// "/items/{id}", "GET /items/{id}" of an HTTP API, or the connection of a
+// WebSocket API, which its authorizer decides as GET /.
+func (r *record) routeForPath() {
+	if r.Target != "" {
+		return
+	}
+	if r.Route == routeConnect {
+		r.Method, r.Target = "GET", "/"
+	} else if _, path, ok := strings.Cut(" "+r.Route, " /"); ok {
+		r.Target = "/" + path
+	}
 }
 
 // parseJSON reads a line that is a JSON object.
@@ -74,6 +91,13 @@ func (t *table) parseJSON(line string, r *record) (bool, error) {
 	o, err := parseObject(line)
 	if err != nil {
 		return false, err
+	}
+	for i := range t.fields {
+		for _, name := range t.fields[i].names {
+			if raw := o[name]; len(raw) > 0 && strings.IndexByte("{[tf", raw[0]) >= 0 {
+				return false, fmt.Errorf("field %s is of the wrong type: want a text", name)
+			}
+		}
 	}
 	return t.read(o, r)
 }
@@ -87,7 +111,7 @@ func (t *table) readTime(l namedFields, r *record) (err error) {
 			return nil
 		}
 	}
-	return noTime(t.timeNames(), l)
+	return missing(errNoTime, t.timeNames(), l)
 }
 
 func (t *table) timeNames() (names []string) {
@@ -107,8 +131,9 @@ func first(l namedFields, names ...string) string {
 	return ""
 }
 
-// noTime says where the time was looked for, and what the line has instead.
-func noTime(looked []string, l namedFields) error {
+// missing says where something was looked for, what the line has instead, and
+// whether that holds the line of a server.
+func missing(what error, looked []string, l namedFields) error {
 	const most = 12
 	has := l.names()
 	slices.Sort(has)
@@ -124,7 +149,13 @@ func noTime(looked []string, l namedFields) error {
 	case len(has) > most:
 		list += fmt.Sprintf(" and %d more", len(has)-most)
 	}
-	return fmt.Errorf("%w: looked for %s; the line has %s", errNoTime, strings.Join(looked, ", "), list)
+	o, _ := l.(jsonObject)
+	for _, name := range [...]string{"log", "message", "msg"} { // log is Docker's, whose first lines may be anything
+		if strings.HasPrefix(string(o[name]), `"`) && (name == "log" || recognize(o.value(name)) != "") {
+			list += fmt.Sprintf("; to read the lines in %[1]s, write them to a file by jq -r .%[1]s", name)
+		}
+	}
+	return fmt.Errorf("%w: looked for %s; the line has %s", what, strings.Join(looked, ", "), list)
 }
 
 // set returns a function that sets a text of a record.
@@ -137,7 +168,6 @@ func set(field func(r *record) *string) func(*record, string) error {
 
 var (
 	setMethod = set(func(r *record) *string { return &r.Method })
-	setTarget = set(func(r *record) *string { return &r.Target })
 	setRoute  = set(func(r *record) *string { return &r.Route })
 	setAPIKey = set(func(r *record) *string { return &r.APIKey })
 	setStage  = set(func(r *record) *string { return &r.Stage })
@@ -231,6 +261,9 @@ type jsonObject map[string]json.RawMessage
 // parseObject reads a line. The fields of an object request, which Caddy's lines
 // have, are fields of the line too, as "request.name".
 func parseObject(line string) (o jsonObject, err error) {
+	if start := strings.TrimSpace(line); start == "{" || strings.HasPrefix(start, "[") {
+		return nil, errSpread
+	}
 	if err := json.Unmarshal([]byte(line), &o); err != nil {
 		return nil, plainError(err)
 	}
@@ -253,5 +286,5 @@ func (o jsonObject) value(name string) (text string) {
 }
 
 func (o jsonObject) names() []string {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(o)), func(name string) bool { return o.value(name) == "" })
+	return slices.DeleteFunc(slices.Collect(maps.Keys(o)), func(name string) bool { return first(o, name) == "" })
 }

@@ -8,10 +8,10 @@ import "strings"
 var traefik = table{
 	marks: []string{"StartUTC", "StartLocal", "ClientHost", "ClientAddr", "RequestPath"},
 	times: []timeField{{"StartUTC", anyTime}, {"StartLocal", anyTime}, {"time", anyTime}},
+	path:  []string{"RequestPath"},
 	fields: []field{
 		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) error { return setIP(r, lastOf(value)) }},
 		{[]string{"RequestMethod"}, setMethod},
-		{[]string{"RequestPath"}, setTarget},
 		{[]string{"DownstreamStatus", "OriginStatus"}, setStatus},
 		{[]string{"RequestHost"}, setHeader("host")},
 	},

@@ -100,12 +100,12 @@ func TestCompareAmbiguousPaths(t *testing.T) {
 func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	const one = "rules: [{name: r, key: 'ip:{ip}', limits: [{algorithm: fixed_window, capacity: 1, window: 1h}]}]"
 	line := func(second int, client string) string {
-		return fmt.Sprintf(`{"time":%d,"ip":"203.0.113.9","headers":{"x-forwarded-for":"%s"}}`+"\n", second, client)
+		return fmt.Sprintf(`{"time":%d,"method":"GET","path":"/","ip":"203.0.113.9","headers":{"x-forwarded-for":"%s"}}`+"\n", second, client)
 	}
 	c := compare(t, "client_ip: {trusted_hops: 1}\n"+one, one, line(1, "192.0.2.1")+line(2, "192.0.2.2")+line(3, "192.0.2.1"))
 	want := &Comparison{
 		Extent: logs.Extent{
-			Order: logs.ByTime, Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0), Fields: []string{"header.x-forwarded-for", "ip", "time"},
+			Order: logs.ByTime, Requests: 3, First: time.Unix(1, 0), Last: time.Unix(3, 0), Fields: []string{"header.x-forwarded-for", "ip", "method", "path", "time"},
 		},
 		ToDenied: 1,
 		Rules:    []Change{{"r", "", 1, 0}}, Keys: []Change{{"r", "ip:203.0.113.9", 1, 0}},
@@ -122,14 +122,14 @@ func TestMostChanged(t *testing.T) {
 	}
 	for i := range 12 {
 		for range 1 + i/2 {
-			c.count(&logs.Entry{Time: time.Unix(1, 0)}, &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
+			c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
 		}
 	}
 	for range 5 {
-		c.count(&logs.Entry{Time: time.Unix(1, 0)}, deny("a", "k09"), &engine.Decision{Allowed: true})
+		c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, deny("a", "k09"), &engine.Decision{Allowed: true})
 	}
-	c.count(&logs.Entry{Time: time.Unix(1, 0)}, &engine.Decision{Allowed: true}, &engine.Decision{Allowed: true})
-	c.count(&logs.Entry{Time: time.Unix(1, 0)}, deny("a", "k09"), &engine.Decision{})
+	c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, &engine.Decision{Allowed: true}, &engine.Decision{Allowed: true})
+	c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, deny("a", "k09"), &engine.Decision{})
 	got := c.comparison()
 	var keys []string
 	for _, k := range got.Keys {

@@ -99,11 +99,7 @@ func distanceOf(r *rules.Rule, req *request.Request) (distance int, why string) 
 	distance = len(misses)<<10 - alike(patterns, req.Path)
 	first, rest, _ := strings.Cut(strings.TrimPrefix(req.Path, "/"), "/")
 	if left := r.Misses(req.WithPath("/" + rest)); len(left) < len(misses) {
-		prefix := "prefix /" + first
-		if strings.Contains(first, ".") {
-			prefix = "host " + first
-		}
-		misses = append(left, fmt.Sprintf("path %s matches %s if the %s is removed", match.Display(req.Path), match.ShortList(patterns), match.Display(prefix)))
+		misses = append(left, fmt.Sprintf("path %s matches %s if the prefix %s is removed", match.Display(req.Path), match.ShortList(patterns), match.Display("/"+first)))
 		distance = len(misses)<<10 - 1<<9
 	}
 	return distance, strings.Join(misses, "; ")

@@ -17,7 +17,7 @@ func TestWhyARuleCoversNothing(t *testing.T) {
 	log := strings.Join([]string{
 		`{"time":1,"method":"PUT","path":"/other","ip":"203.0.113.9"}`,
 		`{"time":2,"path":"/prod/v1/items/7","ip":"203.0.113.9"}`,
-		`{"time":3,"path":"api.example.com/v2/items","ip":"203.0.113.9"}`,
+		`{"time":3,"path":"/api.example.com/v2/items","ip":"203.0.113.9"}`,
 		`{"time":4,"path":"/plan","ip":"203.0.113.9","jwt":{"plan":"free"}}`,
 		`{"time":5,"path":"/full","ip":"203.0.113.9"}`,
 		`{"time":6,"path":"/health","ip":"203.0.113.9"}`,
@@ -27,8 +27,8 @@ func TestWhyARuleCoversNothing(t *testing.T) {
 	}, "\n")
 	for _, tc := range []struct{ name, rule, want string }{
 		{"a stage", "when: {path: /v1/**}", "path /prod/v1/items/7 matches /v1/** if the prefix /prod is removed"},
-		{"a stage and a method", "when: {path: /v1/**, methods: [POST]}", "method GET is not among POST; path /prod/v1/items/7 matches /v1/** if the prefix /prod is removed"},
-		{"a host", "when: {path: /v2/**}", "path api.example.com/v2/items matches /v2/** if the host api.example.com is removed"},
+		{"a stage and a method", "when: {path: /v1/**, methods: [POST]}", `method "" is not among POST; path /prod/v1/items/7 matches /v1/** if the prefix /prod is removed`},
+		{"a host", "when: {path: /v2/**}", "path /api.example.com/v2/items matches /v2/** if the prefix /api.example.com is removed"},
 		{"a method", "when: {path: /other, methods: [GET, POST]}", "method PUT is not among GET, POST"},
 		{"a claim", "when: {match: {jwt.plan: pro}}", "jwt.plan is missing, not among pro"},
 		{"a claim and a path", "when: {path: /plan, match: {jwt.plan: pro}}", "jwt.plan is free, not among pro"},
@@ -84,7 +84,7 @@ rules:
     overrides: "user:{jwt.sub}|tenant:{jwt.tenant}"
     limits: [{name: units, capacity: 100, window: 1mo, anchor: {from: jwt.day}, cost: {from: header.x-cost, min: 1, max: 2}}]
 `, memory.New(0), &Failures{})
-	log := `{"time":1,"path":"/?q=1","ip":"203.0.113.9","headers":{"X-User":"7","x-cost":"1"},"path_params":{"id":"7"},"stage":"prod","route":"/","apikey":"k",
+	log := `{"time":1,"method":"PUT","path":"/?q=1","ip":"203.0.113.9","headers":{"X-User":"7","x-cost":"1"},"path_params":{"id":"7"},"stage":"prod","route":"/","apikey":"k",
 		"jwt":{"sub":"7","plan":"free","day":3,"tenant":"t","roles":"user"}}`
 	log = strings.ReplaceAll(log, "\n", "") + "\n" + `{"time":2,"path":"/?q=","headers":{"x-user":""}}` + "\n"
 	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
@@ -93,16 +93,45 @@ rules:
 	}
 	want := []Lack{
 		{"ip", "key", 1}, {"header.x-user", "key", 1}, {"query.q", "key", 1}, {"path.id", "key", 1}, {"stage", "key", 1},
-		{"route", "key", 1}, {"apikey", "key", 1}, {"jwt.sub", "key", 1}, {"header.x-cost", "cost", 1},
+		{"route", "key", 1}, {"apikey", "key", 1}, {"jwt.sub", "key", 1}, {"method", "key", 1}, {"header.x-cost", "cost", 1},
 		{"jwt.plan", "plan", 1},
 	}
 	if diff := cmp.Diff(want, report.Rules[0].Lacking); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	fields := []string{
-		"apikey", "header.x-cost", "header.x-user", "ip", "jwt.day", "jwt.plan", "jwt.roles", "jwt.sub", "jwt.tenant", "path", "path.id", "route", "stage", "time",
+		"apikey", "header.x-cost", "header.x-user", "ip", "jwt.day", "jwt.plan", "jwt.roles", "jwt.sub", "jwt.tenant", "method", "path", "path.id", "route", "stage", "time",
 	}
 	if diff := cmp.Diff(fields, report.Fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// Of a request whose method the log does not have, only rules without methods
+// count anything: it is no GET.
+func TestWithoutMethod(t *testing.T) {
+	e, set := newEngine(t, `
+skip: [{methods: [GET], path: /health}]
+rules:
+  - {name: reads, when: {methods: [GET]}, key: all, limit: 1/minute}
+  - {name: writes, when: {methods: [POST]}, key: all, limit: 1/minute}
+  - {name: but-reads, unless: {methods: [GET]}, key: all, limit: 2/minute}
+  - {name: any, key: all, limit: 5/minute}
+`, memory.New(0), &Failures{})
+	log := `{"time":1,"method":"GET","path":"/a"}
+{"time":2,"path":"/a"}
+{"time":3,"method":"-","path":"/health"}
+{"time":4,"method":null,"path":"/a"}`
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range report.Rules {
+		got = append(got, fmt.Sprintf("%s %d/%d", r.Rule, r.Allowed, r.Denied))
+	}
+	want := "reads 1/0, writes 0/0, but-reads 2/1, any 3/0"
+	if got := strings.Join(got, ", "); got != want || report.NoMethod != 3 {
+		t.Errorf("%s, %d without a method; want %s, 3", got, report.NoMethod, want)
 	}
 }

@@ -86,7 +86,7 @@ var encoders = []struct {
 		return fmt.Sprintf("%s,-,-,%s,%s,/{proxy+},HTTP/1.1,%s,12,id", l.ip, l.at.Format("02/Jan/2006:15:04:05 -0700"), l.method, l.status)
 	}},
 	{format: logs.APIGateway, name: "CSV of an HTTP API", noPath: true, line: func(l *apacheLine, _, _ string) string {
-		return fmt.Sprintf("%s,%s,%s,$default,HTTP/1.1,%s,12,id", l.ip, l.at.Format("02/Jan/2006:15:04:05 -0700"), l.method, l.status)
+		return fmt.Sprintf("%s,%s,%s,ANY /,HTTP/1.1,%s,12,id", l.ip, l.at.Format("02/Jan/2006:15:04:05 -0700"), l.method, l.status)
 	}},
 	{format: logs.Caddy, line: func(l *apacheLine, _, _ string) string {
 		status, _ := strconv.Atoi(l.status)

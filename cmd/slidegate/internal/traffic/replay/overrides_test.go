@@ -65,7 +65,7 @@ rules: [{name: api, key: "{jwt.sub}", overrides: true, limits: [{algorithm: fixe
 	var log strings.Builder
 	for _, minute := range []string{"0", "60", "120", "180"} {
 		for _, key := range keys {
-			log.WriteString(strings.Repeat(`{"time":`+minute+`,"jwt":{"sub":"`+key+`"}}`+"\n", 5))
+			log.WriteString(strings.Repeat(`{"time":`+minute+`,"path":"/","jwt":{"sub":"`+key+`"}}`+"\n", 5))
 		}
 	}
 	got := map[string][4]int{} // how many of five were allowed in each minute

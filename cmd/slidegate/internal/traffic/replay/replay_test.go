@@ -49,13 +49,13 @@ func requests(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		second, path, _ := strings.Cut(line, " ")
-		fmt.Fprintf(&b, `{"time":%s,"path":"%s","ip":"203.0.113.9"}`+"\n", second, path)
+		fmt.Fprintf(&b, `{"time":%s,"method":"GET","path":"%s","ip":"203.0.113.9"}`+"\n", second, path)
 	}
 	return b.String()
 }
 
 // fieldsOfRequests are the fields of the logs that requests returns.
-var fieldsOfRequests = []string{"ip", "path", "time"}
+var fieldsOfRequests = []string{"ip", "method", "path", "time"}
 
 func text(content string) logs.Log { return logs.Stream("log", strings.NewReader(content), logs.JSONL) }
 
@@ -161,7 +161,7 @@ func TestTopDenied(t *testing.T) {
 	deny := func(rule, key string, times int) {
 		for range times {
 			v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}
-			tally.count(&logs.Entry{}, &engine.Decision{Verdicts: []engine.Verdict{v}})
+			tally.count(&logs.Entry{Request: &request.Request{Method: "GET"}}, &engine.Decision{Verdicts: []engine.Verdict{v}})
 		}
 	}
 	for i := range 12 {

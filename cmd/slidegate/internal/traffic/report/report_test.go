@@ -283,7 +283,7 @@ func TestPage(t *testing.T) {
 		document, log string
 		want, lacks   []string
 	}{
-		"a peak beside its limit": {two, burst, []string{"3 of 2", "2023-11-14T22:14:19Z", "Denied 0", "1 of 5 requests have no status", "The log spans 5m 0s"}, nil},
+		"a peak beside its limit": {two, burst, []string{"3 of 2", "2023-11-14T22:14:19Z", "Denied 0", "1 of 5 requests have no status", "The log spans 5m 0s", "5 requests have no method in the log."}, nil},
 		"no statuses":             {two, line(0, "") + line(1, ""), []string{"The log has no statuses", "2 of 2"}, []string{"answered 2xx</dt>", "a month"}},
 		"a cost":                  {`rules: [{name: r, key: all, limits: [{capacity: 9, window: 1m, cost: 3}]}]`, burst, []string{"Rule r charges by cost"}, []string{"Peak of limit"}},
 		"an unlimited key": {
@@ -296,7 +296,7 @@ func TestPage(t *testing.T) {
 			`rules: [{name: r, key: all, limits: [{capacity: 3, window: 1m, candidate: 2}]}]`, burst, []string{"Candidate capacities", "r 2 0"}, nil,
 		},
 		"no request":       {two, "", []string{"no requests"}, nil},
-		"unreadable lines": {two, burst + "{}\n", []string{"1 line could not be read", "log:6: no time"}, nil},
+		"unreadable lines": {two, burst + "{}\n", []string{"1 line could not be read", "log:6: no path"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := run(t, tc.document, tc.log).page

@@ -96,7 +96,7 @@ func drawLog(t *rapid.T) string {
 	var b strings.Builder
 	at := 1e9
 	for sub := range 40 {
-		fmt.Fprintf(&b, `{"time":%.3f,"jwt":{"sub":"%d"}}`+"\n", at, sub)
+		fmt.Fprintf(&b, `{"time":%.3f,"method":"GET","path":"/","jwt":{"sub":"%d"}}`+"\n", at, sub)
 	}
 	step := rapid.SampledFrom([]float64{0, 0, 0, 0.001, 0.1, 0.5, 1, 5, 10, 61, -3})
 	for range rapid.IntRange(0, 60).Draw(t, "bursts") {
@@ -105,7 +105,7 @@ func drawLog(t *rapid.T) string {
 		for range n {
 			at += every
 			line := map[string]any{
-				"time": fmt.Sprintf("%.3f", at), "jwt": map[string]any{"sub": fmt.Sprint(sub)}, "status": rapid.SampledFrom([]int{200, 404, 0}).Draw(t, "status"),
+				"time": fmt.Sprintf("%.3f", at), "method": "GET", "path": "/", "jwt": map[string]any{"sub": fmt.Sprint(sub)}, "status": rapid.SampledFrom([]int{200, 404, 0}).Draw(t, "status"),
 			}
 			switch rapid.IntRange(0, 30).Draw(t, "kind") {
 			case 0:
@@ -130,13 +130,13 @@ func drawLog(t *rapid.T) string {
 func TestOptions(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&b, `{"time":%d,"ip":"192.0.2.%d","status":200}`+"\n", 1_000_000_000+i*60, i)
+		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"192.0.2.%d","status":200}`+"\n", 1_000_000_000+i*60, i)
 	}
 	for i := range 50 { // an attack
-		fmt.Fprintf(&b, `{"time":%d,"ip":"198.51.100.%d","status":403}`+"\n", 1_000_000_000+i, 7+i%2)
+		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"198.51.100.%d","status":403}`+"\n", 1_000_000_000+i, 7+i%2)
 	}
 	for i := range 3 {
-		fmt.Fprintf(&b, `{"time":%d,"ip":"192.0.2.3"}`+"\n", 1_000_000_000+i)
+		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"192.0.2.3"}`+"\n", 1_000_000_000+i)
 	}
 	for _, tc := range []struct {
 		exclude []string
@@ -173,8 +173,8 @@ func TestOptions(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var some, plain strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&some, `{"time":%d,"ip":"192.0.2.%d","status":200}`+"\n", 1_000_000_000+i, i)
-		fmt.Fprintf(&plain, `{"time":%d,"ip":"192.0.2.%d"}`+"\n", 1_000_000_000+i, i)
+		fmt.Fprintf(&some, `{"time":%d,"path":"/","ip":"192.0.2.%d","status":200}`+"\n", 1_000_000_000+i, i)
+		fmt.Fprintf(&plain, `{"time":%d,"path":"/","ip":"192.0.2.%d"}`+"\n", 1_000_000_000+i, i)
 	}
 	var b strings.Builder
 	for _, tc := range []struct {
@@ -208,13 +208,13 @@ func TestErrors(t *testing.T) {
 func TestLogThatChanges(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&b, `{"time":%d,"ip":"192.0.2.%d"}`+"\n", 1_000_000_000+i, i)
+		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"192.0.2.%d"}`+"\n", 1_000_000_000+i, i)
 	}
 	for _, second := range []string{
-		b.String() + `{"time":1000000000,"ip":"192.0.2.1"}`,
-		b.String() + `{"time":1000000000,"ip":"192.0.2.99"}`,
-		strings.Replace(b.String(), `1000000005,"ip":"192.0.2.5"`, `1000000006,"ip":"192.0.2.5"`, 1),
-		strings.Replace(b.String(), `1000000005,"ip":"192.0.2.5"`, `1000000005,"ip":"192.0.2.6"`, 1),
+		b.String() + `{"time":1000000000,"path":"/","ip":"192.0.2.1"}`,
+		b.String() + `{"time":1000000000,"path":"/","ip":"192.0.2.99"}`,
+		strings.Replace(b.String(), `1000000005,"path":"/","ip":"192.0.2.5"`, `1000000006,"path":"/","ip":"192.0.2.5"`, 1),
+		strings.Replace(b.String(), `1000000005,"path":"/","ip":"192.0.2.5"`, `1000000005,"path":"/","ip":"192.0.2.6"`, 1),
 	} {
 		log, texts := traffic(logs.ByTime, ""), []string{b.String(), second}
 		log.Logs[0].Open = func() (io.ReadCloser, error) {
