@@ -77,7 +77,7 @@ func TestReportOfVariety(t *testing.T) {
 	report.Elapsed = 0
 	fields := []string{"apikey", "jwt.plan", "jwt.sub", "path", "time"}
 	want := &Report{
-		Extent:  logs.Extent{Order: logs.ByTime, Requests: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
+		Extent:  logs.Extent{Order: logs.ByTime, Requests: 16, NoMethod: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
 		Fields:  fields,
 		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
 		Rules: RuleTotals{
