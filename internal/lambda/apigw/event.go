@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -21,9 +23,19 @@ import (
 // "Output from an API Gateway Lambda authorizer".
 type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
-// event is what rules need of an authorizer's event of any kind. The events of all
-// kinds have the same types for the same names, so one pass over an event finds
-// its kind and reads it.
+// event is what rules need of an event of any kind. The events of all kinds have
+// the same types for the same names, so one pass over an event finds its kind and
+// reads it. AWS documents these maps of header fields and of query parameters:
+//
+//	REST API, WebSocket handshake   the last value of each name, and a map with all
+//	HTTP API 1.0, function          the same
+//	HTTP API 1.0, authorizer        one value; emulators add the map with all
+//	HTTP API 2.0, function URL      all values, joined by commas; cookies and the
+//	                                query string apart
+//	load balancer                   one of the two maps, as its attribute says
+//	AppSync                         requestHeaders with one value; no query
+//
+// So each kind is read alike: the map with all values, where it is complete.
 type event struct {
 	Type      string  `json:"type"`
 	Version   string  `json:"version"`
@@ -40,7 +52,7 @@ type event struct {
 
 	Cookies        []string            `json:"cookies"`
 	HeadersJSON    json.RawMessage     `json:"headers"`
-	Headers        map[string]string   `json:"-"` // HeadersJSON, read if there are no MultiHeaders
+	Headers        map[string]string   `json:"-"` // HeadersJSON, read if MultiHeaders is not complete
 	MultiHeaders   map[string][]string `json:"multiValueHeaders"`
 	RequestHeaders map[string]string   `json:"requestHeaders"` // of GraphQL
 	Query          map[string]string   `json:"queryStringParameters"`
@@ -85,7 +97,8 @@ func eventOf(ev *RequestEvent) *event {
 	return own
 }
 
-// readRequest reads an event. The client's address is the one that API Gateway saw,
+// readRequest reads the event of a REST API, or of an HTTP API with payload version
+// 1.0. The client's address is the one that API Gateway saw,
 // whatever the headers say. An event without an address, a path or a method is
 // none of a REST API: rules must not count it as a client without an address.
 func readRequest(ev *event) (*request.Request, error) {
@@ -100,16 +113,23 @@ func readRequest(ev *event) (*request.Request, error) {
 		return nil, err
 	}
 	below, _ := pathBelow(ev.Path, ev.Resource, ev.PathParameters)
-	return &request.Request{
-		Method:     ev.HTTPMethod,
-		Path:       below,
-		Route:      ev.Resource,
-		Stage:      ev.RequestContext.Stage,
-		IP:         ip,
-		Headers:    several(ev.MultiHeaders, ev.Headers),
-		Query:      several(ev.MultiQuery, ev.Query),
-		PathParams: ev.PathParameters,
-	}, nil
+	if ev.Version == httpAPI1 {
+		below = pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters)
+	}
+	return ev.request(ev.HTTPMethod, below, ev.Resource, ip), nil
+}
+
+// request returns what the events of all kinds state alike.
+func (ev *event) request(method, path, route string, ip netip.Addr) *request.Request {
+	req := &request.Request{
+		Method: method, Path: path, Route: route, Stage: ev.RequestContext.Stage, IP: ip,
+		Headers: withCookies(several(ev.MultiHeaders, ev.Headers), ev.Cookies),
+		Query:   query(ev.RawQuery, several(ev.MultiQuery, ev.Query)), PathParams: ev.PathParameters,
+	}
+	if identity := &ev.RequestContext.Identity; ev.Version == "" { // HTTP APIs have no API keys
+		req.GatewayKey = keyID(identity.APIKeyID, identity.APIKey)
+	}
+	return req
 }
 
 // field is a field of an event.
@@ -141,17 +161,40 @@ func address(name, sourceIP string) (netip.Addr, error) {
 	return ip, nil
 }
 
-// several returns the map with repeated values. Some emulators send only the
-// other one.
+// several returns one map of the two that an event may have. A complete map has
+// all values, so it is taken alone, and before the other one where both differ.
+// Emulators may send it empty, null, or without the values of some names. Those
+// names then have the value of last: a token must not get lost.
 func several(all map[string][]string, last map[string]string) map[string][]string {
-	if len(all) > 0 || len(last) == 0 {
+	if isComplete(all) || len(last) == 0 {
 		return all
 	}
-	all = make(map[string][]string, len(last))
+	both := make(map[string][]string, len(last))
 	for name, value := range last {
-		all[name] = []string{value}
+		both[name] = []string{value}
 	}
-	return all
+	for name, values := range all {
+		if hasValue(values) {
+			maps.DeleteFunc(both, func(n string, _ []string) bool { return strings.EqualFold(n, name) })
+			both[name] = values
+		}
+	}
+	return both
+}
+
+// isComplete reports whether a map has a value for each name, and not none at all.
+func isComplete(all map[string][]string) bool {
+	for _, values := range all {
+		if !hasValue(values) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// hasValue is false for null in JSON, alone or as the only value of a list.
+func hasValue(values []string) bool {
+	return slices.ContainsFunc(values, func(value string) bool { return value != "" })
 }
 
 // stageARN returns the resource of a policy: all methods and paths of the

@@ -18,49 +18,13 @@ type SimpleResponse struct {
 	Context      *Context `json:"context"`
 }
 
-// readHTTPAPI1 reads an event of payload version 1.0. It has one value for each
-// header and parameter.
-func readHTTPAPI1(ev *event) (call, error) {
-	if err := required(field{"httpMethod", ev.HTTPMethod}, field{"path", ev.Path}); err != nil {
-		return call{}, err
-	}
-	ip, err := address("requestContext.identity.sourceIp", ev.RequestContext.Identity.SourceIP)
-	if err != nil {
-		return call{}, err
-	}
-	return ofHTTPAPI(byPolicy(&request.Request{
-		Method:     ev.HTTPMethod,
-		Path:       pathBelowStage(ev.Path, ev.RequestContext.Stage, ev.Resource, ev.PathParameters),
-		Route:      ev.Resource,
-		Stage:      ev.RequestContext.Stage,
-		IP:         ip,
-		Headers:    several(nil, ev.Headers),
-		Query:      several(nil, ev.Query),
-		PathParams: ev.PathParameters,
-	}, ev.MethodARN))
-}
+// The payload versions of HTTP APIs. Events of REST and WebSocket APIs have none.
+const (
+	httpAPI1 = "1.0"
+	httpAPI2 = "2.0"
+)
 
-func ofHTTPAPI(c call, err error) (call, error) {
-	c.http = true
-	return c, err
-}
-
-// readHTTPAPI2 reads the event of an authorizer with payload version 2.0.
-func (a *Authorizer) readHTTPAPI2(ev *event) (call, error) {
-	req, err := readHTTPAPI2(ev)
-	switch {
-	case err != nil:
-		return call{}, err
-	case a.Policies:
-		return ofHTTPAPI(byPolicy(req, ev.RouteARN))
-	}
-	return ofHTTPAPI(call{request: req, answer: func(r reply) any {
-		return SimpleResponse{IsAuthorized: r.passes, Context: r.context}
-	}}, nil)
-}
-
-// readHTTPAPI2 reads an event of payload version 2.0. The gateway joins repeated
-// headers by commas, and lists cookies apart from the headers.
+// readHTTPAPI2 reads an event of payload version 2.0.
 func readHTTPAPI2(ev *event) (*request.Request, error) {
 	about := &ev.RequestContext.HTTP
 	if err := required(field{"requestContext.http.method", about.Method}, field{"rawPath", ev.RawPath}); err != nil {
@@ -70,43 +34,32 @@ func readHTTPAPI2(ev *event) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers := several(nil, ev.Headers)
-	if len(ev.Cookies) > 0 {
-		headers = withCookies(headers, ev.Cookies)
-	}
 	_, template, _ := strings.Cut(ev.RouteKey, " ")
-	return &request.Request{
-		Method:     about.Method,
-		Path:       pathBelowStage(ev.RawPath, ev.RequestContext.Stage, template, ev.PathParameters),
-		Route:      ev.RouteKey,
-		Stage:      ev.RequestContext.Stage,
-		IP:         ip,
-		Headers:    headers,
-		Query:      query(ev.RawQuery, ev.Query),
-		PathParams: ev.PathParameters,
-	}, nil
+	below := pathBelowStage(ev.RawPath, ev.RequestContext.Stage, template, ev.PathParameters)
+	return ev.request(about.Method, below, ev.RouteKey, ip), nil
 }
 
-// withCookies adds the cookies as the header that the client sent.
+// withCookies adds the cookies that version 2.0 lists as the header that the client
+// sent. The list holds them all.
 func withCookies(headers map[string][]string, cookies []string) map[string][]string {
-	if headers == nil {
-		headers = map[string][]string{}
+	if len(cookies) == 0 {
+		return headers
 	}
-	for name := range headers {
-		if strings.EqualFold(name, "cookie") {
-			delete(headers, name) // the list holds them all
+	all := map[string][]string{"cookie": {strings.Join(cookies, "; ")}}
+	for name, values := range headers {
+		if !strings.EqualFold(name, "cookie") {
+			all[name] = values
 		}
 	}
-	headers["cookie"] = []string{strings.Join(cookies, "; ")}
-	return headers
+	return all
 }
 
-// query returns the parameters of a query string. joined has one value for each
-// name, in which a comma may stand between two values or belong to one. So it
-// counts only without the query string, or if that is invalid.
-func query(raw string, joined map[string]string) map[string][]string {
+// query returns the parameters of a query string. In those that version 2.0 joins,
+// a comma may stand between two values or belong to one. So they count only
+// without the query string, or if that is invalid.
+func query(raw string, parameters map[string][]string) map[string][]string {
 	if values, err := url.ParseQuery(raw); err == nil && len(values) > 0 {
 		return values
 	}
-	return several(nil, joined)
+	return parameters
 }

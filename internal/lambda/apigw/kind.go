@@ -13,9 +13,21 @@ import (
 
 // call is an event of any kind.
 type call struct {
-	request *request.Request
-	answer  func(reply) any // in the form that the kind of event asks for
-	http    bool            // the event is an HTTP API's
+	request  *request.Request
+	resource string // of the policy that answers it; "" for an answer without a policy
+	http     bool   // the event is an HTTP API's
+}
+
+// answer returns a reply in the form that the kind of event asks for.
+func (c *call) answer(r reply) any {
+	switch {
+	case c.resource != "":
+		return policy(c.resource, r)
+	case c.http:
+		return SimpleResponse{IsAuthorized: r.passes, Context: r.context}
+	}
+	never := 0 // AppSync caches answers otherwise
+	return appSyncAnswer{IsAuthorized: r.passes, ResolverContext: r.context, TTLOverride: &never}
 }
 
 // reply is what an answer of any form says.
@@ -24,14 +36,6 @@ type reply struct {
 	context   *Context
 	usageKey  string // by which the usage plans of a REST API count the request; "" for none
 	principal string // the caller's subject; "" for none
-}
-
-// withKey adds the id of the API key that API Gateway has found for a request.
-func (ev *event) withKey(c call, err error) (call, error) {
-	if about := &ev.RequestContext.Identity; err == nil {
-		c.request.GatewayKey = keyID(about.APIKeyID, about.APIKey)
-	}
-	return c, err
 }
 
 // keyID returns the id of an API Gateway key. A client cannot state it, because
@@ -44,45 +48,40 @@ func keyID(id, value string) string {
 	return id
 }
 
-// isHTTPAPI1 tells a version 1.0 event of an HTTP API from one of a REST API,
-// which has no version.
-func (ev *event) isHTTPAPI1() bool { return ev.Type == "REQUEST" && ev.Version == "1.0" }
-
-func (ev *event) isHTTPAPI2() bool { return ev.Type == "REQUEST" && ev.Version == "2.0" }
-
-func (ev *event) isWebSocket() bool {
-	return ev.Type == "REQUEST" && ev.Version == "" && strings.HasPrefix(ev.RequestContext.RouteKey, "$")
-}
-
-func (ev *event) isREST() bool { return ev.Type == "REQUEST" && ev.Version == "" }
-
-func (ev *event) isToken() bool { return ev.Type == "TOKEN" }
-
 func (ev *event) isAppSync() bool {
 	return ev.Type == "" && ev.MethodARN == "" && ev.Token != nil && (ev.RequestContext.Query != nil || ev.RequestContext.Operation != "")
 }
 
 // read finds the kind of an event, and reads the event.
-func (a *Authorizer) read(data []byte) (call, error) {
+func (a *Authorizer) read(data []byte) (c call, err error) {
 	var ev event
 	if err := ev.decode(data); err != nil {
-		return call{}, err
+		return c, err
 	}
+	arn, isRequest := ev.MethodARN, ev.Type == "REQUEST"
+	c.http = isRequest && (ev.Version == httpAPI1 || ev.Version == httpAPI2)
 	switch {
-	case ev.isHTTPAPI2():
-		return a.readHTTPAPI2(&ev)
-	case ev.isHTTPAPI1():
-		return readHTTPAPI1(&ev)
-	case ev.isWebSocket():
-		return ev.withKey(readWebSocket(&ev))
-	case ev.isREST():
-		return ev.withKey(readREST(&ev))
-	case ev.isToken():
-		return readToken(&ev)
+	case c.http && ev.Version == httpAPI2:
+		if c.request, err = readHTTPAPI2(&ev); !a.Policies {
+			return c, err
+		}
+		arn = ev.RouteARN
+	case isRequest && ev.Version == "" && strings.HasPrefix(ev.RequestContext.RouteKey, "$"):
+		c.request, err = readWebSocket(&ev)
+	case c.http || isRequest && ev.Version == "":
+		c.request, err = readRequest(&ev)
+	case ev.Type == "TOKEN":
+		c.request, err = readToken(&ev)
 	case ev.isAppSync():
-		return readAppSync(&ev)
+		c.request, err = readAppSync(&ev)
+		return c, err
+	default:
+		return c, unknownKind(data, &ev)
 	}
-	return call{}, unknownKind(data, &ev)
+	if err == nil {
+		c.resource, err = stageARN(arn)
+	}
+	return c, err
 }
 
 func (ev *event) decode(data []byte) error {
@@ -93,7 +92,7 @@ func (ev *event) decode(data []byte) error {
 		}
 		return fmt.Errorf("event is no authorizer's: %w", err)
 	}
-	if len(ev.MultiHeaders) == 0 && ev.HeadersJSON != nil {
+	if !isComplete(ev.MultiHeaders) && ev.HeadersJSON != nil {
 		if err := json.Unmarshal(ev.HeadersJSON, &ev.Headers); err != nil {
 			return fmt.Errorf(otherForm, err)
 		}
@@ -117,33 +116,3 @@ func unknownKind(data []byte, ev *event) error {
 
 // maxFields is how many fields of an unknown event are named.
 const maxFields = 20
-
-// readREST reads the event of a REST API's REQUEST authorizer.
-func readREST(ev *event) (call, error) {
-	req, err := readRequest(ev)
-	if err != nil {
-		return call{}, err
-	}
-	return withUsageKey(byPolicy(req, ev.MethodARN))
-}
-
-// withUsageKey adds the key by which usage plans count the request. API Gateway
-// reads it if the API's source of keys is AUTHORIZER.
-func withUsageKey(c call, err error) (call, error) {
-	byPolicy := c.answer
-	c.answer = func(r reply) any {
-		answer := byPolicy(r).(Response)
-		answer.UsageIdentifierKey = r.usageKey
-		return answer
-	}
-	return c, err
-}
-
-// byPolicy answers by an IAM policy for the stage of an ARN.
-func byPolicy(req *request.Request, methodARN string) (call, error) {
-	resource, err := stageARN(methodARN)
-	if err != nil {
-		return call{}, err
-	}
-	return call{request: req, answer: func(r reply) any { return policy(resource, r) }}, nil
-}

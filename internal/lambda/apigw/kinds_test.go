@@ -41,6 +41,7 @@ var kinds = map[string]struct {
 	"http-2.0-default": {"http-2.0-default", perUser, false},
 	"http-2.0-cookies": {"http-2.0", cookies, false},
 	"http-1.0":         {"http-1.0", perItem, false},
+	"http-1.0-both":    {"http-1.0-both", perItem, false}, // as emulators send it
 	"token":            {"token", byToken, false},
 	"websocket":        {"websocket", connect, false},
 	"appsync":          {"appsync", graphQL, false},

@@ -24,12 +24,12 @@ func FromREST(ev *events.APIGatewayProxyRequest) (*request.Request, error) {
 		Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters,
 	}
 	asAuthorizer.RequestContext.Stage, asAuthorizer.RequestContext.Identity.SourceIP = ev.RequestContext.Stage, identity.SourceIP
+	if !strings.HasPrefix(ev.Resource, "/") { // the route $default of an HTTP API
+		asAuthorizer.Version = httpAPI1
+	}
 	req, err := readRequest(&asAuthorizer)
 	if err != nil {
 		return nil, err
-	}
-	if !strings.HasPrefix(ev.Resource, "/") { // the route $default of an HTTP API
-		req.Path = pathBelowStage(ev.Path, req.Stage, ev.Resource, ev.PathParameters)
 	}
 	req.Claims, req.APIKey = cognitoClaims(ev.RequestContext.Authorizer), keyID(identity.APIKeyID, identity.APIKey)
 	if req.Claims == nil {

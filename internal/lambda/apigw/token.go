@@ -18,20 +18,20 @@ var missingInToken = &request.Missing{
 // than a token and the method's ARN. It reads the method, the stage and the path from the ARN, which has no
 // base path. The token counts as the header Authorization, from which it is
 // unless the authorizer names another token source.
-func readToken(ev *event) (call, error) {
+func readToken(ev *event) (*request.Request, error) {
 	parts := strings.SplitN(ev.MethodARN, "/", 4)
 	if len(parts) < 3 || !request.IsMethod(parts[2]) {
-		return call{}, fmt.Errorf("event's methodArn names no method: want %s", methodARNForm)
+		return nil, fmt.Errorf("event's methodArn names no method: want %s", methodARNForm)
 	}
 	path := "/"
 	if len(parts) == 4 {
 		path += parts[3]
 	}
-	return withUsageKey(byPolicy(&request.Request{
+	return &request.Request{
 		Method:  parts[2],
 		Path:    path,
 		Stage:   parts[1],
 		Headers: map[string][]string{"Authorization": {ev.token()}},
 		Missing: missingInToken,
-	}, ev.MethodARN))
+	}, nil
 }

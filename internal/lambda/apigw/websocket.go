@@ -9,15 +9,11 @@ import (
 // readWebSocket reads the event of a WebSocket API's authorizer, for the route
 // $connect. It follows "Control access to WebSocket APIs with AWS Lambda REQUEST
 // authorizers" in the AWS documentation.
-func readWebSocket(ev *event) (call, error) {
+func readWebSocket(ev *event) (*request.Request, error) {
 	if route := ev.RequestContext.RouteKey; route != "$connect" {
-		return call{}, fmt.Errorf("event is for the route %.32q: a WebSocket API has authorizers for $connect alone", route)
+		return nil, fmt.Errorf("event is for the route %.32q: a WebSocket API has authorizers for $connect alone", route)
 	}
-	req, err := readHandshake(ev)
-	if err != nil {
-		return call{}, err
-	}
-	return byPolicy(req, ev.MethodARN)
+	return readHandshake(ev)
 }
 
 // readHandshake reads an event. It has no method and no path: the handshake is
@@ -28,13 +24,5 @@ func readHandshake(ev *event) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &request.Request{
-		Method:  "GET",
-		Path:    "/",
-		Route:   about.RouteKey,
-		Stage:   about.Stage,
-		IP:      ip,
-		Headers: several(ev.MultiHeaders, ev.Headers),
-		Query:   several(ev.MultiQuery, ev.Query),
-	}, nil
+	return ev.request("GET", "/", about.RouteKey, ip), nil
 }
