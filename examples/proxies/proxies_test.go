@@ -145,7 +145,7 @@ func (s *site) limited(t *testing.T) {
 			t.Errorf("request %d: status %d, fields %v, want %d and %s", i, answer.StatusCode, fields, want, wantRateLimit)
 		}
 		if want == 429 {
-			wantDenied(t, answer, "per-ip")
+			wantDenied(t, answer, 429, "per-ip")
 			if !regexp.MustCompile(`^(60|61)$`).MatchString(answer.Header.Get("Retry-After")) {
 				t.Errorf("request %d: Retry-After %q", i, answer.Header.Get("Retry-After"))
 			}
@@ -162,7 +162,7 @@ func (s *site) described(t *testing.T) {
 	if answer := s.send(t, "127.0.0.7", "POST", "/v1/items?a=b", nil); answer.StatusCode != 200 || answer.backend.Body != "a body" {
 		t.Errorf("status %d, the backend got %+v", answer.StatusCode, answer.backend)
 	}
-	wantDenied(t, s.send(t, "127.0.0.7", "POST", "/v1/items", nil), "writes")
+	wantDenied(t, s.send(t, "127.0.0.7", "POST", "/v1/items", nil), 429, "writes")
 	if answer := s.send(t, "127.0.0.7", "GET", "/v1/items", nil); answer.StatusCode != 200 {
 		t.Errorf("GET: status %d", answer.StatusCode)
 	}
@@ -177,7 +177,7 @@ func (s *site) preflights(t *testing.T) {
 }
 
 func (s *site) ambiguous(t *testing.T) {
-	wantDenied(t, s.send(t, "127.0.0.8", "GET", "/v1%2Fitems", nil), "ambiguous_paths")
+	wantDenied(t, s.send(t, "127.0.0.8", "GET", "/v1%2Fitems", nil), 400, "ambiguous_paths")
 }
 
 func (s *site) banned(t *testing.T) {
@@ -202,16 +202,16 @@ func (s *site) large(t *testing.T) {
 	}
 }
 
-// wantDenied wants problem details with status 429.
-func wantDenied(t *testing.T, answer *answer, rule string) {
+// wantDenied wants problem details with a status.
+func wantDenied(t *testing.T, answer *answer, status int, rule string) {
 	t.Helper()
 	var problem struct {
 		Status   int      `json:"status"`
 		Violated []string `json:"violated-policies"`
 	}
 	err := json.Unmarshal(answer.body, &problem)
-	if answer.StatusCode != 429 || answer.Header.Get("Content-Type") != "application/problem+json" || err != nil ||
-		problem.Status != 429 || strings.Join(problem.Violated, " ") != rule {
+	if answer.StatusCode != status || answer.Header.Get("Content-Type") != "application/problem+json" || err != nil ||
+		problem.Status != status || strings.Join(problem.Violated, " ") != rule {
 		t.Errorf("status %d, %v, body %s, want one denied by %s", answer.StatusCode, answer.Header, answer.body, rule)
 	}
 }

@@ -221,7 +221,7 @@ func TestHangUp(t *testing.T) {
 func TestExtAuthz(t *testing.T) {
 	h := newAPI(t, exampleRules(t))
 	for target, want := range map[string]int{
-		"/v1/ext-authz/": 200, "/v1/ext-authz/../decisions": 429, "/v1/ext-authz//a": 429, "/v1/ext-authz": 404, "/v1/ext-authzz": 404,
+		"/v1/ext-authz/": 200, "/v1/ext-authz/../decisions": 400, "/v1/ext-authz//a": 400, "/v1/ext-authz": 404, "/v1/ext-authzz": 404,
 	} {
 		if got := send(t, h, "POST", target, "", from1); got.StatusCode != want {
 			t.Errorf("%s: status %d, want %d", target, got.StatusCode, want)

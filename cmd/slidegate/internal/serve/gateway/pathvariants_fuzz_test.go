@@ -98,7 +98,7 @@ func throughGateway(t tester, l *limited, method, target string) {
 	r.RemoteAddr = "203.0.113.9:50000"
 	answer := httptest.NewRecorder()
 	l.gateway.ServeHTTP(answer, r)
-	if answer.Code == http.StatusTooManyRequests && strings.Contains(answer.Body.String(), headers.AmbiguousPath.Type) {
+	if answer.Code == http.StatusBadRequest && strings.Contains(answer.Body.String(), headers.AmbiguousPath.Type) {
 		l.expectAmbiguous(t, target)
 		return
 	}

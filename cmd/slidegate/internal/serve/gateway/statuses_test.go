@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +33,7 @@ func (c caller) Authenticate(_ context.Context, _ time.Time, r *request.Request)
 // door is what answers clients, by the name of its row in the table of statuses.
 type door struct {
 	row    string
-	status func(t *testing.T, a *apigw.Authorizer) int
+	status func(t *testing.T, a *apigw.Authorizer, path string) int
 }
 
 // denials are the statuses by which gateways answer a denial. AWS documents them,
@@ -50,11 +52,14 @@ func gatewayResponse(kind string) int {
 // behindGateway returns an API with a Lambda authorizer.
 func behindGateway(row, event string) door {
 	api, _, _ := strings.Cut(row, " ")
-	return door{row, func(t *testing.T, a *apigw.Authorizer) int {
+	return door{row, func(t *testing.T, a *apigw.Authorizer, path string) int {
 		a.PassDenials = strings.Contains(row, "PassDenials")
 		raw, err := os.ReadFile(filepath.Join("../../../../../internal/lambda/apigw/testdata", event+".event.json"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(path, "//") {
+			raw = bytes.ReplaceAll(raw, []byte("/v1/items/"), []byte("/v1/items//"))
 		}
 		answer, err := a.Handle(t.Context(), raw)
 		switch {
@@ -86,10 +91,10 @@ func behindGateway(row, event string) door {
 }
 
 // server returns a server of this project.
-func server(row string, h func(*apigw.Authorizer) http.Handler, path string) door {
-	return door{row, func(t *testing.T, a *apigw.Authorizer) int {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
-		r.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {"/v1/items"}, "X-Forwarded-For": {"203.0.113.9"}}
+func server(row string, h func(*apigw.Authorizer) http.Handler, endpoint string) door {
+	return door{row, func(t *testing.T, a *apigw.Authorizer, path string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, cmp.Or(endpoint, path), nil)
+		r.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {path}, "X-Forwarded-For": {"203.0.113.9"}}
 		w := httptest.NewRecorder()
 		h(a).ServeHTTP(w, r)
 		return w.Code
@@ -109,7 +114,7 @@ func TestStatuses(t *testing.T) {
 		behindGateway("AppSync", "appsync"),
 		server("`slidegate serve`", func(a *apigw.Authorizer) http.Handler {
 			return gateway.New(gateway.Options{Authorizer: a, Log: quiet})
-		}, "/v1/items"),
+		}, ""),
 		server("a proxy by [forward-auth](http-api.md#ask-from-a-proxy)", decide, "/v1/forward-auth"),
 		server("nginx by `/v1/auth-request`, before its configuration", decide, "/v1/auth-request"),
 	}
@@ -123,6 +128,7 @@ func TestStatuses(t *testing.T) {
 		{required + "\nrules: []", caller{Rejected: true}, 2},
 		{"deny: [{path: /**}]\nrules: []", caller{}, 3},
 		{"rules: [{name: all, key: all, limit: 1/minute}]", caller{}, 4},
+		{"deny: [{path: /banned}]\nrules: []", caller{}, 5},
 	}
 	page, err := os.ReadFile("../../../../../docs/authorizer.md")
 	if err != nil {
@@ -132,18 +138,22 @@ func TestStatuses(t *testing.T) {
 		_, rest, found := strings.Cut(string(page), "| "+f.row+" |")
 		line, _, _ := strings.Cut(rest, "\n")
 		cells := strings.Split(" |"+line, "|")
-		if !found || len(cells) != 6 {
+		if !found || len(cells) != 7 {
 			t.Errorf("docs/authorizer.md has no row %q", f.row)
 			continue
 		}
 		for _, c := range cases {
 			a := newAuthorizer(t, c.document, time.Now, quiet).WithAuthenticator(c.caller)
+			path := "/v1/items/42"
+			if c.column == 5 {
+				path = "/v1/items//42"
+			}
 			if c.column == 4 {
-				if got := f.status(t, a); got != http.StatusOK {
+				if got := f.status(t, a, path); got != http.StatusOK {
 					t.Errorf("%s: an allowed request is answered %d", f.row, got)
 				}
 			}
-			if got, want := strconv.Itoa(f.status(t, a)), strings.TrimSpace(cells[c.column]); got != want {
+			if got, want := strconv.Itoa(f.status(t, a, path)), strings.Replace(strings.TrimSpace(cells[c.column]), "none", "200", 1); got != want {
 				t.Errorf("%s, column %d: answered %s; the page says %s", f.row, c.column, got, want)
 			}
 		}
