@@ -68,8 +68,8 @@ type Derived struct {
 	known     bool
 	Path      string // the clean form
 	Ambiguity urlpath.Ambiguity
-	Variants  [2]urlpath.Text // of the path: its clean form, and as sent
-	count     int             // of variants; an unambiguous path has one
+	Variants  [3]urlpath.Text // of the path: its clean form, as sent, and up to a number sign
+	count     int             // of variants; most paths have one
 	Exact     bool            // the path was sent in its clean form
 	Template  string          // the gateway's route; empty where it has none
 	Route     urlpath.Text    // of the template
@@ -111,8 +111,15 @@ func (r *Request) WithPath(path string) *Request {
 func (f *Derived) derivePath(raw string) {
 	f.Path, f.Ambiguity = urlpath.Clean(raw), urlpath.Examine(raw)
 	f.Variants[0] = urlpath.NewText(f.Path)
+	add := func(path string) {
+		f.Variants[f.count] = urlpath.NewText(path)
+		f.count++
+	}
 	if f.Ambiguity.Ambiguous() {
-		f.Variants[1], f.count = urlpath.NewText(urlpath.Decode(raw)), 2
+		add(urlpath.Decode(raw))
+	}
+	if before, found := urlpath.BeforeNumberSign(raw); found {
+		add(before)
 	}
 	f.Exact = !f.Ambiguity.Ambiguous() && (f.Path == raw || raw == "")
 }

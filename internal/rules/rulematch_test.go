@@ -30,7 +30,9 @@ func expectedMatches(rules []*Rule, req *request.Request) (matches []*Rule) {
 
 func selects(s *match.Selector, req *request.Request) bool {
 	onPath := func(patterns []match.Pattern) bool {
-		return anyMatches(patterns, urlpath.Clean(req.Path), true) || anyMatches(patterns, urlpath.Decode(req.Path), true)
+		before, found := urlpath.BeforeNumberSign(req.Path)
+		return anyMatches(patterns, urlpath.Clean(req.Path), true) || anyMatches(patterns, urlpath.Decode(req.Path), true) ||
+			found && anyMatches(patterns, before, true)
 	}
 	onRoute := onPath
 	if template := req.Derived().Template; template != "" {

@@ -59,6 +59,9 @@ func TestPathBelowTheStage(t *testing.T) {
 		"the default stage":                {"$default", "", "/v1/items", nil, "/v1/items"},
 		"its name in a path":               {"$default", "", "/$default/v1", nil, "/$default/v1"},
 		"the default stage and a template": {"$default", "/v1/items", "/v1/items", nil, "/v1/items"},
+		"a number sign":                    {"$default", "", "/tags/c#", nil, "/tags/c%23"},
+		"a number sign below a base path":  {"dev", "/tags/{id}", "/shop/tags/c#", map[string]string{"id": "c#"}, "/tags/c%23"},
+		"a number sign below the stage":    {"dev", "", "/dev/#/dev", nil, "/%23/dev"},
 	} {
 		if got := pathBelowStage(test.path, test.stage, test.template, test.parameters); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

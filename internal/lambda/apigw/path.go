@@ -45,20 +45,27 @@ func findBelow(sent, template string, parameters map[string]string) (below strin
 
 // pathBelowStage is pathBelow for an HTTP API, whose paths also begin with the
 // stage's name. Only the stage $default has none. A route such as $default has
-// no template: its path loses the stage alone.
-func pathBelowStage(sent, stage, template string, parameters map[string]string) string {
-	if below, found := pathBelow(sent, template, parameters); found || stage == "" || stage == "$default" {
-		return below
+// no template: its path loses the stage alone. An HTTP API states its path
+// decoded.
+func pathBelowStage(decoded, stage, template string, parameters map[string]string) string {
+	below, found := pathBelow(decoded, template, parameters)
+	if rest, ok := strings.CutPrefix(decoded, "/"+stage); ok && !found && stage != "" && stage != "$default" {
+		switch {
+		case rest == "":
+			below = "/"
+		case rest[0] == '/':
+			below = rest
+		}
 	}
-	rest, ok := strings.CutPrefix(sent, "/"+stage)
-	switch {
-	case ok && rest == "":
-		return "/"
-	case ok && rest[0] == '/':
-		return rest
-	}
-	return sent
+	return encoded(below)
 }
+
+// encoded encodes the number signs of a decoded path, as the client did: a client
+// sends none in a path, because it begins the fragment. So the same request gets
+// the same answer behind every kind of API. Other decoded characters need nothing:
+// a question mark and a lone percent sign are ambiguous either way, and what looks like
+// an escape is decoded once more, as backends do with this path.
+func encoded(decoded string) string { return strings.ReplaceAll(decoded, "#", "%23") }
 
 // isFilledIn reports whether a path is a template with a request's parameters, to
 // the letter.

@@ -31,6 +31,7 @@ func FromREST(ev *events.APIGatewayProxyRequest) (*request.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.Path = encoded(req.Path) // a REST API's has no number sign, and nothing else tells the two kinds of APIs apart
 	req.Claims, req.APIKey = cognitoClaims(ev.RequestContext.Authorizer), keyID(identity.APIKeyID, identity.APIKey)
 	if req.Claims == nil {
 		req.Claims = identityClaims(identity)

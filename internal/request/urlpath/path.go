@@ -38,6 +38,8 @@ func Examine(raw string) Ambiguity {
 		c, size := decodeByte(raw, i)
 		kind := ambiguousByte(c, size > 1)
 		switch {
+		case c == '#' && kind == "": // a server may end the path here
+			kind = ambiguousEnd(raw[start:i], last)
 		case kind != "" || c != '/':
 		case i == start && i > 0:
 			kind = "an empty segment"
@@ -128,6 +130,14 @@ func Clean(raw string) string {
 		p = "/" + p
 	}
 	return path.Clean(p)
+}
+
+// BeforeNumberSign returns the clean form of a path up to its first number sign,
+// encoded or not. A server that makes a URL of the decoded path takes the rest for a
+// fragment.
+func BeforeNumberSign(raw string) (clean string, found bool) {
+	before, _, found := strings.Cut(strings.ReplaceAll(raw, "%23", "#"), "#")
+	return Clean(before), found
 }
 
 // withoutParameters cuts each segment at its first semicolon.

@@ -111,6 +111,8 @@ func TestExamine(t *testing.T) {
 		{"/%20a/b", "", ""},
 		{"/caf%C3%A9/é", "", ""},
 		{"/tags/c%23", "", ""},
+		{"/a/..%23b", dots, "..%23b"}, // up to the number sign
+		{"/a/admin.%23/b", endsInDot, "admin.%23"},
 		{"/admin%C2%A0", "", ""},
 		{"/adm%C4%B1n", "", ""},
 		{"/(S(x))/admin", "", ""},

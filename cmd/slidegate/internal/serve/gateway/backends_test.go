@@ -23,6 +23,11 @@ var backends = map[string]func(*http.Request) string{
 	},
 	// Servers that decode the path and split it, such as ASGI servers in Python.
 	"decode": func(r *http.Request) string { return placeOf(r.URL.Path) },
+	// Functions that make a URL of the decoded path in an HTTP API's event.
+	"decode, end at a number sign": func(r *http.Request) string {
+		before, _, _ := strings.Cut(r.URL.Path, "#")
+		return placeOf(path.Clean("/" + before))
+	},
 	// NGINX and the servers behind it get the path decoded and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
 	// NGINX that does not merge slashes, and a server behind it that does.
