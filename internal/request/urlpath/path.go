@@ -137,7 +137,10 @@ func Clean(raw string) string {
 // fragment.
 func BeforeNumberSign(raw string) (clean string, found bool) {
 	before, _, found := strings.Cut(strings.ReplaceAll(raw, "%23", "#"), "#")
-	return Clean(before), found
+	if !found {
+		return "", false // most paths: without the work to clean one
+	}
+	return Clean(before), true
 }
 
 // withoutParameters cuts each segment at its first semicolon.
