@@ -314,6 +314,7 @@ func TestByPeer(t *testing.T) {
 		{&net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.1"), Port: 1234}, "192.0.2.1"},
 		{&net.TCPAddr{IP: net.ParseIP("2001:db8:1:2:3:4:5:6"), Port: 1234}, "2001:db8:1:2::/64"},
 		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1234, Zone: "eth0"}, "fe80::/64"},
+		{&net.TCPAddr{IP: net.ParseIP("64:ff9b::192.0.2.1"), Port: 1234}, "192.0.2.1"},
 		{&net.UnixAddr{Name: "/run/api.sock", Net: "unix"}, "/run/api.sock"},
 	} {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.addr})

@@ -2,7 +2,6 @@ package limitgrpc
 
 import (
 	"context"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // Keys of the metadata in the header of every answer that a limit decided. The
@@ -66,16 +66,11 @@ func ByPeer(ctx context.Context, _ string) string {
 	if !ok || p.Addr == nil {
 		return ""
 	}
-	addrPort, err := netip.ParseAddrPort(p.Addr.String())
-	if err != nil { // a Unix socket
+	addr := request.ParseAddr(p.Addr.String())
+	if !addr.IsValid() { // a Unix socket
 		return p.Addr.String()
 	}
-	addr := addrPort.Addr().Unmap().WithZone("")
-	if addr.Is4() {
-		return addr.String()
-	}
-	network, _ := addr.Prefix(64) // 64 bits fit any IPv6 address
-	return network.String()
+	return string(request.AppendNetwork(nil, addr, request.NetworkBits))
 }
 
 func newServerConfig(options []Option) config {

@@ -37,7 +37,7 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 		o.forLimiter(c)
 	}
 	if c.key == nil {
-		c.key = clientAddress(0)
+		c.key = c.clientAddress(0)
 	}
 	if c.cost == nil {
 		c.cost = func(*http.Request) int64 { return 1 }

@@ -241,6 +241,9 @@ func TestMiddlewareKeys(t *testing.T) {
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7, 10.0.0.1"}, "ip:10.0.0.1"}, // a client of that address
 		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.0.0.2"}, "ip:198.51.100.7"},
 		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 10.0.0.2"}, "ip:10.0.0.1"},
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7:50001"}, "ip:198.51.100.7"}, // as Azure's Application Gateway writes it
+		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: [2001:db8:1:2:3:4:5:6]:50001"}, "ip:2001:db8:1:2::/64"},
+		{limithttp.ByIP(), "[64:ff9b::198.51.100.7]:1", nil, "ip:198.51.100.7"},
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: nobody"}, "ip:10.0.0.1"},
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", nil, "ip:10.0.0.1"},
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 2001:db8:1:2:3:4:5:6"}, "ip:2001:db8:1:2::/64"},
@@ -265,6 +268,20 @@ func TestMiddlewareKeys(t *testing.T) {
 		if len(keys) != 1 || keys[0] != test.want {
 			t.Errorf("a request from %s with %q counts by %q, want %q", test.connection, test.fields, keys, test.want)
 		}
+	}
+}
+
+// TestUnreadableForwarded: an entry that is no address is logged once in ten
+// seconds, because all clients of that proxy share its counter.
+func TestUnreadableForwarded(t *testing.T) {
+	var log strings.Builder
+	lim := mustNew(t, slidegate.SlidingWindow(9, time.Minute), slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	h := limithttp.Middleware(lim, limithttp.ByForwardedIP(1))(okay)
+	for range 3 {
+		sendTo(h, "GET", "/", "X-Forwarded-For: unknown")
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "entry=\"x-forwarded-for: unknown\" counts=192.0.2.1\n") {
+		t.Errorf("logged %s", got)
 	}
 }
 

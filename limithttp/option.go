@@ -11,6 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/request/httprequest"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -36,12 +37,15 @@ type gateOption func(*config)
 
 func (o gateOption) forGate(c *config) { o(c) }
 
+// keyFunc returns the key of a request.
+type keyFunc func(*http.Request) string
+
 // config is what options fill in.
 type config struct {
 	handler   httplimit.Handler
 	usagePath string
 
-	key      func(*http.Request) string // of a limiter
+	key      keyFunc // of a limiter
 	cost     func(*http.Request) int64
 	refundOn []string
 
@@ -65,18 +69,19 @@ func (c *config) middleware() func(http.Handler) http.Handler {
 // IPv6 address, "ip:2001:db8::/64". It is the default. Behind a proxy, all
 // clients have the proxy's address: use ByForwardedIP. Connections without an
 // address, such as those of a Unix socket, share "ip:".
-func ByIP() Option { return ByKey(clientAddress(0)) }
+func ByIP() Option { return byKey(func(c *config) keyFunc { return c.clientAddress(0) }) }
 
 // ByForwardedIP counts by the address that the first of this many proxies saw:
 // 1 for a load balancer in front of the server. Each of them must append to
 // X-Forwarded-For. A client cannot choose another address, because addresses are
 // counted from the end of the field; but it can if there are fewer proxies. A
-// request with fewer addresses counts by that of the connection.
+// request with fewer addresses counts by that of the connection. So does one whose
+// entry is no address, and the log says so.
 func ByForwardedIP(proxies int) Option {
 	if proxies < 1 {
 		panic("limithttp: ByForwardedIP needs the number of proxies, from 1; ByIP is for none")
 	}
-	return ByKey(clientAddress(proxies))
+	return byKey(func(c *config) keyFunc { return c.clientAddress(proxies) })
 }
 
 // ByHeader counts by the value of a header, such as X-Tenant: "x-tenant:acme".
@@ -93,11 +98,15 @@ func ByHeader(name string) Option {
 // text.
 func ByKey(key func(*http.Request) string) Option {
 	given("ByKey", key != nil)
+	return byKey(func(*config) keyFunc { return key })
+}
+
+func byKey(of func(*config) keyFunc) Option {
 	return limiterOption(func(c *config) {
 		if c.key != nil {
 			panic("limithttp: a middleware takes one of ByIP, ByForwardedIP, ByHeader and ByKey: return several things as one text from ByKey")
 		}
-		c.key = key
+		c.key = of(c)
 	})
 }
 
@@ -177,25 +186,20 @@ func given(option string, is bool) {
 
 // clientAddress returns the key of a client's address: "ip:192.0.2.1", or
 // "ip:2001:db8::/64".
-func clientAddress(proxies int) func(*http.Request) string {
+func (c *config) clientAddress(proxies int) keyFunc {
 	address := request.ClientAddress{Hops: proxies}
 	return func(r *http.Request) string {
 		ip := httprequest.Peer(r)
 		if proxies > 0 {
 			req := httprequest.From(r)
 			address.Locate(req)
+			oplog.WarnAddress(r.Context(), c.handler.Log, req)
 			ip = req.IP
 		}
-		ip = ip.Unmap()
-		var most [64]byte
-		key := append(most[:0], "ip:"...)
-		switch {
-		case !ip.IsValid():
+		if !ip.IsValid() {
 			return "ip:"
-		case ip.Is4():
-			return string(ip.AppendTo(key))
 		}
-		network, _ := ip.Prefix(request.NetworkBits) // an IPv6 address has one
-		return string(network.AppendTo(key))
+		var most [64]byte
+		return string(request.AppendNetwork(append(most[:0], "ip:"...), ip, request.NetworkBits))
 	}
 }

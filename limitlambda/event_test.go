@@ -22,13 +22,13 @@ func TestMalformed(t *testing.T) {
 		event, from, to, want string
 	}{
 		"REST, no address":      {limitlambda.Wrap(g, rest), "rest", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
-		"REST, the console's":   {limitlambda.Wrap(g, rest), "rest", `"sourceIp": "203.0.113.9"`, `"sourceIp": "test-invoke-source-ip"`, "identity.sourceIp: ParseAddr"},
+		"REST, the console's":   {limitlambda.Wrap(g, rest), "rest", `"sourceIp": "203.0.113.9"`, `"sourceIp": "test-invoke-source-ip"`, "event is a test by API Gateway"},
 		"REST, no method":       {limitlambda.Wrap(g, rest), "rest", `"httpMethod"`, `"x"`, "no httpMethod"},
 		"REST event of a queue": {limitlambda.Wrap(g, rest), "sqs", ``, ``, "no httpMethod, no path"},
 		"HTTP, no path":         {limitlambda.Wrap(g, httpAPI), "http", `"rawPath"`, `"x"`, "no rawPath"},
 		"HTTP, another type":    {limitlambda.Wrap(g, httpAPI), "rest", ``, ``, "no requestContext.http.method, no rawPath"},
 		"URL, no address":       {limitlambda.Wrap(g, functionURL), "function-url", `"sourceIp"`, `"x"`, "no requestContext.http.sourceIp"},
-		"ALB, no address":       {limitlambda.Wrap(g, alb), "alb", `"x-forwarded-for"`, `"x"`, "no header x-forwarded-for"},
+		"ALB, no address":       {limitlambda.Wrap(g, alb), "alb", `"x-forwarded-for"`, `"x"`, "header x-forwarded-for does not end with an IP address"},
 		"ALB, no balancer":      {limitlambda.Wrap(g, alb), "alb", `"targetGroupArn"`, `"x"`, "no requestContext.elb.targetGroupArn"},
 		"WebSocket, no route":   {limitlambda.Wrap(g, webSocket), "websocket-message", `"routeKey"`, `"x"`, "no requestContext.routeKey"},
 		"WebSocket, no address": {limitlambda.Wrap(g, webSocket), "websocket-message", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},

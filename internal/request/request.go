@@ -46,6 +46,11 @@ type Request struct {
 	// if it tells everything. Rules that read it are refused.
 	Missing *Missing
 
+	// Unreadable is the header and the entry in which ClientAddress.Locate expected
+	// the client's address and found another text; empty for none. IP is then
+	// the address of the proxy.
+	Unreadable string
+
 	derived Derived
 	located bool // ClientAddress.Locate has set IP
 }
@@ -75,9 +80,8 @@ type Derived struct {
 	Route     urlpath.Text    // of the template
 }
 
-// Addr returns the client's address without a zone; IPv4 if it is an
-// IPv4-mapped IPv6 address.
-func (r *Request) Addr() netip.Addr { return r.IP.Unmap().WithZone("") }
+// Addr returns the client's address in its Canonical form.
+func (r *Request) Addr() netip.Addr { return Canonical(r.IP) }
 
 // Derived returns what rules derive from the path and the route. The first call
 // derives it.

@@ -14,6 +14,9 @@ import (
 func TestLocate(t *testing.T) {
 	const client, peer, forged = "203.0.113.9", "192.0.2.1", "198.51.100.66"
 	hops := func(n int) request.ClientAddress { return request.ClientAddress{Hops: n} }
+	forwarded := func(n int) request.ClientAddress {
+		return request.ClientAddress{Hops: n, Header: request.Forwarded}
+	}
 	cloud := request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "SECRET", Secret: "s3cret"}
 	for _, test := range []struct {
 		name    string
@@ -31,6 +34,15 @@ func TestLocate(t *testing.T) {
 		{"nothing sent", hops(1), nil, peer},
 		{"no address", hops(1), map[string][]string{"X-Forwarded-For": {"unknown"}}, peer},
 		{"an IPv4-mapped IPv6 address", hops(1), map[string][]string{"X-Forwarded-For": {"::ffff:" + client}}, client},
+		{"with a port", hops(1), map[string][]string{"X-Forwarded-For": {forged + ", " + client + ":50001, " + peer + ":443"}}, client},
+		{"Forwarded does not count unasked", hops(1), map[string][]string{"Forwarded": {"for=" + forged}}, peer},
+		{"Forwarded", forwarded(1), map[string][]string{"Forwarded": {"for=" + forged + ", For=" + client + ";proto=https;by=10.0.0.1"}, "X-Forwarded-For": {forged}}, client},
+		{"Forwarded, in several fields, and the gateway adds its peer", forwarded(1), map[string][]string{"Forwarded": {"for=" + forged, `proto=http; for="` + client + `:4711"`, "for=" + peer}}, client},
+		{"Forwarded by two proxies", forwarded(2), map[string][]string{"Forwarded": {"for=" + forged + ",for=" + client + ",for=10.0.0.1"}}, client},
+		{"a comma in what a client sends", forwarded(1), map[string][]string{"Forwarded": {`for=` + client + `;host="a\", for=` + forged + `;x=\""`}}, client},
+		{"a quote that a client leaves open", forwarded(1), map[string][]string{"Forwarded": {`for="` + forged + `, for="` + client + `:4711"`}}, client},
+		{"an obfuscated client", forwarded(1), map[string][]string{"Forwarded": {"for=_hidden"}}, peer},
+		{"an element without a client", forwarded(1), map[string][]string{"Forwarded": {"for=" + forged + ", by=10.0.0.1"}}, peer},
 		{"a header and its secret", cloud, map[string][]string{"CF-Connecting-IP": {client}, "X-Origin": {"s3cret"}}, client},
 		{"a header without the secret", cloud, map[string][]string{"CF-Connecting-IP": {forged}}, peer},
 		{"a header with another secret", cloud, map[string][]string{"CF-Connecting-IP": {forged}, "X-Origin": {"guess"}}, peer},

@@ -10,8 +10,9 @@ import (
 )
 
 // clientAddress compiles where the client's address is read: from the end of
-// X-Forwarded-For, counted in hops, or from a header beside a secret. Any client
-// can send the header, so the secret proves that the proxy has set it.
+// X-Forwarded-For or Forwarded, counted in hops, or from a header beside a
+// secret. Any client can send the header, so the secret proves that the proxy
+// has set it.
 func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) {
 	if d == nil {
 		return a
@@ -27,6 +28,9 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 		a.SecretEnv = c.form(secret.To("env"), d.Secret.Env, "environment variable", "ORIGIN_SECRET", envName().MatchString(d.Secret.Env))
 	}
 	switch {
+	case a.Header == request.Forwarded && a.Hops > 0 && d.Secret == nil: // counted in Forwarded
+	case a.Header == request.Forwarded:
+		c.fail(header, problem.Instead, "forwarded lists every hop", "trusted_hops: 1 beside it, and no secret")
 	case d.TrustedHops != nil && d.Header != "":
 		c.fail(header, problem.Remove, "stands beside trusted_hops, and an address is read in one place", "one of them")
 	case d.Header != "" && d.Secret == nil:
@@ -34,7 +38,7 @@ func (c *compiler) clientAddress(d *ruledoc.ClientIP) (a request.ClientAddress) 
 			"a secret that your proxy alone knows, such as secret: {header: x-origin-secret, env: ORIGIN_SECRET}")
 	case d.Secret != nil && d.Header == "":
 		c.fail(secret, problem.Instead, "is of no use alone", "header: NAME, the header that holds the client's address")
-	case a.Header == "x-forwarded-for" || a.Header == "forwarded":
+	case a.Header == "x-forwarded-for":
 		c.fail(header, problem.Instead, a.Header+" lists every hop", "trusted_hops: 1 in place of header and secret")
 	case a.Header != "" && a.Header == a.SecretHeader:
 		c.fail(secret, problem.Instead, "is the header of the address itself", "another for the secret")

@@ -13,6 +13,7 @@ func TestCompileAddress(t *testing.T) {
 	}{
 		{"{trusted_hops: 0}", request.ClientAddress{}},
 		{"{trusted_hops: 32}", request.ClientAddress{Hops: 32}},
+		{"{trusted_hops: 2, header: Forwarded}", request.ClientAddress{Hops: 2, Header: request.Forwarded}},
 		{"{header: CF-Connecting-IP, secret: {header: X-Origin, env: ORIGIN_SECRET}}",
 			request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "ORIGIN_SECRET"}},
 	} {

@@ -76,19 +76,17 @@ func (c *compiler) cidrs(path problem.Path, texts []string) (cidrs []netip.Prefi
 // network's length: a slip in either would ban, or let through, other clients
 // than were meant.
 func parseCIDR(text string) (c netip.Prefix, wrong problem.Fault) {
-	if addr, err := netip.ParseAddr(text); err == nil {
-		addr = addr.Unmap().WithZone("")
+	if addr := request.ParseAddr(text); addr.IsValid() {
 		return c, problem.New(problem.Instead, strconv.Quote(text)+" is an address", "the network "+netip.PrefixFrom(addr, addr.BitLen()).String())
 	}
 	c, err := netip.ParsePrefix(text)
 	if err != nil {
 		return c, problem.New(problem.Malformed, strconv.Quote(text), "network", "one such as 198.51.100.0/24 or 2001:db8::/32")
 	}
-	right := c.Masked()
-	if c.Addr().Is4In6() && c.Bits() >= 96 {
-		right = netip.PrefixFrom(c.Addr().Unmap(), c.Bits()-96).Masked()
-	}
-	if right != c {
+	switch right := request.CanonicalNetwork(c); {
+	case right.Bits() == 0 && c.Bits() > 0: // of 64:ff9b::/96 and the like
+		return c, problem.New(problem.Remove, strconv.Quote(text)+" has no clients: its addresses count as the IPv4 addresses that they carry", "it")
+	case right != c:
 		return c, problem.New(problem.Instead, strconv.Quote(text)+" is not how a network is written", right.String())
 	}
 	return c, wrong

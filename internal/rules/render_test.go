@@ -18,6 +18,8 @@ func TestAppendKey(t *testing.T) {
 		{"IPv4", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "ip:203.0.113.9"},
 		{"IPv6 by network", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},
 		{"IPv4 in IPv6", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("::ffff:203.0.113.9")}, "ip:203.0.113.9"},
+		{"NAT64", "key: 'ip:{ip/128}'", request.Request{IP: netip.MustParseAddr("64:ff9b::cb00:7109")}, "ip:203.0.113.9"},
+		{"6to4", "key: 'ip:{ip}'", request.Request{IP: netip.MustParseAddr("2002:cb00:7109:1::7")}, "ip:2002%3Acb00%3A7109%3A1%3A%3A/64"},
 		{"IPv6 whole", "key: 'ip:{ip/128}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A3%3A4%3A5%3A6"},
 		{"IPv6 by a larger network", "key: 'ip:{ip/48}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A%3A/48"},
 		{"IPv6 by the default", "key: 'ip:{ip/64}'", request.Request{IP: netip.MustParseAddr("2001:db8:1:2:3:4:5:6")}, "ip:2001%3Adb8%3A1%3A2%3A%3A/64"},

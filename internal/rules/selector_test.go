@@ -134,6 +134,8 @@ func TestParseCIDR(t *testing.T) {
 		{"10.0.0.1", `"10.0.0.1" is an address: write the network 10.0.0.1/32`},
 		{"2001:db8::1", `"2001:db8::1" is an address: write the network 2001:db8::1/128`},
 		{"fe80::1%eth0", `"fe80::1%eth0" is an address: write the network fe80::1/128`},
+		{"64:ff9b::c000:200/120", `"64:ff9b::c000:200/120" is not how a network is written: write 192.0.2.0/24`},
+		{"64:ff9b::/96", `"64:ff9b::/96" has no clients: its addresses count as the IPv4 addresses that they carry: remove it`},
 		{"::ffff:10.0.0.1", `"::ffff:10.0.0.1" is an address: write the network 10.0.0.1/32`},
 		{"10.0.0.1/8", `"10.0.0.1/8" is not how a network is written: write 10.0.0.0/8`},
 		{"::ffff:10.0.0.0/104", `"::ffff:10.0.0.0/104" is not how a network is written: write 10.0.0.0/8`},

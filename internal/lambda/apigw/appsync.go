@@ -1,11 +1,6 @@
 package apigw
 
-import (
-	"net/netip"
-	"strings"
-
-	"github.com/slidegate/slidegate/internal/request"
-)
+import "github.com/slidegate/slidegate/internal/request"
 
 // appSyncAnswer has the JSON of events.AppSyncLambdaAuthorizerResponse.
 type appSyncAnswer struct {
@@ -32,11 +27,7 @@ func readAppSync(ev *event) (*request.Request, error) {
 		Instead: "set client_ip: {trusted_hops: 1} for the client's address, or use rules without it",
 		Peer:    true, Query: true, PathParams: true,
 	}
-	forwarded := strings.Join(req.Header("x-forwarded-for"), ",")
-	ip, err := netip.ParseAddr(strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:]))
-	if err != nil {
-		req.Missing.Address = true
-	}
-	req.IP = ip
+	req.IP = req.LastForwarded()
+	req.Missing.Address = !req.IP.IsValid()
 	return req, nil
 }

@@ -154,9 +154,12 @@ func address(name, sourceIP string) (netip.Addr, error) {
 	if err := required(field{name, sourceIP}); err != nil {
 		return netip.Addr{}, err
 	}
-	ip, err := netip.ParseAddr(sourceIP)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("event's %s: %w", name, err)
+	ip := request.ParseAddr(sourceIP)
+	switch {
+	case sourceIP == "test-invoke-source-ip": // of the console and of test-invoke-authorizer
+		return ip, errors.New("event is a test by API Gateway (" + sourceIP + "), which has no client to count: send a request to the stage")
+	case !ip.IsValid():
+		return ip, fmt.Errorf("event's %s %.64q is not an IP address", name, sourceIP)
 	}
 	return ip, nil
 }

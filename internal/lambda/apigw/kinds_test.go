@@ -193,7 +193,8 @@ func TestUnknownKinds(t *testing.T) {
 func TestSpoiltKinds(t *testing.T) {
 	for name, test := range map[string]struct{ event, from, to, want string }{
 		"2.0, no address":              {"http-2.0", `"sourceIp"`, `"x"`, "event has no requestContext.http.sourceIp"},
-		"2.0, an address as IP":        {"http-2.0", `"203.0.113.9"`, `"IP"`, "requestContext.http.sourceIp: ParseAddr"},
+		"2.0, an address as IP":        {"http-2.0", `"203.0.113.9"`, `"IP"`, `event's requestContext.http.sourceIp "IP" is not an IP address`},
+		"REST, the console's test":     {"get", `"203.0.113.9"`, `"test-invoke-source-ip"`, "a test by API Gateway (test-invoke-source-ip), which has no client to count: send a request to the stage"},
 		"2.0, no path":                 {"http-2.0", `"rawPath"`, `"x"`, "event has no rawPath"},
 		"2.0, no method":               {"http-2.0", `"method"`, `"x"`, "event has no requestContext.http.method"},
 		"2.0, headers as a list":       {"http-2.0", `"headers": {`, `"headers": [], "x": {`, "another form"},

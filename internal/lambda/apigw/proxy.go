@@ -1,7 +1,7 @@
 package apigw
 
 import (
-	"net/netip"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -125,15 +125,10 @@ func FromALB(ev *events.ALBTargetGroupRequest) (*request.Request, error) {
 		Method: ev.HTTPMethod, Path: ev.Path, Headers: several(ev.MultiValueHeaders, ev.Headers),
 		Query: decoded(several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters)),
 	}
-	forwarded := strings.Join(req.Header("x-forwarded-for"), ",")
-	last := strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:])
-	if withPort, err := netip.ParseAddrPort(last); err == nil { // client port preservation
-		req.IP = withPort.Addr()
-		return req, nil
+	if req.IP = req.LastForwarded(); !req.IP.IsValid() {
+		return nil, errors.New("event's header x-forwarded-for does not end with an IP address")
 	}
-	var err error
-	req.IP, err = address("header x-forwarded-for", last)
-	return req, err
+	return req, nil
 }
 
 // IsHealthCheck reports whether an event is a load balancer's own health check.

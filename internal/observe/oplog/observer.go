@@ -21,7 +21,7 @@ import (
 // reportEvery is how often shadow rules and candidates are reported.
 const reportEvery = 10 * time.Second
 
-// Observer logs store failures, stale overrides, and what shadow rules and
+// Observer logs store failures, stale overrides, unreadable addresses, and what shadow rules and
 // candidate capacities would have done. A flood of failures gives one line for
 // each action, rule and reason in ten seconds. Shadow results are summed up
 // every ten seconds in which a request meets one. A process that ends without
@@ -71,9 +71,19 @@ func (o *Observer) StaleOverride(ctx context.Context, _ time.Time, rule, key str
 		"see `slidegate overrides get` and `slidegate rules diff`", "rule", rule, "key", key)
 }
 
+// WarnAddress logs that a proxy's entry for its client is no address: all clients
+// behind that entry share a counter. log is a throttled one.
+func WarnAddress(ctx context.Context, log *slog.Logger, r *request.Request) {
+	if r.Unreadable != "" {
+		log.WarnContext(ctx, "a proxy's entry for its client is no address, so the address of the proxy counts",
+			"entry", clip(r.Unreadable), "counts", r.Addr())
+	}
+}
+
 // Decided counts shadow results, and logs the lines that are due.
-func (o *Observer) Decided(ctx context.Context, now time.Time, _ *request.Request, d *engine.Decision) {
+func (o *Observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.throttle.Sweep(ctx, now)
+	WarnAddress(ctx, o.throttled, req)
 	if !o.concerns(d) {
 		return
 	}

@@ -78,3 +78,37 @@ level=INFO msg="shadow results" what=strict requests=4 would_deny=1 would_allow=
 		t.Errorf("an hour earlier, logged %q", got)
 	}
 }
+
+// TestUnreadableAddress: a proxy's entry that is no address is logged once in ten
+// seconds, with the address that counts for all of that proxy's clients.
+func TestUnreadableAddress(t *testing.T) {
+	for _, tt := range []struct{ clientIP, header, sent, want string }{
+		{"{trusted_hops: 1}", "X-Forwarded-For", "203.0.113.9:50001", ""},
+		{"{trusted_hops: 2}", "X-Forwarded-For", "unknown", ""}, // came around a proxy, such as a health check
+		{"{trusted_hops: 1}", "X-Forwarded-For", "203.0.113.9, unknown", `entry="x-forwarded-for: unknown" counts=192.0.2.1`},
+		{"{trusted_hops: 1, header: forwarded}", "Forwarded", "for=_hidden;by=10.0.0.1", `entry="forwarded: for=_hidden;by=10.0.0.1" counts=192.0.2.1`},
+		{"{header: x-real-ip, secret: {header: x-origin, env: E}}", "X-Real-IP", "unix:", `entry="x-real-ip: unix:" counts=192.0.2.1`},
+		{"{trusted_hops: 1}", "X-Forwarded-For", strings.Repeat("x", 1<<16), `...`},
+	} {
+		set, err := rulefile.Parse("rules.yaml", []byte("client_ip: "+tt.clientIP+"\nrules: [{name: r, key: '{ip}', limit: 5/minute}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.LoadSecrets(func(string) (string, bool) { return "s3cret", true }); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Observer: oplog.NewObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+		for range 3 {
+			req := &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("192.0.2.1"),
+				Headers: map[string][]string{tt.header: {tt.sent}, "X-Origin": {"s3cret"}}}
+			if _, err := e.Decide(t.Context(), time.Now(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := strings.Count(log.String(), "a proxy's entry for its client is no address, so the address of the proxy counts")
+		if want := min(len(tt.want), 1); lines != want || !strings.Contains(log.String(), tt.want) || log.Len() > 500 {
+			t.Errorf("%s, %.40s: logged %d lines, %.500s", tt.clientIP, tt.sent, lines, &log)
+		}
+	}
+}

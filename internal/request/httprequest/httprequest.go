@@ -4,7 +4,6 @@ package httprequest
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -44,7 +43,7 @@ func From(r *http.Request) *request.Request {
 	}
 	ip := Peer(r)
 	if ip.IsValid() {
-		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.WithZone("").String())
+		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.String())
 	}
 	return &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
 }
@@ -61,11 +60,4 @@ func sentPath(u *url.URL) string {
 
 // Peer returns the address of the connection; the zero Addr if there is none.
 // Middleware such as chi's RealIP puts an address without a port there.
-func Peer(r *http.Request) netip.Addr {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	addr, _ := netip.ParseAddr(host)
-	return addr.WithZone("") // a link-local address carries its zone
-}
+func Peer(r *http.Request) netip.Addr { return request.ParseAddr(r.RemoteAddr) }

@@ -56,28 +56,20 @@ func (t *Template) Evadable() []string {
 // appendAddr appends an IPv4 address, or the network by which an IPv6 address
 // counts.
 func (p *Part) appendAddr(dst []byte, addr netip.Addr) []byte {
-	switch bits := p.bits(); {
-	case !addr.IsValid():
+	if !addr.IsValid() {
 		return append(dst, absent)
-	case addr.Is4():
-		return addr.AppendTo(dst)
-	case bits == wholeBits:
-		var text [64]byte
-		return appendEscaped(dst, addr.AppendTo(text[:0]))
-	default:
-		network, _ := addr.Prefix(bits) // fails only for more bits than an address has
-		var text [64]byte
-		return appendEscaped(dst, network.AppendTo(text[:0]))
 	}
+	var text [64]byte
+	return appendEscaped(dst, request.AppendNetwork(text[:0], addr, p.bits()))
 }
 
 // parseTypedAddr reads an address, or the network by which an IPv6 one counts.
 func (p *Part) parseTypedAddr(text string) (netip.Addr, error) {
-	if addr, err := netip.ParseAddr(text); err == nil {
+	if addr := request.ParseAddr(text); addr.IsValid() {
 		return addr, nil
 	}
 	network, err := netip.ParsePrefix(text)
-	if err != nil || network.Addr().Is4() || network.Bits() != p.bits() || network != network.Masked() {
+	if err != nil || network.Addr().Is4() || network.Bits() != p.bits() || network != request.CanonicalNetwork(network) {
 		if p.bits() == wholeBits {
 			return netip.Addr{}, fmt.Errorf("{%s} is an address, such as 203.0.113.9 or 2001:db8::1", p)
 		}

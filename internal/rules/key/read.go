@@ -109,7 +109,7 @@ func (t *Template) format(values []string, decode func(string) string) (string, 
 			if err != nil {
 				return "", err
 			}
-			key = p.appendAddr(key, addr.Unmap().WithZone(""))
+			key = p.appendAddr(key, addr)
 		default:
 			key = appendValue(key, decode(typed))
 		}

@@ -280,8 +280,8 @@ var allowed = map[string]string{
 		internal/decide/engine internal/limit internal/request internal/rules internal/rules/ruledoc`,
 	"cmd/slidegate/internal/traffic/suggest": `
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/peaks
-		cmd/slidegate/internal/traffic/replay internal/limit internal/rules internal/rules/ruledoc
-		internal/rules/rulefile`,
+		cmd/slidegate/internal/traffic/replay internal/limit internal/request internal/rules
+		internal/rules/ruledoc internal/rules/rulefile`,
 }
 
 // TestRulesfile: a program that reads its rules from a file links no store but

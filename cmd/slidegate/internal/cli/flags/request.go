@@ -83,11 +83,11 @@ func Request(cmd *cobra.Command, r *request.Request) {
 }
 
 func parseIP(text string) (netip.Addr, error) {
-	ip, err := netip.ParseAddr(text)
-	if err != nil {
-		err = fmt.Errorf("--ip %s: want an IPv4 or IPv6 address", text)
+	ip := request.ParseAddr(text)
+	if !ip.IsValid() {
+		return ip, fmt.Errorf("--ip %s: want an IPv4 or IPv6 address", text)
 	}
-	return ip, err
+	return ip, nil
 }
 
 // SetTarget adds the arguments METHOD and PATH to a request. The path stays as

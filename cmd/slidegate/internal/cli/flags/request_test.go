@@ -35,7 +35,7 @@ func TestRequestOfFlags(t *testing.T) {
 		{args: "GET /", want: request.Request{Method: "GET", Path: "/"}},
 		{args: "get /a%2Fb?x=1&x=%202", want: request.Request{Method: "get", Path: "/a%2Fb", Query: map[string][]string{"x": {"1", " 2"}}}},
 		{args: "GET / --ip ::ffff:203.0.113.9 --stage prod --apikey k-1", want: request.Request{
-			Method: "GET", Path: "/", IP: netip.MustParseAddr("::ffff:203.0.113.9"), Stage: "prod", APIKey: "k-1"}},
+			Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9"), Stage: "prod", APIKey: "k-1"}},
 		{args: "GET / -H 'X-A: 1' -H x-a:2 -H 'B:'", want: request.Request{
 			Method: "GET", Path: "/", Headers: map[string][]string{"X-A": {"1"}, "x-a": {"2"}, "B": {""}}}},
 		{args: "GET / --claim a=1=2 --claim b=", want: request.Request{Method: "GET", Path: "/", Claims: map[string]any{"a": "1=2", "b": ""}}},

@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 		`{` + ok + `, "jwt": {"a": {"b/c": 1, "b/c": 2}}}`:   {"/jwt/a/b~1c", "the name is there twice"},
 		`{` + ok + `, "jwt": {"a": [{}, {"b": 1, "b": 2}]}}`: {"/jwt/a/1/b", "the name is there twice"},
 		`{` + ok + `, "ip": "localhost"}`:                    {"/ip", "ip: want an IPv4 or IPv6 address"},
-		`{` + ok + `, "ip": "192.0.2.1:80"}`:                 {"/ip", "ip: want an IPv4 or IPv6 address"},
+		`{` + ok + `, "ip": "192.0.2.1:http"}`:               {"/ip", "ip: want an IPv4 or IPv6 address"},
 		`{` + ok + `}`:                                       {"/ip", "rule per-ip reads {ip}, which the request lacks: add ip, the address of the client"},
 		`{` + ok + `, "headers": ["Host: a"]}`:               {"/headers", "headers: want an object of strings or lists of strings"},
 		`{` + ok + `, "headers": {"Host": 1}}`:               {"/headers/Host", "headers.Host: want a string or a list of strings"},

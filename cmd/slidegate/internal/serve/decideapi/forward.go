@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -95,7 +94,6 @@ const (
 	forwardedMethod = "X-Forwarded-Method"
 	forwardedURI    = "X-Forwarded-Uri"
 	forwardedHost   = "X-Forwarded-Host"
-	forwardedFor    = "X-Forwarded-For"
 )
 
 // ofFields reads the fields of nginx, Traefik and Caddy. Two of them are not the
@@ -135,16 +133,15 @@ func (f *forwarded) request() (*request.Request, error) {
 	if f.target == "" {
 		return nil, fmt.Errorf("the proxy has to send %s, the target of its client's request, once: %s", forwardedURI, fix)
 	}
-	entries := strings.Split(strings.Join(f.fields.Values(forwardedFor), ","), ",")
-	ip, err := netip.ParseAddr(strings.TrimSpace(entries[len(entries)-1]))
-	if err != nil {
-		return nil, errors.New("the proxy has to end " + forwardedFor + " by the address of its client: " + fix)
+	req := &request.Request{Method: f.method, Headers: f.fields}
+	if req.IP = req.LastForwarded(); !req.IP.IsValid() {
+		return nil, errors.New("the proxy has to end X-Forwarded-For by the address of its client: " + fix)
 	}
-	path, query := request.SplitTarget(f.target)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // of "OPTIONS *"
+	req.Path, req.Query = request.SplitTarget(f.target)
+	if !strings.HasPrefix(req.Path, "/") {
+		req.Path = "/" + req.Path // of "OPTIONS *"
 	}
 	f.fields["Host"] = []string{f.host}
 	f.fields.Del(tokenField)
-	return &request.Request{Method: f.method, Path: path, Query: query, IP: ip.WithZone(""), Headers: f.fields}, nil
+	return req, nil
 }

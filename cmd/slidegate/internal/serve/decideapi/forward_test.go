@@ -36,6 +36,8 @@ func TestForwarded(t *testing.T) {
 			[]string{aGET, root, "X-Forwarded-For: 192.0.2.1, 203.0.113.1"}, []string{aGET, root, "X-Forwarded-For: 192.0.2.2,203.0.113.1"}, true},
 		"also of several fields": {`rules: [{name: a, key: "{ip}"` + aRule,
 			[]string{aGET, root, "X-Forwarded-For: 203.0.113.1", "X-Forwarded-For: 192.0.2.1"}, []string{aGET, root, "X-Forwarded-For: 192.0.2.1"}, true},
+		"another port": {`rules: [{name: a, key: "{ip}"` + aRule,
+			[]string{aGET, root, "X-Forwarded-For: 203.0.113.1:50001"}, []string{aGET, root, "X-Forwarded-For: 203.0.113.1:50002"}, true},
 		"other addresses": {`rules: [{name: a, key: "{ip}"` + aRule,
 			[]string{aGET, root, from1}, []string{aGET, root, "X-Forwarded-For: 203.0.113.1, 192.0.2.1"}, false},
 		"a proxy before the proxy": {`{client_ip: {trusted_hops: 1}, rules: [{name: a, key: "{ip}"` + aRule + `}`,
@@ -81,7 +83,7 @@ func TestNotDescribed(t *testing.T) {
 		{uri, []string{aGET, root, items, from1}},
 		{address, []string{aGET, root}},
 		{address, []string{aGET, root, "X-Forwarded-For: 203.0.113.1, unknown"}},
-		{address, []string{aGET, root, "X-Forwarded-For: 203.0.113.1:80"}},
+		{address, []string{aGET, root, "X-Forwarded-For: 203.0.113.1:http"}},
 	} {
 		for _, endpoint := range []string{"/v1/forward-auth", "/v1/auth-request"} {
 			got := send(t, h, "GET", endpoint, "", test.fields...)

@@ -113,8 +113,7 @@ func (f *fields) address(name string) (ip netip.Addr) {
 	if sent == "" {
 		return ip
 	}
-	ip, err := netip.ParseAddr(sent)
-	if err != nil {
+	if ip = request.ParseAddr(sent); !ip.IsValid() {
 		f.fail("/"+name, "want an IPv4 or IPv6 address, such as 203.0.113.9")
 	}
 	return ip

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -30,8 +29,7 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 	}
 	req.Path, req.Query = request.SplitTarget(target)
 	if ip := field("ip"); ip != "" {
-		var err error
-		if req.IP, err = netip.ParseAddr(ip); err != nil {
+		if req.IP = request.ParseAddr(ip); !req.IP.IsValid() {
 			return nil, fmt.Errorf("client address %q: want an IPv4 or IPv6 address", ip)
 		}
 	}

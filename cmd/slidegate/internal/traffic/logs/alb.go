@@ -41,9 +41,7 @@ func parseALB(line string, r *record) (_ bool, err error) {
 			return false, err
 		}
 	}
-	if end := strings.LastIndexByte(fields[albClient], ':'); end >= 0 { // IPv6 may have no brackets
-		r.IP = strings.Trim(fields[albClient][:end], "[]")
-	}
+	r.IP = request.WithoutPort(fields[albClient])
 	if err := r.setRequestLine(fields[albRequest]); err != nil {
 		return false, err
 	}

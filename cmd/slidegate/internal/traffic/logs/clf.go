@@ -12,6 +12,7 @@ import (
 
 var (
 	errNoClient  = errors.New("no client address: not the common or combined log format")
+	errHostFirst = errors.New("a host, or another address, stands before the client: give --log-format '$host:$server_port $remote_addr …', which docs/logs.md has in full")
 	errNoStamp   = errors.New("no [time] and \"request\" after the client")
 	errNoRequest = errors.New("no request was sent")
 	errNoStatus  = errors.New("no status and size after the request")
@@ -34,6 +35,9 @@ func parseCLF(line string, r *record) (bool, error) {
 	}
 	for strings.HasSuffix(r.IP, ",") { // Traefik, behind a proxy that it trusts
 		r.IP, line, _ = strings.Cut(line, " ")
+	}
+	if second, _, _ := strings.Cut(line, " "); request.ParseAddr(second).IsValid() {
+		return false, errHostFirst
 	}
 	user, after, ok := strings.Cut(line, `] "`)
 	if !ok {

@@ -117,6 +117,9 @@ func TestCLF(t *testing.T) {
 
 		{name: "a message of a WebSocket API", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000] "- $default -" 200 - Ab1=`, err: `no request was sent`},
 		{name: "one word", line: `hello`, err: `no client address: not the common or combined log format`},
+		{name: "Apache's vhost_combined", line: `www.example.com:443 203.0.113.9 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: errHostFirst.Error()},
+		{name: "vhost_combined of a server without a name", line: `127.0.1.1:80 203.0.113.9 - jo [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: errHostFirst.Error()},
+		{name: "a peer and a client", line: `2001:db8::1 [203.0.113.9]:50001 - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: errHostFirst.Error()},
 		{name: "host name", line: `crawl.example.com - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 0`, err: `client "crawl.example.com" is not an IP address`},
 		{name: "no time", line: `203.0.113.9 - - "GET / HTTP/1.1" 200 0`, err: errNoStamp.Error()},
 		{name: "time never closed", line: `203.0.113.9 - - [17/May/2015:10:05:03 +0000`, err: errNoStamp.Error()},

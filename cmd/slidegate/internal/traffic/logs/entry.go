@@ -75,12 +75,11 @@ func (r *record) addHeader(name, value string) {
 }
 
 // check checks what all formats have in common.
-func (r *record) check() (err error) {
+func (r *record) check() error {
 	r.time = r.time.UTC()
-	if r.IP != "" && r.IP != absent {
-		if r.addr, err = netip.ParseAddr(addressOf(r.IP)); err != nil {
-			return fmt.Errorf("client %s is not an IP address", quote(r.IP))
-		}
+	unknown := r.IP == "" || r.IP == absent || strings.HasPrefix(r.IP, "unix:") // NGINX, of a Unix socket
+	if r.addr = request.ParseAddr(r.IP); !r.addr.IsValid() && !unknown {
+		return fmt.Errorf("client %s is not an IP address", quote(r.IP))
 	}
 	if r.Method != "" && !request.IsMethod(r.Method) {
 		return fmt.Errorf("%s is not an HTTP method", quote(r.Method))

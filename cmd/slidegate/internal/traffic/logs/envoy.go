@@ -1,5 +1,7 @@
 package logs
 
+import "github.com/slidegate/slidegate/internal/request"
+
 // envoy has the names of the access log in JSON that Istio ("Envoy Access Logs")
 // and Envoy Gateway ("Proxy Access Logs") configure. The client is Envoy's
 // downstream_remote_address, which may come from X-Forwarded-For. That header is
@@ -18,7 +20,7 @@ var envoy = table{
 		{[]string{"user_agent", "user-agent"}, setHeader("user-agent")},
 		{[]string{"referer"}, setHeader("referer")},
 		{[]string{"x_forwarded_for", "x-forwarded-for"}, func(r *record, value string) error {
-			if sameAddress(lastOf(value), r.IP) {
+			if sameAddress(request.LastOf(value), r.IP) {
 				r.addHeader("x-forwarded-for", value)
 			}
 			return nil

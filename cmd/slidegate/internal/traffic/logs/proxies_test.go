@@ -69,6 +69,6 @@ func TestEnvoy(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/", ip: "172.17.0.1"},
 		},
 		{name: "TCP", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"172.17.0.1:48499","method":null,"path":null,"response_code":0}`, err: `no path: looked for path, x-envoy-origin-path, :path; the line has downstream_remote_address, response_code, start_time`},
-		{name: "pipe", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"envoy://a","path":"/"}`, err: `client "envoy" is not an IP address`},
+		{name: "pipe", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"envoy://a","path":"/"}`, err: `client "envoy://a" is not an IP address`},
 	})
 }

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/request"
 )
 
 // table says what rules see of a format whose lines have fields with names.
@@ -171,15 +172,11 @@ var (
 	setRoute  = set(func(r *record) *string { return &r.Route })
 	setAPIKey = set(func(r *record) *string { return &r.APIKey })
 	setStage  = set(func(r *record) *string { return &r.Stage })
+	setIP     = set(func(r *record) *string { return &r.IP })
 )
 
 func setStatus(r *record, value string) error {
 	r.Status = statusOf(value)
-	return nil
-}
-
-func setIP(r *record, value string) error {
-	r.IP = addressOf(value)
 	return nil
 }
 
@@ -196,28 +193,10 @@ func (r *record) removeHeader(name string) {
 	r.headers = slices.DeleteFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
 }
 
-// addressOf cuts the port from "192.0.2.1:443" and "[2001:db8::1]:443".
-func addressOf(text string) string {
-	if inside, ok := strings.CutPrefix(text, "["); ok {
-		inside, _, _ = strings.Cut(inside, "]")
-		return inside
-	}
-	if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
-		return host
-	}
-	return text
-}
-
 // sameAddress compares addresses, however they are written.
 func sameAddress(a, b string) bool {
-	x, errX := netip.ParseAddr(strings.TrimSpace(a))
-	y, errY := netip.ParseAddr(strings.TrimSpace(b))
-	return errX == nil && errY == nil && x.Unmap() == y.Unmap()
-}
-
-// lastOf returns the last entry of a list such as X-Forwarded-For.
-func lastOf(list string) string {
-	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
+	addr := request.ParseAddr(a)
+	return addr.IsValid() && addr == request.ParseAddr(b)
 }
 
 // anyTime reads what parseTime reads.

@@ -1,6 +1,10 @@
 package logs
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/slidegate/slidegate/internal/request"
+)
 
 // traefik has the fields of Traefik's access logs in JSON, as "Logs & Access
 // Logs" of its documentation lists them. The client is the last entry of
@@ -10,7 +14,7 @@ var traefik = table{
 	times: []timeField{{"StartUTC", anyTime}, {"StartLocal", anyTime}, {"time", anyTime}},
 	path:  []string{"RequestPath"},
 	fields: []field{
-		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) error { return setIP(r, lastOf(value)) }},
+		{[]string{"ClientHost", "ClientAddr"}, func(r *record, value string) error { return setIP(r, request.LastOf(value)) }},
 		{[]string{"RequestMethod"}, setMethod},
 		{[]string{"DownstreamStatus", "OriginStatus"}, setStatus},
 		{[]string{"RequestHost"}, setHeader("host")},

@@ -13,6 +13,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/peaks"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -80,11 +81,9 @@ func newLearner(o *Options) (*learner, error) {
 	l.lacking = make([]int64, len(l.reads))
 	for _, text := range o.Exclude {
 		network, err := netip.ParsePrefix(text)
-		if a := network.Addr(); a.Is4In6() && network.Bits() >= 96 {
-			network = netip.PrefixFrom(a.Unmap(), network.Bits()-96)
-		}
-		if address, failed := netip.ParseAddr(text); err != nil && failed == nil {
-			network = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
+		network = request.CanonicalNetwork(network)
+		if address := request.ParseAddr(text); err != nil && address.IsValid() {
+			network = netip.PrefixFrom(address, address.BitLen())
 		}
 		l.exclude = append(l.exclude, exclusion{text: text, network: network})
 	}
@@ -134,7 +133,7 @@ func (l *learner) leftOut(e *logs.Entry) *int64 {
 	switch {
 	case l.set.Ambiguous(e.Request), !l.rule.Counts(e.Request): // as the engine decides
 		return &r.Uncounted
-	case l.excludes(e.Request.IP.Unmap()):
+	case l.excludes(e.Request.Addr()):
 		return &r.Excluded
 	case len(l.only) > 0 && !rules.Among(l.only, e.Status):
 		return &r.OtherStatus
