@@ -69,7 +69,7 @@ func TestComparisonThatCannotReadAnOverride(t *testing.T) {
 	table.apply(t, files[0])
 	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	recorded := func(sub string) string {
-		return file(t, "log.jsonl", `{"time":1,"path":"/","jwt":{"sub":"ann"}}`+"\n"+strings.Repeat(`{"time":1,"path":"/","jwt":{"sub":"`+sub+`"}}`+"\n", 20))
+		return file(t, "log.jsonl", `{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`+"\n"+strings.Repeat(`{"time":1,"method":"GET","path":"/","jwt":{"sub":"`+sub+`"}}`+"\n", 20))
 	}
 	const problem = "slidegate: --against: the requests cannot be compared: rule api, key user:"
 	for _, command := range []string{"rules diff ", "rules apply "} {

@@ -23,7 +23,7 @@ func TestReplayInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(stdin, "time,method,path\n1431857100,GET,/\n"); err != nil {
+	if _, err := io.WriteString(stdin, "time,method,path,size\n1431857100,GET,/,1\n"); err != nil {
 		t.Fatal(err)
 	}
 	if line := readLine(t, stderr); line != "slidegate: warning: standard input: columns not used: size\n" { // so it reads its input
