@@ -44,7 +44,7 @@ func TestFirstApply(t *testing.T) {
 func TestApplyShowsWhatChanges(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
-	log := file(t, "day.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2)+`{"time":2,"jwt":{"sub":"bob"}}`+"\n")
+	log := file(t, "day.jsonl", strings.Repeat(`{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`+"\n", 2)+`{"time":2,"method":"GET","path":"/","jwt":{"sub":"bob"}}`+"\n")
 	apply := func(more string) string { return mustRun(t, "rules apply "+more+table.at) }
 
 	want := files[0] + " changes a table without rules:\n" +

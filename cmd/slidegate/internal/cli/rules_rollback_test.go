@@ -14,7 +14,7 @@ func TestRollbackDryRun(t *testing.T) {
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
 	table.apply(t, files...)
 	table.set(t, "api", "user:stale", "{capacity: {hour: 5}}")
-	log := file(t, "day.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2)+`{"time":2,"jwt":{"sub":"bob"}}`+"\n")
+	log := file(t, "day.jsonl", strings.Repeat(`{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`+"\n", 2)+`{"time":2,"method":"GET","path":"/","jwt":{"sub":"bob"}}`+"\n")
 
 	changes := "version 1 changes version 2:\n  rule api, capacity: from 1 to 2\n  rule api: its counters keep their windows\n\n" +
 		"rule  override that does not fit  because\napi   user:stale                  capacity.hour: rule api has one limit, without a name: write the capacity alone\n\n" +
@@ -50,7 +50,7 @@ func TestRollbackThatCannotBeCompared(t *testing.T) {
 	table.apply(t, ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")...)
 	table.set(t, "api", "user:broken", `{"capacity": -5}`)
 	rollback := "rules rollback 1 --why x --who jo" + table.at
-	wantFailure(t, rollback+" --against "+file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"broken"}}`),
+	wantFailure(t, rollback+" --against "+file(t, "log.jsonl", `{"time":1,"method":"GET","path":"/","jwt":{"sub":"broken"}}`),
 		"--against: the requests cannot be compared: rule api, key user:broken: read override: ")
 	for want, more := range map[string]string{
 		"no line could be read":           " --against testdata/rules.yaml",

@@ -38,7 +38,7 @@ func TestRulesForAnotherSecretAreNotPublished(t *testing.T) {
 	t.Setenv(publishing, secretA)
 	table.apply(t, a)
 
-	log := file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`)
+	log := file(t, "log.jsonl", `{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`)
 	another := func(is, theirs string) string {
 		return fmt.Sprintf("hash_secret: the secret in PUBLISHED_KEYS has the check %q, and the rules say %q: "+
 			"set the secret that the rules were written for", is, theirs)
@@ -119,7 +119,7 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 	a, b := hashing(t, env, checkA), hashing(t, env, checkB)
 	t.Setenv(env, secretA)
 	table.apply(t, a)
-	against := table.at + "--against " + file(t, "log.jsonl", strings.Repeat(`{"time":1,"jwt":{"sub":"ann"}}`+"\n", 2))
+	against := table.at + "--against " + file(t, "log.jsonl", strings.Repeat(`{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`+"\n", 2))
 	const wayOut = "; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' hash_secret.env, or leave out --against\n"
 	fails := func(secret string, parts ...string) {
 		t.Helper()
@@ -138,7 +138,7 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 	fails(secretA, "slidegate: --against: the new rules: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkB)
 	fails(secretB, "slidegate: --against: the rules in force: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkA)
 	fails("", "slidegate: --against: the rules in force: hash_secret: ", "set the environment variable BOTH_KEYS")
-	wantFailure(t, "replay "+file(t, "log.jsonl", `{"time":1,"jwt":{"sub":"ann"}}`)+table.at, "hash_secret", "set the environment variable BOTH_KEYS")
+	wantFailure(t, "replay "+file(t, "log.jsonl", `{"time":1,"method":"GET","path":"/","jwt":{"sub":"ann"}}`)+table.at, "hash_secret", "set the environment variable BOTH_KEYS")
 
 	// With a variable each they can be compared. If one is not set, the error names it.
 	next := hashing(t, "NEXT_KEYS", checkB)

@@ -32,7 +32,7 @@ func TestExplainAndInspectATable(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	table.scrub = scrubMoments
 	table.transcript(t, "explain-table", "COUNTERS", dynamotest.Counters(t, table.client),
-		"LOG", recent(t, `"path": "/v1/x", "jwt": {"sub": "7", "tenant": "zeta"}`, 3))
+		"LOG", recent(t, `"method": "GET", "path": "/v1/x", "jwt": {"sub": "7", "tenant": "zeta"}`, 3))
 }
 
 // An override in the table of a rule that takes none from there is ignored, by
