@@ -14,7 +14,7 @@ type appSyncAnswer struct {
 // the AWS documentation, section "AWS_LAMBDA authorization". AppSync stands behind CloudFront, and no field
 // holds an address: the last one in X-Forwarded-For is CloudFront's, and the one
 // before it the client's.
-func readAppSync(ev *event) (*request.Request, error) {
+func readAppSync(ev *event) *request.Request {
 	req := &request.Request{Method: "POST", Path: "/graphql", Headers: several(nil, ev.RequestHeaders)}
 	if req.Headers == nil {
 		req.Headers = map[string][]string{}
@@ -29,5 +29,5 @@ func readAppSync(ev *event) (*request.Request, error) {
 	}
 	req.IP = req.LastForwarded()
 	req.Missing.Address = !req.IP.IsValid()
-	return req, nil
+	return req
 }

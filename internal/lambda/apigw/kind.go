@@ -73,7 +73,7 @@ func (a *Authorizer) read(data []byte) (c call, err error) {
 	case ev.Type == "TOKEN":
 		c.request, err = readToken(&ev)
 	case ev.isAppSync():
-		c.request, err = readAppSync(&ev)
+		c.request = readAppSync(&ev)
 		return c, err
 	default:
 		return c, unknownKind(data, &ev)
