@@ -29,6 +29,7 @@ var modules = map[string]string{
 var shared = []string{
 	"github.com/slidegate/slidegate/internal/lambda/apigw", "github.com/slidegate/slidegate/internal/assemble/meter", "github.com/slidegate/slidegate/internal/lambda/predeploy",
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric", "github.com/slidegate/slidegate/internal/observe/telemetry/watch",
+	"github.com/slidegate/slidegate/internal/request",
 }
 
 // TestAPI compares the exported API of the published modules with tools/api/testdata/*.txt.
