@@ -35,7 +35,7 @@ type fields struct {
 	multiOnly   bool // AWS reads multi alone
 }
 
-// fieldsOf returns the fields of an answer, of which it gets a pointer.
+// fieldsOf returns the fields of an answer; answer is a pointer to a response type.
 func fieldsOf(answer any, multiOnly bool) *fields {
 	switch a := answer.(type) {
 	case *events.APIGatewayProxyResponse:

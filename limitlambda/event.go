@@ -19,7 +19,7 @@ type kind struct {
 	multiValue bool             // the answer needs its fields in MultiValueHeaders
 }
 
-// read reads an event, of which it gets a pointer.
+// read reads an event; event is a pointer to one of the Event types.
 func read(event any) (k kind, err error) {
 	k.failed = http.StatusBadGateway
 	switch ev := event.(type) {

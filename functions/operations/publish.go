@@ -43,7 +43,7 @@ type publisher struct {
 }
 
 // handle answers an event of the custom resource. The resource's id is its
-// table. Its data has the Version in force. The end of the resource changes
+// table. Its attribute Version is the version in force. The end of the resource changes
 // nothing: the rules stay, and the table may be gone.
 func (p publisher) handle(ctx context.Context, event cfn.Event) (id string, data map[string]any, err error) {
 	if event.RequestType == cfn.RequestDelete {

@@ -17,7 +17,7 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 
-// CloudFormation is what this package calls of AWS CloudFormation.
+// CloudFormation has the calls of AWS CloudFormation that this package makes.
 type CloudFormation interface {
 	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
 	DescribeStackEvents(context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackEventsOutput, error)
@@ -27,7 +27,7 @@ type CloudFormation interface {
 	DeleteStack(context.Context, *cloudformation.DeleteStackInput, ...func(*cloudformation.Options)) (*cloudformation.DeleteStackOutput, error)
 }
 
-// S3 is what this package calls of Amazon S3.
+// S3 has the calls of Amazon S3 that this package makes.
 type S3 interface {
 	HeadBucket(context.Context, *s3.HeadBucketInput, ...func(*s3.Options)) (*s3.HeadBucketOutput, error)
 	CreateBucket(context.Context, *s3.CreateBucketInput, ...func(*s3.Options)) (*s3.CreateBucketOutput, error)
@@ -37,7 +37,7 @@ type S3 interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 }
 
-// STS is what this package calls of the AWS Security Token Service.
+// STS has the calls of the AWS Security Token Service that this package makes.
 type STS interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }
@@ -46,7 +46,7 @@ type STS interface {
 type Account struct {
 	CloudFormation CloudFormation
 	S3             S3
-	Functions      interface { // what this package calls of AWS Lambda
+	Functions      interface { // the calls of AWS Lambda that this package makes
 		GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
 	}
 	STS    STS

@@ -37,7 +37,8 @@ type Options struct {
 	OnChangedRules string            // by hand, since the last deployment: fail, overwrite or keep; empty for fail
 	Secrets        map[string]string // names or ARNs of Secrets Manager, by variables; an empty one goes
 	AlarmTopic     *string           // the ARN of an SNS topic for alarms; "" for none, nil for the stack's
-	// MaxWritesPerDay is of an alarm: 0 for none, nil for the stack's.
+	// MaxWritesPerDay is the threshold of the alarm on writes: 0 removes the
+	// alarm, nil keeps it.
 	MaxWritesPerDay *int
 	Without         []string // Parts to leave out; empty for none, nil for those that the stack leaves out
 	Downgrade       bool     // deploys over a newer version

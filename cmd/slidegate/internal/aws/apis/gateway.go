@@ -116,7 +116,7 @@ type Stage struct {
 	Canary     bool   // another deployment gets a part of the requests
 }
 
-// REST is what this package calls of API Gateway for REST APIs.
+// REST has the calls of API Gateway for REST APIs that this package makes.
 type REST interface {
 	GetRestApi(context.Context, *apigateway.GetRestApiInput, ...func(*apigateway.Options)) (*apigateway.GetRestApiOutput, error)
 	GetRestApis(context.Context, *apigateway.GetRestApisInput, ...func(*apigateway.Options)) (*apigateway.GetRestApisOutput, error)
@@ -127,7 +127,7 @@ type REST interface {
 	GetExport(context.Context, *apigateway.GetExportInput, ...func(*apigateway.Options)) (*apigateway.GetExportOutput, error)
 }
 
-// V2 is what this package calls of API Gateway for HTTP and WebSocket APIs.
+// V2 has the calls of API Gateway for HTTP and WebSocket APIs that this package makes.
 type V2 interface {
 	GetApi(context.Context, *apigatewayv2.GetApiInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApiOutput, error)
 	GetApis(context.Context, *apigatewayv2.GetApisInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApisOutput, error)

@@ -1,5 +1,5 @@
-// Package attach puts an API that exists behind the limiter, whatever made it, and
-// takes that back.
+// Package attach puts an existing API behind the limiter, whatever tool made the
+// API, and detaches it again.
 package attach
 
 import (
@@ -65,7 +65,7 @@ type Options struct {
 	Forget  bool     // detach deletes the state, and leaves the API as it is
 }
 
-// What became of an API.
+// The outcomes of an attach or a detach.
 const (
 	Planned   = "planned"
 	Attached  = "attached"
@@ -74,7 +74,7 @@ const (
 	Unchanged = "unchanged"
 )
 
-// Report is what attach or detach does, or has done.
+// Report lists the changes that attach or detach makes, or has made.
 type Report struct {
 	Status   string   `json:"status"`
 	Protocol string   `json:"protocol"` // REST, HTTP or WEBSOCKET; "" if forgotten
@@ -85,22 +85,22 @@ type Report struct {
 	Limiter  string   `json:"limiter"`
 	Table    string   `json:"table"` // the rules table, which keeps the state
 	Changes  []Change `json:"changes"`
-	Left     []string `json:"left"` // what somebody has changed since attach
+	Left     []string `json:"left"` // fields that somebody has changed since attach
 	Notes    []string `json:"notes"`
 }
 
-// Change is a step.
+// Change is one change of the API.
 type Change struct {
 	Does string `json:"does"` // add, change, limit, deploy, remove or restore
 	What string `json:"what"`
-	To   string `json:"to,omitempty"` // what detach restores
+	To   string `json:"to,omitempty"` // the value that detach restores
 }
 
-// DetachCommand returns the command that takes an attach back.
+// DetachCommand returns the command that undoes an attach.
 func (r *Report) DetachCommand() string { return aws.DetachCommand(r.API, r.Stage, r.Limiter) }
 
-// Attach puts an API behind a limiter, or goes on with that if the rules table has
-// a state of it. It fails before it changes anything if the API forbids it.
+// Attach puts an API behind a limiter. If the rules table has a state of the API,
+// attach resumes. It fails before the first change if the API forbids it.
 func (r *Region) Attach(ctx context.Context, o Options) (*Report, error) {
 	j, err := r.open(ctx, o)
 	if err == nil && j.stage.Name == "" {
@@ -190,7 +190,7 @@ func (r *Region) open(ctx context.Context, o Options) (*job, error) {
 
 func (r *Region) apis() apis.Reader { return apis.Reader{REST: r.REST, V2: r.V2} }
 
-// list returns the names of things.
+// list joins names for a message.
 func list[T any](all []T, name func(T) string) string {
 	names := make([]string, len(all))
 	for i, one := range all {
@@ -202,9 +202,8 @@ func list[T any](all []T, name func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-// Detach takes back what attach has done, but for what somebody has changed since.
-// Of authorizers, it touches only those that invoke the limiter's function, and of
-// methods only those that ask them.
+// Detach undoes each change of attach that nobody has overwritten since. It touches
+// only authorizers that invoke the limiter's function, and methods that use them.
 func (r *Region) Detach(ctx context.Context, o Options) (*Report, error) {
 	if o.Forget {
 		return r.forget(ctx, o)

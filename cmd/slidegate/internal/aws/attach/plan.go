@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
-// plan is how a job comes to be, and what forbids it.
+// plan builds a job and collects the reasons that forbid it.
 type plan struct {
 	*job
 	region    *Region
@@ -74,8 +74,8 @@ func (p *plan) build(ctx context.Context) error {
 }
 
 // checkOthers refuses to resume if a field changed since attach, or if the state
-// has other values to set than a new attach has. A deployment that is to be served
-// yet is made anew: the state may name any.
+// sets other values than a new attach would. A deployment that no stage serves yet
+// is made again, because the state may name any deployment.
 func (p *plan) checkOthers() {
 	if len(p.options.Methods) > 0 {
 		p.refuse("table %s says which methods to limit: leave --method out, or detach first: %s", p.report.Table, p.report.DetachCommand())
@@ -97,7 +97,7 @@ func (p *plan) checkOthers() {
 	}
 }
 
-// noteOpen names the methods that have no authorizer, which the state does not know.
+// noteOpen names methods without an authorizer that the state does not list.
 func (p *plan) noteOpen() {
 	for _, m := range p.api.Methods {
 		if !p.state.contains(m) && m.Limitable(p.api) && m.Open() {
@@ -106,7 +106,7 @@ func (p *plan) noteOpen() {
 	}
 }
 
-// begin makes the state of an API that is as before.
+// begin makes the state of an API before its first change.
 func (p *plan) begin() {
 	p.state = &State{
 		Form: form, Protocol: p.api.Protocol, API: p.api.ID, Stage: p.stage.Name, Region: p.region.Name,
@@ -140,7 +140,7 @@ func (p *plan) begin() {
 	}
 }
 
-// choose returns the methods of the options.
+// choose returns the methods that the options name.
 func (p *plan) choose() (chosen []apis.Method) {
 	has := list(p.api.Methods, func(m apis.Method) string { return m.Name })
 	for _, m := range p.api.Methods {
@@ -162,7 +162,7 @@ func (p *plan) choose() (chosen []apis.Method) {
 	return chosen
 }
 
-// checkStages names stages that serve what attach does not mean.
+// checkStages names the other stages that would serve the change.
 func (p *plan) checkStages() {
 	switch s := p.stage; {
 	case s.Canary:
@@ -177,10 +177,10 @@ func (p *plan) checkStages() {
 	}
 }
 
-// page says how each tool has the authorizer.
+// page shows how each tool declares the authorizer.
 const page = "https://github.com/slidegate/slidegate/blob/main/docs/deploy.md#put-an-api-behind-it"
 
-// stackTag is how CloudFormation marks what it manages.
+// stackTag is the tag that CloudFormation sets on resources that it manages.
 const stackTag = "aws:cloudformation:stack-name"
 
 func (p *plan) checkOwner() {

@@ -62,12 +62,12 @@ type writer interface {
 	authorize(ctx context.Context, m Method, a apis.Authorization) error
 	// respond sets a gateway response, or removes the API's own for nil.
 	respond(ctx context.Context, kind string, r *apis.Response) error
-	// deploy makes a deployment of the API as it is, which no stage serves yet.
+	// deploy makes a deployment of the current API. No stage serves it yet.
 	deploy(ctx context.Context) (id string, err error)
 	serve(ctx context.Context, stage, deployment string) error
 }
 
-// description is that of the deployments that attach and detach make.
+// description marks the deployments that attach and detach make.
 const description = "by slidegate aws"
 
 // restWriter changes a REST API.

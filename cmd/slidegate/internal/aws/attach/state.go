@@ -17,13 +17,13 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
-// State is what the rules table holds of an API that attach changes: what was
-// before, and the ids of what attach adds. By it a second attach goes on where the
-// first one stopped, and detach takes everything back, from any machine. What has
-// been done is seen in the API itself too, so an end between a change and a save
-// does no harm.
+// State is the record of one attach in the rules table: the earlier values of the
+// fields that attach changes, and the ids of the resources that it adds. With it, a
+// second attach resumes where the first one stopped, and detach restores the API,
+// from any machine. Each change is visible in the API too, so a crash between a
+// change and a save does no harm.
 //
-// A state is data that somebody else may have written. Before anything is changed
+// Somebody else may have written a state. Before attach or detach changes anything
 // by it, verify compares it with the limiter's stack and the live API.
 type State struct {
 	Form       int         `json:"form"`
@@ -37,7 +37,7 @@ type State struct {
 	Deployment *Deployment `json:"deployment,omitempty"` // nil for a stage that deploys by itself
 }
 
-// form is the one that this package writes and reads.
+// form is the version of State that this package writes and reads.
 const form = 1
 
 // Authorizer is the one that attach adds. Its id is empty until then.

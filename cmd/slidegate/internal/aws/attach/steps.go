@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 )
 
-// job is an API that is being changed.
+// job is a change of one API: attach or detach.
 type job struct {
 	state  *State
 	api    *apis.API
@@ -27,7 +27,7 @@ type job struct {
 	report   *Report
 }
 
-// step is one field of an API, which attach sets and detach restores.
+// step is one field of an API that attach sets and detach restores.
 type step struct {
 	what      string // gateway response ACCESS_DENIED
 	does      string // add, as attach does it
@@ -42,7 +42,7 @@ type step struct {
 // changed reports whether somebody else has changed the field since attach did.
 func (s *step) changed() bool { return *s.done && !s.before && !s.after }
 
-// stepOf returns the step that sets a field, which is now, to after.
+// stepOf returns the step that sets a field to after. The field's value is now.
 func stepOf[T any](what, does string, done *bool, now, before, after T, set func(context.Context, T) error) step {
 	return step{
 		what: what, does: does, takesBack: "restore", done: done, before: same(now, before), after: same(now, after),
@@ -51,7 +51,7 @@ func stepOf[T any](what, does string, done *bool, now, before, after T, set func
 	}
 }
 
-// same compares what the state has of two values.
+// same reports whether the state encodes two values alike.
 func same[T any](a, b T) bool {
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
@@ -125,12 +125,12 @@ func (j *job) method(m *Method) step {
 	return s
 }
 
-// limited is the authorization of a method that the limiter decides for.
+// limited returns the authorization of methods that use the limiter's authorizer.
 func (j *job) limited() apis.Authorization {
 	return apis.Authorization{Type: apis.Custom, Authorizer: j.state.Authorizer.ID}
 }
 
-// deployment returns the step of what the stage serves.
+// deployment returns the step that changes the deployment of the stage.
 func (j *job) deployment(d *Deployment) step {
 	s := stepOf("stage "+j.state.Stage, "deploy", &d.Done, j.stage.Deployment, d.Before, d.After, func(ctx context.Context, to string) error {
 		return j.writer.serve(ctx, j.state.Stage, to)
@@ -169,13 +169,13 @@ func (j *job) deployment(d *Deployment) step {
 	return s
 }
 
-// isRefused reports whether API Gateway does not accept what a call names.
+// isRefused reports whether API Gateway rejected the resource that a call names.
 func isRefused(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && slices.Contains([]string{"BadRequestException", "NotFoundException"}, api.ErrorCode())
 }
 
-// attach makes the changes that are not made yet, and saves the state after each.
+// attach makes each missing change, and saves the state after it.
 func (j *job) attach(ctx context.Context) error {
 	for _, s := range j.steps() {
 		if !s.after {
@@ -191,16 +191,16 @@ func (j *job) attach(ctx context.Context) error {
 	return nil
 }
 
-// undoStep is a step as detach sees it.
+// undoStep is a step that detach takes.
 type undoStep struct {
 	step
 	undone bool   // or else it stays as it is
-	left   string // what stays although attach has changed it
+	left   string // the change of attach that stays
 }
 
 // undoSteps returns the steps in the order of detach: methods and gateway responses,
-// then the stage, which may have to deploy them, and at last the authorizer, which
-// nothing asks any more.
+// then the stage, which may have to deploy them, and last the authorizer, which no
+// method uses by then.
 func (j *job) undoSteps() (all []undoStep) {
 	steps := j.steps()
 	fields := steps[1 : 1+len(j.state.Responses)+len(j.state.Methods)]
@@ -224,7 +224,7 @@ func (j *job) undoSteps() (all []undoStep) {
 	return all
 }
 
-// others names a method that asks our authorizer, and that detach does not restore.
+// others names a method that uses our authorizer and that detach does not restore.
 func (j *job) others() string {
 	for _, m := range j.api.Methods {
 		if m.Authorizer != "" && m.Authorizer == j.state.Authorizer.ID && !(j.state.contains(m) && same(m.Authorization, j.limited())) {
