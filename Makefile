@@ -101,9 +101,10 @@ WIDE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bo
 test-wide: ## run what `make test` leaves out: more random calls, other modules, a browser
 	@localstack/require.sh go cc node npm python
 	@localstack/redis.sh >/dev/null
+	@localstack/proxies.sh >/dev/null
 	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(WIDE) -wide
 	@for module in limitgrpc limitotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
-	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 ./...
+	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 -bench . -benchtime 1x ./...
 
 lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go code in every module, sizes, the exported API, links between pages, and the CI workflow
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -132,12 +133,12 @@ $(BIN)/%: tools/go.mod tools/go.sum
 api: ## record the exported API in tools/api/testdata; a test compares it
 	cd tools && go test ./api -update
 
-bench: ## compare with other limiters and bare operations in some minutes; PAGE=docs/performance.md writes the tables there, and to docs/migrating.md
+bench: ## compare with other limiters, proxies and bare operations; ONLY=Serve for one table; PAGE=docs/performance.md writes all there
 	@localstack/require.sh go python
 	@localstack/redis.sh >/dev/null
-	@cd tools/bench && go build -o $(BIN)/compare ./compare
-	@cd tools/bench && ../../localstack/engine.sh dynoxide $(BIN)/compare -redis $(if $(PAGE),-page $(abspath $(PAGE)))
-	@cd tools/bench && go test -count=1 -run '^TestTable$$' ./library $(if $(PAGE),-measure)
+	@localstack/proxies.sh >/dev/null
+	@mkdir -p dist && $(if $(ONLY),,localstack/engine.sh dynoxide) tools/bench/bench.sh $(ONLY) | tee dist/bench.md
+	@$(if $(PAGE),sed -i -e '/^<!-- make bench -->$$/,/^<!-- end -->$$/{//!d}' -e '/^<!-- make bench -->$$/r dist/bench.md' $(PAGE))
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go

@@ -1,5 +1,4 @@
-// Package httprate limits a handler with go-chi/httprate.
-package httprate
+package bench
 
 import (
 	"net"
@@ -9,8 +8,8 @@ import (
 	"github.com/go-chi/httprate"
 )
 
-// Limit lets each client send about 100 requests a minute, by two counters.
-func Limit(next http.Handler) (http.Handler, error) {
+// HTTPRate lets each client send about 100 requests a minute, by two counters.
+func HTTPRate(next http.Handler) (http.Handler, error) {
 	return httprate.LimitBy(100, time.Minute, func(r *http.Request) (string, error) {
 		ip, _, err := net.SplitHostPort(r.RemoteAddr)
 		return httprate.CanonicalizeIP(ip), err

@@ -1,5 +1,4 @@
-// Package xtimerate limits a handler with golang.org/x/time/rate.
-package xtimerate
+package bench
 
 import (
 	"net"
@@ -11,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limit gives each client a bucket of 100 tokens, filled at 100 a minute.
-func Limit(next http.Handler) (http.Handler, error) {
+// XTimeRate gives each client a bucket of 100 tokens, filled at 100 a minute.
+func XTimeRate(next http.Handler) (http.Handler, error) {
 	c := clients{byAddress: map[string]*rate.Limiter{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -1,5 +1,4 @@
-// Package ulule limits a handler with ulule/limiter.
-package ulule
+package bench
 
 import (
 	"net"
@@ -11,9 +10,9 @@ import (
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// Limit lets each client send 100 requests in a minute that starts with its
+// Ulule lets each client send 100 requests in a minute that starts with its
 // first one.
-func Limit(next http.Handler) (http.Handler, error) {
+func Ulule(next http.Handler) (http.Handler, error) {
 	rate := limiter.Rate{Period: time.Minute, Limit: 100}
 	lim := limiter.New(memory.NewStore(), rate, limiter.WithIPv6Mask(net.CIDRMask(64, 128)))
 	return stdlib.NewMiddleware(lim).Handler(next), nil

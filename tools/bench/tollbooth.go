@@ -1,5 +1,4 @@
-// Package tollbooth limits a handler with didip/tollbooth.
-package tollbooth
+package bench
 
 import (
 	"net/http"
@@ -9,8 +8,8 @@ import (
 	"github.com/didip/tollbooth/v8/limiter"
 )
 
-// Limit gives each client a bucket of 100 tokens, filled at 100 a minute.
-func Limit(next http.Handler) (http.Handler, error) {
+// Tollbooth gives each client a bucket of 100 tokens, filled at 100 a minute.
+func Tollbooth(next http.Handler) (http.Handler, error) {
 	lim := tollbooth.NewLimiter(100.0/60, &limiter.ExpirableOptions{DefaultExpirationTTL: time.Hour})
 	lim.SetBurst(100).SetIgnoreURL(true)
 	return tollbooth.HTTPMiddleware(lim)(next), nil

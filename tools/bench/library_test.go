@@ -1,11 +1,6 @@
-// Package library compares Slidegate with other rate limiters for Go. Each of
-// its directories limits a handler to 100 requests a minute and client with one
-// of them. `make bench` measures them, and writes the table of
-// docs/migrating.md.
-package library
+package bench
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,12 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/slidegate/slidegate/tools/bench/library/httprate"
-	"github.com/slidegate/slidegate/tools/bench/library/slidegate"
-	"github.com/slidegate/slidegate/tools/bench/library/tollbooth"
-	"github.com/slidegate/slidegate/tools/bench/library/ulule"
-	"github.com/slidegate/slidegate/tools/bench/library/xtimerate"
 )
 
 const (
@@ -29,12 +18,9 @@ const (
 // library is a column of the table.
 type library struct {
 	name   string
-	dir    string // of the code that is counted
+	file   string // whose code is counted
 	module string
 	limit  func(http.Handler) (http.Handler, error)
-	// decider returns a function that decides one request of a key, at n a
-	// minute.
-	decider func(n int) func(ctx context.Context, key string) bool
 	// ticks says that the library has a goroutine with a timer, which cannot end
 	// before a bubble of synctest does.
 	ticks bool
@@ -46,31 +32,31 @@ type library struct {
 
 var libraries = []library{
 	{
-		name: "Slidegate", dir: "slidegate", module: "github.com/slidegate/slidegate", limit: slidegate.Limit, decider: decideSlidegate,
+		name: "Slidegate", file: "slidegate.go", module: "github.com/slidegate/slidegate", limit: Slidegate,
 		headers: []string{"Ratelimit", "Ratelimit-Policy", "X-Ratelimit-Limit", "X-Ratelimit-Remaining"},
 		denied:  []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Content-Type", "Retry-After", "X-Ratelimit-Retry-After"},
 		fullest: 100,
 	},
 	{
-		name: "httprate", dir: "httprate", module: "github.com/go-chi/httprate", limit: httprate.Limit, decider: decideHTTPRate,
+		name: "httprate", file: "httprate.go", module: "github.com/go-chi/httprate", limit: HTTPRate,
 		headers: []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 		denied:  []string{"Content-Type", "Retry-After", "X-Content-Type-Options"},
 		fullest: 198,
 	},
 	{
-		name: "ulule/limiter", dir: "ulule", module: "github.com/ulule/limiter/v3", limit: ulule.Limit, decider: decideUlule, ticks: true,
+		name: "ulule", file: "ulule.go", module: "github.com/ulule/limiter/v3", limit: Ulule, ticks: true,
 		headers: []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"},
 		denied:  []string{"Content-Type", "X-Content-Type-Options"},
 		fullest: 199,
 	},
 	{
-		name: "tollbooth", dir: "tollbooth", module: "github.com/didip/tollbooth/v8", limit: tollbooth.Limit, decider: decideTollbooth,
+		name: "tollbooth", file: "tollbooth.go", module: "github.com/didip/tollbooth/v8", limit: Tollbooth,
 		headers: []string{"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "X-Rate-Limit-Duration", "X-Rate-Limit-Limit", "X-Rate-Limit-Request-Remote-Addr"},
 		denied:  []string{"Content-Type"},
 		fullest: 199,
 	},
 	{
-		name: "x/time/rate", dir: "xtimerate", module: "golang.org/x/time", limit: xtimerate.Limit, decider: decideRate,
+		name: "x/time/rate", file: "xtimerate.go", module: "golang.org/x/time", limit: XTimeRate,
 		headers: []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining"},
 		denied:  []string{"Content-Type", "Retry-After", "X-Content-Type-Options"},
 		fullest: 199,
@@ -82,7 +68,7 @@ var noContent = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { 
 // TestSameJob: all programs do the job whose lines are compared.
 func TestSameJob(t *testing.T) {
 	for _, l := range libraries {
-		t.Run(l.dir, func(t *testing.T) {
+		t.Run(l.file, func(t *testing.T) {
 			h, err := l.limit(noContent)
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +111,7 @@ func names(w *httptest.ResponseRecorder) []string { return slices.Sorted(maps.Ke
 // and then five a second. A request before them may have started the minute.
 func TestFullestWindow(t *testing.T) {
 	for _, l := range libraries {
-		t.Run(l.dir, func(t *testing.T) {
+		t.Run(l.file, func(t *testing.T) {
 			if got := max(fullest(admitted(t, &l, 0)), fullest(admitted(t, &l, 1))); got != l.fullest {
 				t.Errorf("%d of 100 in one minute, want %d", got, l.fullest)
 			}
