@@ -117,7 +117,7 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 		GOFLAGS="$$(go env GOFLAGS) -tags=e2e" $(BIN)/unparam ./... && \
 		$(BIN)/revive -config $(CURDIR)/tools/lint/revive.toml ./... ) || exit; done
 	@$(TEST) -count=1 -run '^TestSize$$' ./internal/test/deps
-	@cd tools && $(TEST) -count=1 ./api ./links ./site # they read other modules, which the cache of tests does not see
+	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
 	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
 
@@ -156,6 +156,7 @@ engines: ## run the DynamoDB store, the rules table and the Apache log on two en
 pictures: # draw docs/pictures: what each algorithm allows of a burst, and the first minute in a terminal
 	@localstack/require.sh go
 	go run ./cmd/slidegate/internal/traffic/pictures docs/pictures
+	docs/pictures/first-minute.sh
 
 fuzz: ## run every fuzz target for FUZZ_TIME=30s
 	@localstack/require.sh go

@@ -9,7 +9,7 @@ requirements=$root/docs/site/requirements.txt
 home=$root/.cache/zensical
 work=$root/.cache/site
 
-"$root/localstack/require.sh" go python
+"$root/localstack/require.sh" python
 if ! "$(find_python)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 	echo 'site: the generator needs Python 3.11 or later: install it, or name one by PYTHON' >&2
 	exit 1
@@ -18,12 +18,35 @@ if ! cmp -s "$requirements" "$home/installed"; then
 	install_packages "$home" "$requirements"
 	cp "$requirements" "$home/installed"
 fi
-(cd "$root/tools" && go run ./site "$root" "$work")
+
+# Pages are as GitHub shows them. The generator must not see Go files and the
+# site's own.
+rm -rf "$work"
+mkdir -p "$work"
+cp "$root/docs/site/mkdocs.yml" "$work"
+cp -R "$root/docs/site/theme" "$work/theme"
+cp -R "$root/docs" "$work/docs"
+rm -r "$work/docs/site" "$work"/docs/*.go
+(cd "$work/docs" && for page in *.md start/*.md; do
+	grep -q " $page\$" ../mkdocs.yml || { echo "site: docs/site/mkdocs.yml does not name docs/$page" >&2; exit 1; }
+done)
+cp -R "$root/docs/site/assets/." "$work/docs"
 if ! (cd "$work" && NO_COLOR=1 "$home/bin/zensical" build --clean --strict) >"$work/log" 2>&1; then
 	cat "$work/log" >&2
 	exit 1
 fi
-cp -R "$work/raw/." "$work/site/"
+
+# The pages as Markdown, and llms.txt (https://llmstxt.org), which lists them in
+# the order of the navigation.
+(cd "$work/docs" && find . -name '*.md' | tar -cf - -T -) | tar -xf - -C "$work/site"
+(cd "$work/docs" && awk '
+	/^site_name: / { print "# " substr($0, 12) }
+	/^site_description: / { print "\n> " substr($0, 19) }
+	/^site_url: / { url = $2 }
+	/^nav:/ { nav = 1 }
+	nav && /^  - / { print "\n## " substr($2, 1, length($2) - 1) "\n" }
+	nav && /\.md$/ { getline title < $NF; print "- [" substr(title, 3) "](" url $NF ")" }
+' ../mkdocs.yml >"$work/site/llms.txt")
 rm -rf "$root/dist/site"
 mkdir -p "$root/dist"
 mv "$work/site" "$root/dist/site"

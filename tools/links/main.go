@@ -1,6 +1,7 @@
 // Command links checks the links between the pages of a repository: that their
 // files exist, and that their anchors are those that GitHub gives to headings.
-// It also checks what other files say of docs/*.md. It opens no address.
+// It also checks what other files say of docs/*.md, and that the site shows pages of
+// docs as GitHub does. It opens no address.
 package main
 
 import (
@@ -25,6 +26,9 @@ var (
 	element   = regexp.MustCompile(`<[^>]*>`)
 	mention   = regexp.MustCompile(`\bdocs/[\w./-]+\.md(?:#[\w-]+)?`)
 	unnamed   = regexp.MustCompile(`[^\p{L}\p{M}\p{N}\p{Pc} -]`) // not in an anchor
+	own       = regexp.MustCompile(`^https://github.com/slidegate/slidegate/(?:blob|tree)/main/`)
+	fence     = regexp.MustCompile("(?ms)^```.*?^```$")
+	crowded   = regexp.MustCompile("(?m)^(?:\\*\\*|[^\\s\\d|#<`*-]).*\n((?:[-*] |1\\. |\\|).*)")
 	markdown  = goldmark.New(goldmark.WithRendererOptions(render.WithUnsafe()))
 )
 
@@ -51,13 +55,22 @@ func repository(dir string) error {
 			_, targets = parse(source)
 			base = filepath.Dir(name)
 		}
+		page := strings.HasPrefix(name, "docs/") && filepath.Ext(name) == ".md"
+		if m := crowded.FindSubmatch(fence.ReplaceAll(source, []byte("#"))); page && m != nil {
+			errs = append(errs, fmt.Errorf("%s: the site needs an empty line before %s", name, m[1]))
+		}
 		for _, target := range targets {
-			if strings.Contains(target, ":") {
+			address, anchor, _ := strings.Cut(target, "#")
+			path := filepath.Join(base, address)
+			switch here := own.ReplaceAllString(address, ""); {
+			case here != address:
+				path = here
+			case strings.Contains(target, ":"):
 				continue // another site
-			}
-			path, anchor, _ := strings.Cut(target, "#")
-			if path = filepath.Join(base, path); target[0] == '#' {
+			case address == "":
 				path = name
+			case page && !strings.HasPrefix(path, "docs/"):
+				errs = append(errs, fmt.Errorf("%s links to %s, which the site has not: link to https://github.com/slidegate/slidegate/blob/main/%s", name, target, path))
 			}
 			if err := check(filepath.Join(dir, path), anchor); err != nil {
 				errs = append(errs, fmt.Errorf("%s links to %s: %w", name, target, err))
