@@ -177,7 +177,7 @@ zips: ## build the Lambdas' zips for infra, of both architectures, in infra/lamb
 release-files: zips
 	@rm -rf dist/files && mkdir -p dist/files/completions
 	cp docs/rules.schema.json dist/files/
-	cd infra && go run ./template -version $(or $(VERSION),v0.0.0-dev) -o ../dist/files/template.json
+	cd infra && go run . -version $(or $(VERSION),v0.0.0-dev) -template ../dist/files/template.json
 	cp infra/lambdas/zips/*.zip dist/files/template.json $(EMBEDDED)
 	for name in authorizer operations; do python3 -m zipfile -e infra/lambdas/zips/$${name}_arm64.zip dist/files/$$name; done # for lists of contents
 	go build -tags release -o dist/slidegate ./cmd/slidegate # carries the files, as that of a release does

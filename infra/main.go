@@ -2,9 +2,14 @@
 // it, as cdk.json says:
 //
 //	make sample && cd infra && ./cdk.sh deploy [-c architecture=x86_64] [-c deadline=250ms] [-c removal=destroy] [-c dist=DIR] [-c rules=FILE] [-c apis=all]
+//
+// With -template it writes the template that slidegate aws deploy deploys:
+//
+//	cd infra && go run . -template ../dist/template.json -version v0.2.0
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 
@@ -13,6 +18,13 @@ import (
 )
 
 func main() {
+	template := flag.String("template", "", "write the template of a limiter alone to a `FILE`")
+	version := flag.String("version", "v0.0.0-dev", "the `VERSION` of the release in that template")
+	flag.Parse()
+	run := sample
+	if *template != "" {
+		run = func() error { return writeTemplate(*version, *template) }
+	}
 	err := run()
 	jsii.Close()
 	if err != nil {
@@ -21,7 +33,7 @@ func main() {
 	}
 }
 
-func run() error {
+func sample() error {
 	app := awscdk.NewApp(nil)
 	s, err := readSettings(app.Node())
 	if err != nil {

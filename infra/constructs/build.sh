@@ -31,7 +31,6 @@ rm -rf src lib assets dist tsconfig.json
 cp -R "$here/package.json" "$here/README.md" "$here/src" "$root/LICENSE" .
 mkdir assets
 cp "$root"/infra/lambdas/zips/*.zip "$template" assets
-(cd "$root/infra" && go run ./jsii -o "$work/src/generated.ts")
 npm version "${version#v}" --no-git-tag-version --allow-same-version --loglevel=error >/dev/null
 
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)

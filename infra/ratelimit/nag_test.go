@@ -22,7 +22,7 @@ import (
 // purpose, with its reasons. Synthesis panics for anything else.
 func TestNag(t *testing.T) {
 	app, outdir := cdktest.NewApp(t, nil)
-	awscdk.Validations_Of(app).AddPlugins(cdktest.Nag(t, app))
+	awscdk.Validations_Of(app).AddPlugins(cdktest.Nag(t, app, ".."))
 	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
 	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
 		Code: code(t), OperationsCode: code(t), Rules: rulesFile(t, someRules),

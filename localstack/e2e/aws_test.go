@@ -158,7 +158,7 @@ func build(t *testing.T, dir, goarch string) (flags []string) {
 	t.Helper()
 	command(t, root+"/infra", "go", "run", "./lambdazip", "-goarch", goarch, "-o", dir, "authorizer", "operations")
 	command(t, root, "go", "build", "-o", filepath.Join(dir, "slidegate"), "./cmd/slidegate")
-	command(t, root+"/infra", "go", "run", "./template", "-version", "v0.2.0", "-o", filepath.Join(dir, "template.json"))
+	command(t, root+"/infra", "go", "run", ".", "-version", "v0.2.0", "-template", filepath.Join(dir, "template.json"))
 	flags = []string{"--template", "template.json"}
 	for _, name := range []string{"authorizer", "operations"} {
 		flags = append(flags, "--code", name+"_"+goarch+".zip")

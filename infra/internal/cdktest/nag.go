@@ -16,14 +16,16 @@ import (
 )
 
 // Nag returns the rules AwsSolutions of cdk-nag, which cdk.sh installs. It loads
-// them into the process of the CDK, because they have no Go package. The test runs
-// in a directory of infra.
-func Nag(t *testing.T, app awscdk.App) awscdk.IPolicyValidationPlugin {
+// them into the process of the CDK, because they have no Go package. infra is the
+// directory of that script.
+func Nag(t *testing.T, app awscdk.App, infra string) awscdk.IPolicyValidationPlugin {
 	t.Helper()
-	if out, err := exec.Command("../cdk.sh", "--version").CombinedOutput(); err != nil {
+	script := exec.Command("./cdk.sh", "--version")
+	script.Dir = infra
+	if out, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("cdk.sh: %v\n%s", err, out)
 	}
-	const dir = "../../.cache/cdk/node_modules/cdk-nag"
+	dir := filepath.Join(infra, "../.cache/cdk/node_modules/cdk-nag")
 	var manifest struct{ Version string }
 	data, err := os.ReadFile(filepath.Join(dir, "package.json"))
 	if err == nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 )
 
-// newStack returns the stack of a limiter. What a deployment decides is in
+// newLimiterStack returns the stack of a limiter alone. What a deployment decides is in
 // parameters, which cmd/slidegate/internal/aws states.
-func newStack(app awscdk.App, version string) (awscdk.Stack, error) {
+func newLimiterStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	stack := awscdk.NewStack(app, jsii.String("Limiter"), &awscdk.StackProps{
 		Description: jsii.String("Slidegate " + version + ": a rate limiter for APIs of this account"),
 		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{GenerateBootstrapVersionRule: jsii.Bool(false)}),
@@ -187,8 +187,4 @@ func orNone(condition awscdk.CfnCondition, value *string) *string {
 // given is the condition that a parameter is not empty.
 func given(stack awscdk.Stack, name string, parameter *string) awscdk.CfnCondition {
 	return condition(stack, name, awscdk.Fn_ConditionNot(awscdk.Fn_ConditionEquals(parameter, jsii.String(""))))
-}
-
-func output(stack awscdk.Stack, name, description string, value *string) {
-	awscdk.NewCfnOutput(stack, &name, &awscdk.CfnOutputProps{Description: &description, Value: value})
 }

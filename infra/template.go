@@ -1,14 +1,8 @@
-// Command template writes the CloudFormation template of a limiter alone, which
-// slidegate aws deploy deploys. It synthesizes the construct, so one definition
-// serves people with the CDK and without.
-//
-//	cd infra && go run ./template -version v0.2.0 -o ../dist/template.json
 package main
 
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 
@@ -16,26 +10,17 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-func main() {
-	version := flag.String("version", "v0.0.0-dev", "the `VERSION` of the release")
-	out := flag.String("o", "/dev/stdout", "the `FILE` to write")
-	flag.Parse()
-	err := run(*version, *out)
-	jsii.Close()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "template:", err)
-		os.Exit(1)
-	}
-}
-
-func run(version, out string) error {
+// writeTemplate writes the CloudFormation template of a limiter alone, which
+// slidegate aws deploy deploys. It synthesizes the construct, so one definition
+// serves people with the CDK and without.
+func writeTemplate(version, out string) error {
 	dir, err := os.MkdirTemp("", "template")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	app := awscdk.NewApp(&awscdk.AppProps{AnalyticsReporting: jsii.Bool(false), Outdir: &dir})
-	stack, err := newStack(app, version)
+	stack, err := newLimiterStack(app, version)
 	if err != nil {
 		return err
 	}
