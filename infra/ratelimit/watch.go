@@ -73,6 +73,14 @@ func addDashboard(r *RateLimit) {
 			row = append(row, r.graph(g, 24/len(section.Graphs)))
 		}
 		r.Dashboard.AddWidgets(row...)
+		row = nil
+		for _, t := range section.Tables {
+			row = append(row, awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{
+				Title: &t.Title, Width: jsii.Number(24 / len(section.Tables)), Height: jsii.Number(6),
+				LogGroupNames: jsii.Strings(*r.LogGroup.LogGroupName()), QueryString: jsii.String(fmt.Sprintf(t.Query, r.limiter())),
+			}))
+		}
+		r.Dashboard.AddWidgets(row...)
 	}
 }
 

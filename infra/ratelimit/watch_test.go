@@ -160,9 +160,10 @@ func TestDashboard(t *testing.T) {
 	diff(t, "titles", []string{
 		"0 0 Alarms",
 		"0 3 ## Who is denied", "0 4 Requests", "6 4 Denied, by rule", "12 4 Would be denied: shadows, candidates", "18 4 Units above 80% of a limit, by rule",
-		"0 10 ## What it costs", "0 11 Writes for a decision", "6 11 Denials without a write (%)", "12 11 Requests to DynamoDB", "18 11 Units of counters on the bill",
-		"0 17 ## Health", "0 18 Latency of DynamoDB (ms)", "6 18 Without DynamoDB", "12 18 Throttled, failed", "18 18 Concurrency",
-		"0 24 ## Rules", "0 25 Version in force", "12 25 Age (s)",
+		"0 10 Keys denied most", "12 10 Keys nearest their limits",
+		"0 16 ## What it costs", "0 17 Writes for a decision", "6 17 Denials without a write (%)", "12 17 Requests to DynamoDB", "18 17 Units of counters on the bill",
+		"0 23 ## Health", "0 24 Latency of DynamoDB (ms)", "6 24 Without DynamoDB", "12 24 Throttled, failed", "18 24 Concurrency",
+		"0 30 ## Rules", "0 31 Version in force", "12 31 Age (s)",
 	}, titles)
 	for _, m := range metric.All {
 		if m.Exporters&metric.Lambda != 0 && !strings.Contains(text, `"Slidegate","`+m.Name+`","Limiter","AWS::StackName/RateLimit"`) {
@@ -172,6 +173,7 @@ func TestDashboard(t *testing.T) {
 	for _, part := range []string{
 		`"expression":"SEARCH('{Slidegate,Limiter,Rule} MetricName=\"Denied\" Limiter=\"AWS::StackName/RateLimit\"', 'Sum')"`,
 		`"expression":"FILL(writes, 0) / decisions"`, `"expression":"FILL(degraded, 0)"`, `"value":125`, `"value":60`,
+		`"query":"SOURCE '` + tpl.ID(t, "AWS::Logs::LogGroup", "RateLimit") + `' | filter msg = \"top keys\" and Limiter = \"AWS::StackName/RateLimit\" | `,
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the dashboard lacks %s", part)

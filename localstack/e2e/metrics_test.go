@@ -3,21 +3,39 @@
 package e2e
 
 import (
-	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 )
 
 // writesMetrics: under traffic, the metrics of the authorizer reach the log of the
-// stack's function, where slidegate top reads them as lines of this limiter. The
-// emulator makes no metrics of them.
+// stack's function. The emulator makes no metrics of them.
 func (d *deployment) writesMetrics(t *testing.T, user string) {
+	logs := cloudwatchlogs.NewFromConfig(aws.Config{
+		Region: region, BaseEndpoint: aws.String(localEndpoint(t)), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+	groups, err := logs.DescribeLogGroups(t.Context(), &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(stack + "-")})
+	if err != nil || len(groups.LogGroups) == 0 {
+		t.Fatalf("log groups of the stack: %v, %v", groups, err)
+	}
 	f := d.traffic(t, user)
 	f.until(t, "after a line of metrics", func(seen) bool {
-		var view struct{ Rates map[string]float64 }
-		if err := json.Unmarshal(command(t, ".", d.cli, "top", "--stack", stack, "--once", "--json"), &view); err != nil {
-			t.Fatal(err)
-		}
-		return view.Rates["Decisions"] > 0
+		return slices.ContainsFunc(groups.LogGroups, func(g types.LogGroup) bool {
+			lines, err := logs.FilterLogEvents(t.Context(), &cloudwatchlogs.FilterLogEventsInput{
+				LogGroupName: g.LogGroupName, FilterPattern: aws.String(`{ $.Limiter = "` + stack + `/RateLimit" }`),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(lines.Events, func(e types.FilteredLogEvent) bool {
+				return strings.Contains(aws.ToString(e.Message), `"Decisions":`)
+			})
+		})
 	})
 	f.stop(t)
 }

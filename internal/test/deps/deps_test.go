@@ -179,8 +179,7 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile cmd/slidegate/internal/cli/overridescmd
 		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/term cmd/slidegate/internal/cli/trafficcmd
 		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/operator/starter
-		cmd/slidegate/internal/operator/top cmd/slidegate/internal/text internal/decide/engine internal/kit/clock
-		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruletable
+		cmd/slidegate/internal/text internal/decide/engine internal/request internal/rules internal/rules/ruletable
 		github.com/redis/go-redis github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/apikeyscmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
@@ -242,9 +241,6 @@ var allowed = map[string]string{
 		internal/store/breaker internal/store/dynamo internal/store/dynamo/awsconfig internal/store/memory
 		internal/store/redis`,
 	"cmd/slidegate/internal/operator/starter": "internal/rules/rulefile internal/rules/yamlfile",
-	"cmd/slidegate/internal/operator/top": `
-		cmd/slidegate/internal/aws cmd/slidegate/internal/serve/admin internal/observe/telemetry
-		internal/observe/telemetry/metric internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2`,
 
 	"cmd/slidegate/internal/serve/admin": `
 		cmd/slidegate/internal/serve/webguard internal/observe/telemetry internal/observe/telemetry/metric
@@ -301,7 +297,7 @@ func TestRulesfile(t *testing.T) {
 // operators are the packages that call other services of AWS than DynamoDB, and
 // the programs that link them.
 var operators = []string{
-	"functions/operations", "cmd/slidegate", "cmd/slidegate/internal/aws", "cmd/slidegate/internal/operator/top",
+	"functions/operations", "cmd/slidegate", "cmd/slidegate/internal/aws",
 	// flags finds the tables of a stack://NAME, and each command has flags.
 	"cmd/slidegate/internal/cli", "cmd/slidegate/internal/cli/apikeyscmd", "cmd/slidegate/internal/cli/awscmd", "cmd/slidegate/internal/cli/command",
 	"cmd/slidegate/internal/cli/flags", "cmd/slidegate/internal/cli/overridescmd", "cmd/slidegate/internal/cli/rulescmd",

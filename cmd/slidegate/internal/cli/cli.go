@@ -46,7 +46,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (c *cli) rootCommand() *cobra.Command {
 	console := &c.Console
 	root := command.Group("slidegate", "An exact rate limiter for serverless APIs",
-		initCommand(console), serveCommand(console), topCommand(console),
+		initCommand(console), serveCommand(console),
 		trafficcmd.ReplayCommand(console), trafficcmd.SuggestCommand(console), trafficcmd.CostCommand(console),
 		rulescmd.Command(console), awscmd.Command(console),
 		overridescmd.Command(console), overridescmd.GrantCommand(console), apikeyscmd.Command(console),

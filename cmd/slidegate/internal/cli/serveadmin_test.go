@@ -19,7 +19,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/top"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
@@ -143,9 +142,6 @@ rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "{\"ready\":true}\n" {
 		t.Errorf("/readyz answers %q, %v", body, err)
-	}
-	if view := mustReport[top.View](t, "top --once --admin "+base); view.Rates["Writes"] == 0 || len(view.TopDenied) != clients || view.P99 == 0 {
-		t.Errorf("top shows %+v", view)
 	}
 	stop()
 	return true

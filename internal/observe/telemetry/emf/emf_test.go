@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/emf"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -82,6 +85,45 @@ func TestLines(t *testing.T) {
 	l.Flush(epoch.Add(2 * time.Hour))
 	golden.Check(t, "testdata/lines.jsonl", l.log.String())
 	check(t, l.log.String())
+}
+
+// TestQueries: the dashboard's queries name what the line of keys has. They are
+// also the only readers of it in this project.
+func TestQueries(t *testing.T) {
+	lines, err := os.ReadFile("testdata/lines.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	for text := range strings.Lines(string(lines)) {
+		if strings.Contains(text, `"msg":"top keys"`) {
+			if err := json.Unmarshal([]byte(text), &line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	queries := 0
+	for _, section := range watch.Dashboard {
+		for _, table := range section.Tables {
+			queries++
+			if !strings.HasPrefix(table.Query, `filter msg = "top keys" and Limiter = "%s" | `) || line["Limiter"] == nil {
+				t.Errorf("%s is of other lines: %s", table.Title, table.Query)
+			}
+			list := regexp.MustCompile(`unnest line\.(\w+) into (\w+)`).FindStringSubmatch(table.Query)
+			keys, _ := line[list[1]].([]any)
+			if len(keys) == 0 {
+				t.Fatalf("the line has no list %s: %v", list[1], line)
+			}
+			for _, field := range regexp.MustCompile(`\b`+list[2]+`\.(\w+)`).FindAllStringSubmatch(table.Query, -1) {
+				if keys[0].(map[string]any)[field[1]] == nil {
+					t.Errorf("%s: a key of %s has no %s: %v", table.Title, list[1], field[1], keys[0])
+				}
+			}
+		}
+	}
+	if queries != 2 {
+		t.Errorf("there are %d queries", queries)
+	}
 }
 
 // check validates lines, by the schema that AWS publishes in "Specification:

@@ -2,10 +2,19 @@ package watch
 
 import "github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 
-// Section is a row of the dashboard: a heading, and graphs of equal width.
+// Section is a heading of the dashboard, a row of graphs of equal width, and below
+// it one of tables.
 type Section struct {
 	Title  string
 	Graphs []Graph
+	Tables []Table
+}
+
+// Table is the answer to a query of CloudWatch Logs Insights on the limiter's log.
+// %s in the query stands for the limiter.
+type Table struct {
+	Title string
+	Query string
 }
 
 // Graph is a diagram over time. Right has its axis on the right.
@@ -25,13 +34,16 @@ type Line struct {
 
 // Dashboard is in the order of the questions that an operator asks.
 var Dashboard = []Section{
-	{"Who is denied", []Graph{
+	{Title: "Who is denied", Graphs: []Graph{
 		{Title: "Requests", Left: of(metric.Decisions, metric.Denied, metric.ShadowDenied, metric.Rejected)},
 		{Title: "Denied, by rule", Left: byRule(metric.Denied)},
 		{Title: "Would be denied: shadows, candidates", Left: byRule(metric.ShadowDenied)},
 		{Title: "Units above 80% of a limit, by rule", Left: append(of(metric.NearLimit), byRule(metric.NearLimit)...)},
+	}, Tables: []Table{
+		{"Keys denied most", topKeys + `unnest line.top_denied into denied | filter denied.count > 0 | stats sum(denied.count) as times by denied.rule, denied.key | sort times desc | limit 10`},
+		{"Keys nearest their limits", topKeys + `unnest line.top_near into near | filter near.count > 0 | stats max(near.share) as used by near.rule, near.key | sort used desc | limit 10`},
 	}},
-	{"What it costs", []Graph{
+	{Title: "What it costs", Graphs: []Graph{
 		{Title: "Writes for a decision", Left: []Line{
 			{"writes for a decision", "FILL(writes, 0) / decisions", []Series{own(metric.Writes), own(metric.Decisions)}},
 		}},
@@ -42,7 +54,7 @@ var Dashboard = []Section{
 		{Title: "Units of counters on the bill", Left: lines(
 			Series{Counters, "ConsumedWriteCapacityUnits", Sum}, Series{Counters, "ConsumedReadCapacityUnits", Sum})},
 	}},
-	{"Health", []Graph{
+	{Title: "Health", Graphs: []Graph{
 		{Title: "Latency of DynamoDB (ms)", Mark: "SlowStore", Left: []Line{
 			{P50, "", []Series{{Limiter, metric.StoreLatency, P50}}}, {P99, "", []Series{own(metric.StoreLatency)}},
 		}},
@@ -59,13 +71,16 @@ var Dashboard = []Section{
 			{"80% of the account's quota", "0.8 * SERVICE_QUOTA(concurrentExecutions)", []Series{{Region, "ConcurrentExecutions", Maximum}}},
 		}},
 	}},
-	{"Rules", []Graph{
+	{Title: "Rules", Graphs: []Graph{
 		{Title: "Version in force", Left: []Line{
 			{"newest", "", []Series{own(metric.RulesVersion)}}, {"oldest", "", []Series{{Limiter, metric.RulesVersion, Minimum}}},
 		}},
 		{Title: "Age (s)", Mark: "StaleRules", Left: of(metric.RulesAge)},
 	}},
 }
+
+// topKeys begins a query on the lines that package emf writes about keys.
+const topKeys = `filter msg = "top keys" and ` + metric.Limiter + ` = "%s" | fields jsonParse(@message) as line | `
 
 // of returns a line for each of the limiter's own metrics.
 func of(names ...string) (all []Line) {

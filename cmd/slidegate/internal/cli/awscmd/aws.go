@@ -239,8 +239,8 @@ func policyCommand(c *command.Console) *cobra.Command {
 	var o aws.Options
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Print the rights that these commands and top need, as an IAM policy",
-		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, attach, detach, doctor, delete and top,
+		Short: "Print the rights that these commands need, as an IAM policy",
+		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, attach, detach, doctor and delete,
 and for those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
 Somebody with these rights can make a role with any rights, as an administrator can; --permissions-boundary bounds such
 roles. With --role-arn it prints two policies: "service_role" for that role, and "caller" for the people who deploy.

@@ -121,28 +121,3 @@ func (l *Labelled) Add(label string, texts ...string) {
 		}
 	}
 }
-
-// Repaint draws a text over what is on a terminal, and leaves out what does not
-// fit.
-func Repaint(w *os.File, screen string) error {
-	width, height, err := term.GetSize(int(w.Fd()))
-	if err == nil {
-		_, err = io.WriteString(w, repaint(screen, width, height))
-	}
-	return err
-}
-
-// The control sequences of repaint.
-const home, clearLine, clearBelow = "\x1b[H", "\x1b[K", "\x1b[J"
-
-// repaint keeps the last line free for the cursor.
-func repaint(screen string, width, height int) string {
-	var b strings.Builder
-	b.WriteString(home)
-	lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
-	for _, line := range lines[:min(len(lines), max(0, height-1))] {
-		runes := []rune(line)
-		b.WriteString(string(runes[:min(len(runes), width)]) + clearLine + "\n")
-	}
-	return b.String() + clearBelow
-}

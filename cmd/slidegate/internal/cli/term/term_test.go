@@ -102,19 +102,3 @@ func TestProgressCount(t *testing.T) {
 	}
 	(&Progress{}).Count(1, 2, "things") // no terminal
 }
-
-func TestRepaint(t *testing.T) {
-	for _, test := range []struct {
-		width, height int
-		want          string
-	}{
-		{9, 9, "\x1b[Hä long\x1b[K\n\x1b[K\nb\x1b[K\n\x1b[J"},
-		{3, 9, "\x1b[Hä l\x1b[K\n\x1b[K\nb\x1b[K\n\x1b[J"},
-		{9, 2, "\x1b[Hä long\x1b[K\n\x1b[J"},
-		{0, 0, "\x1b[H\x1b[J"},
-	} {
-		if got := repaint("ä long\n\nb\n", test.width, test.height); got != test.want {
-			t.Errorf("%d × %d: %q, want %q", test.width, test.height, got, test.want)
-		}
-	}
-}
