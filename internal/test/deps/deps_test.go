@@ -211,7 +211,7 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs golang.org/x/term`,
 	"cmd/slidegate/internal/cli/trafficcmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile
-		cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator cmd/slidegate/internal/text
+		cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
 		cmd/slidegate/internal/traffic/report cmd/slidegate/internal/traffic/suggest internal/rules
 		github.com/spf13/cobra`,
@@ -228,7 +228,7 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/operator": `
 		cmd/slidegate/internal/imports cmd/slidegate/internal/imports/plain cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway
-		cmd/slidegate/internal/serve/live cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost
+		cmd/slidegate/internal/serve/live cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
 		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/apikeys internal/decide/authn
 		internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog
@@ -263,7 +263,7 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/traffic/chart": "cmd/slidegate/internal/text",
 	"cmd/slidegate/internal/traffic/cost": `
 		internal/lambda/predeploy internal/limit internal/observe/telemetry/metric internal/observe/telemetry/watch
-		internal/rules internal/rules/ruledoc`,
+		internal/rules`,
 	"cmd/slidegate/internal/traffic/logs":     "internal/limit internal/request",
 	"cmd/slidegate/internal/traffic/peaks":    "internal/limit",
 	"cmd/slidegate/internal/traffic/pictures": "cmd/slidegate/internal/traffic/chart internal/limit",

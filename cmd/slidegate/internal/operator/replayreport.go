@@ -4,7 +4,6 @@ import (
 	"os"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -24,7 +23,7 @@ func NewRecording(s *session.Session) *report.Recording {
 		// The replay's own rules have the same secrets, and it has warned of those
 		// that are missing.
 		_ = v.Set.LoadSecrets(os.LookupEnv)
-		counted := cost.Count(memory.NewSequential(session.RecordedKeys/4), v.Set)
+		counted := report.Count(memory.NewSequential(session.RecordedKeys/4), v.Set)
 		r.Others = append(r.Others, &report.Scenario{
 			Name: v.Name, Writes: counted,
 			Engine: engine.New(engine.Options{
@@ -41,6 +40,6 @@ func countWrites(s *session.Session, store limit.Store, r *report.Recording) lim
 	if r == nil || !s.InMemory() {
 		return store
 	}
-	r.Own.Writes = cost.Count(store, s.Rules)
+	r.Own.Writes = report.Count(store, s.Rules)
 	return r.Own.Writes
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/peaks"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
@@ -35,7 +34,7 @@ type Recording struct {
 type Scenario struct {
 	Name     string
 	Engine   replay.Decider
-	Writes   *cost.Counted // nil if the writes are not counted
+	Writes   *Counted // nil if the writes are not counted
 	OverTime replay.OverTime
 	Totals   replay.Counts
 	Hits     Hits

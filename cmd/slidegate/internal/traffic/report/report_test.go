@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
@@ -36,8 +35,8 @@ type made struct {
 }
 
 // engineOf returns an engine with counters in memory.
-func engineOf(set *rules.Set) (*engine.Engine, *cost.Counted) {
-	counted := cost.Count(memory.NewSequential(100_000), set)
+func engineOf(set *rules.Set) (*engine.Engine, *report.Counted) {
+	counted := report.Count(memory.NewSequential(100_000), set)
 	return engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: counted, Local: memory.New(0)}), counted
 }
 

@@ -66,7 +66,7 @@ func (v *view) scenarios(totals *replay.Report, r *Recording) {
 			shown.WouldDeny = text.Thousands(s.Totals.WouldDeny)
 		}
 		if b := billOf(totals, s); b != nil {
-			shown.Writes = text.Thousands(int64(b.Quantity(cost.WritesItem)))
+			shown.Writes = text.Thousands(int64(b.Writes))
 		}
 		v.Scenarios = append(v.Scenarios, shown)
 	}
@@ -180,5 +180,5 @@ func billOf(totals *replay.Report, s *Scenario) *cost.Bill {
 	}
 	times := cost.Month.Seconds() / span.Seconds()
 	traffic := s.Writes.Traffic(float64(totals.Requests)*times, float64(s.Totals.Denied)*times, times)
-	return cost.NewReport(&cost.Options{Prices: cost.Standard()}, traffic).Month
+	return cost.NewBill(cost.Standard(), false, traffic)
 }

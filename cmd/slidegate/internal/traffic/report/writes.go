@@ -1,4 +1,4 @@
-package cost
+package report
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -60,6 +61,6 @@ func (s *Counted) Settle(ctx context.Context, now time.Time, c *limit.Charge, r 
 
 // Traffic returns the traffic of a month that has so many times what was
 // counted.
-func (s *Counted) Traffic(requests, denied, times float64) *Traffic {
-	return newTraffic(requests, denied, s.set, func(counter string) float64 { return s.writes[counter] * times })
+func (s *Counted) Traffic(requests, denied, times float64) *cost.Traffic {
+	return cost.TrafficOf(requests, denied, s.set, func(counter string) float64 { return s.writes[counter] * times })
 }
