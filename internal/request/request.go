@@ -104,13 +104,6 @@ func (r *Request) derive() {
 	}
 }
 
-// WithPath returns a copy of the request with another path.
-func (r *Request) WithPath(path string) *Request {
-	other := *r
-	other.Path, other.derived = path, Derived{}
-	return &other
-}
-
 // derivePath reads a path of any form.
 func (f *Derived) derivePath(raw string) {
 	f.Path, f.Ambiguity = urlpath.Clean(raw), urlpath.Examine(raw)

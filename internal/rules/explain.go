@@ -32,16 +32,6 @@ func (r *Rule) Why(req *request.Request) (reason string, covered bool) {
 	return "", true
 }
 
-// Misses returns every reason why the rule does not match the request, where Why
-// returns the first; none if it matches.
-func (r *Rule) Misses(req *request.Request) []string {
-	misses := r.when.Misses(req)
-	if why, covered := r.Why(req); !covered && len(misses) == 0 {
-		return []string{why}
-	}
-	return misses
-}
-
 // WhyAmbiguous explains Ambiguous: the reason names the part of the path that is
 // ambiguous, and the setting that decides.
 func (s *Set) WhyAmbiguous(r *request.Request) (reason string, ambiguous bool) {

@@ -24,12 +24,6 @@ func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, cov
 	return strings.Join(held, ", "), true
 }
 
-// Misses returns every field that keeps Covers from covering the request.
-func (s *Selector) Misses(r *request.Request) (reasons []string) {
-	_, reasons = s.explain(r, false)
-	return reasons
-}
-
 func (s *Selector) explain(r *request.Request, exactly bool) (held, failed []string) {
 	add := func(holds bool, yes, no string) {
 		if holds {
@@ -68,14 +62,6 @@ func (s *Selector) explain(r *request.Request, exactly bool) (held, failed []str
 		add(c.Holds(r), is, is+", not among "+ShortList(c.Words))
 	}
 	return held, failed
-}
-
-// Patterns returns the patterns of paths and routes as the document has them.
-func (s *Selector) Patterns() (texts []string) {
-	for _, p := range slices.Concat(s.Paths, s.Routes) {
-		texts = append(texts, p.Text)
-	}
-	return texts
 }
 
 // whyNotExact says why nothing that lifts limits matches the path.

@@ -220,13 +220,11 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/text internal/rules internal/rules/ruledoc internal/rules/rulefile
 		internal/rules/yamlfile`,
 	"cmd/slidegate/internal/imports/envoy": "cmd/slidegate/internal/imports internal/rules/key internal/rules/ruledoc",
-	"cmd/slidegate/internal/imports/plain": `
-		cmd/slidegate/internal/imports internal/limit internal/rules/ruledoc internal/rules/yamlfile`,
 	"cmd/slidegate/internal/imports/usageplans": `
 		cmd/slidegate/internal/imports internal/limit internal/rules/key internal/rules/ruledoc`,
 
 	"cmd/slidegate/internal/operator": `
-		cmd/slidegate/internal/imports cmd/slidegate/internal/imports/plain cmd/slidegate/internal/operator/session
+		cmd/slidegate/internal/imports cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway
 		cmd/slidegate/internal/serve/live cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report

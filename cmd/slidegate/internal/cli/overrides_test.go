@@ -38,10 +38,12 @@ func TestOrphans(t *testing.T) {
 
 func TestOverridesImport(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
-	plain := file(t, "plain.json", `{"tenant:a|b": {"time_window_sec": 1, "capacity": 5, "granularity_sec": 0.1},
-		"tenant:c": {"time_window_sec": 60, "capacity": 7, "granularity_sec": 1}}`)
-	bad := file(t, "bad.json", `{"tenant:a": {"time_window_sec": 1, "capacity": 0, "granularity_sec": 1},
-		"user:7": {"time_window_sec": 60, "capacity": 7, "granularity_sec": 1}}`)
+	limits := file(t, "limits.jsonl", `{"key": "tenant:a|b", "document": {"limits": [{"capacity": 5, "window": "1s"}]}}
+{"key": "tenant:c", "document": {"limits": [{"capacity": 7, "window": "1m"}]}}
+`)
+	wrong := file(t, "wrong.jsonl", `{"key": "tenant:a", "document": {"capacity": -1}}
+{"key": "user:7", "document": {"capacity": 7}}
+`)
 	lines := file(t, "more.jsonl", `{"key": "user:7", "document": {"plan": "pro"}}
 
 {"key": "user:auth0|8", "document": "{deny: true, why: ticket 81}", "who": "jo"}
@@ -56,7 +58,7 @@ func TestOverridesImport(t *testing.T) {
 {"key": "user:9", "document": {"deni": true, "why": 7}}
 `+strings.Repeat(`{"key": "user:10", "document": 7}`+"\n", operator.ErrorsShown))
 	table.transcript(t, "overrides-import",
-		"plain.json", plain, "bad.jsonl", badLines, "bad.json", bad, "more.jsonl", lines, "none.json", filepath.Join(t.TempDir(), "none.json"))
+		"limits.jsonl", limits, "bad.jsonl", badLines, "wrong.jsonl", wrong, "more.jsonl", lines, "none.jsonl", filepath.Join(t.TempDir(), "none.jsonl"))
 
 	// An import takes what list prints.
 	listed := mustRun(t, "overrides list plan --json"+table.at)

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports/plain"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -34,20 +32,10 @@ type ImportReport struct {
 type ImportOptions struct {
 	Table  string
 	Rule   string // or rules.PlanOverrides
-	File   string
-	Format ImportFormat // PlainOverrides if empty
-	DryRun bool         // check the file and write nothing
+	File   string // with a JSON object on each line
+	DryRun bool   // check the file and write nothing
 	Note   ruletable.Note
 }
-
-// ImportFormat is the format of a file of overrides.
-type ImportFormat string
-
-// The formats of ImportOverrides.
-const (
-	PlainOverrides ImportFormat = "plain" // a JSON object by key
-	OverrideLines  ImportFormat = "jsonl" // a JSON object on each line
-)
 
 // ImportOverrides sets many overrides of a rule. It checks the whole file first,
 // and writes nothing if anything in it is wrong.
@@ -78,25 +66,15 @@ func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletab
 	if err := checkOverrideRule(set, o.Rule); err != nil {
 		return nil, err
 	}
-	rule, ok := set.Rule(o.Rule)
-	if !ok {
-		rule = &rules.Rule{Name: o.Rule} // plans have no limits
-	}
 	file, err := os.Open(o.File)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	grants := 0
-	var entries iter.Seq2[imports.Override, error]
-	if o.Format == OverrideLines {
-		entries = imports.OverrideLines(o.File, file, &grants)
-	} else {
-		entries = plain.Import(o.File, file, rule.Name, rule.Limits)
-	}
 	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}}
 	progress := listener.Progress()
-	for entry, err := range entries {
+	for entry, err := range imports.OverrideLines(o.File, file, &grants) {
 		check.entry(entry, err)
 		progress.Count(check.read, 0, "checked")
 	}

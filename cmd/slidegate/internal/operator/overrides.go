@@ -24,61 +24,38 @@ type OverrideTarget struct {
 	table  *ruletable.Table
 	set    *rules.Set // in force
 	unused string     // why no request looks the key up; empty if requests do
-	other  string     // a key in the table that no request looks up; empty for none
 }
 
-// OverrideOptions name the key of an override.
-type OverrideOptions struct {
-	Table    string
-	Rule     string // or rules.PlanOverrides
-	Key      string // with values as they are, or as overrides list prints it
-	AsListed bool   // Key is one of the table, exactly
-}
-
-func openTarget(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
-	table, set, err := session.OpenRules(ctx, o.Table)
-	if err != nil {
-		return nil, err
-	}
-	return &OverrideTarget{table: table, set: set, Rule: o.Rule}, nil
-}
-
-// FindKey returns the target for a key that the rule's requests look up.
-func FindKey(ctx context.Context, o *OverrideOptions) (*OverrideTarget, error) {
-	t, err := openTarget(ctx, o)
-	if err == nil {
-		err = checkOverrideRule(t.set, t.Rule)
+// FindKey returns the target for a key that the rule's requests look up. The key
+// has its values as they are, or as overrides list prints it.
+func FindKey(ctx context.Context, from, rule, key string) (t *OverrideTarget, err error) {
+	t = &OverrideTarget{Rule: rule}
+	if t.table, t.set, err = session.OpenRules(ctx, from); err == nil {
+		err = checkOverrideRule(t.set, rule)
 	}
 	if err == nil {
-		t.Key, err = t.set.OverrideKey(t.Rule, o.Key)
+		t.Key, err = t.set.OverrideKey(rule, key)
 	}
 	return t, err
 }
 
 // FindStored returns the target for an override that may have outlived its rule
 // or the form of its keys. It warns if no request looks the key up.
-func FindStored(ctx context.Context, o *OverrideOptions, listener Listener) (*OverrideTarget, error) {
-	t, err := openTarget(ctx, o)
-	if err != nil {
+func FindStored(ctx context.Context, from, rule, key string, listener Listener) (t *OverrideTarget, err error) {
+	t = &OverrideTarget{Rule: rule}
+	if t.table, t.set, err = session.OpenRules(ctx, from); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
-	if o.AsListed {
-		err = t.findListed(ctx, o.Key)
-	} else {
-		err = t.find(ctx, o.Key)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.unused != "" {
+	wanted, err := t.find(ctx, key)
+	if err == nil && t.unused != "" {
 		listener.Warn("the %s is in the table under a key that no request looks up: %s", t.name(), t.unused)
+		if wanted != "" {
+			listener.Warn("requests look up key %s: write that for its override", text.Printable(wanted))
+		}
 	}
-	if t.other != "" {
-		listener.Warn("the table has one for key %s too, which no request looks up; --as-listed selects that one", text.Printable(t.other))
-	}
-	return t, nil
+	return t, err
 }
 
 // name is how messages name the override.
@@ -86,47 +63,23 @@ func (t *OverrideTarget) name() string {
 	return fmt.Sprintf("override of rule %s for key %s", t.Rule, text.Printable(t.Key))
 }
 
-func (t *OverrideTarget) findListed(ctx context.Context, key string) error {
-	stored, err := t.has(ctx, key)
-	t.use(key)
-	if err == nil && !stored {
-		err = fmt.Errorf("%s: %w", t.name(), ruletable.ErrNoOverride)
-	}
-	return err
-}
-
-// use selects a key of the table.
-func (t *OverrideTarget) use(key string) { t.Key, t.unused = key, Unused(t.set, t.Rule, key) }
-
-// find selects the key by which requests look up what the user typed. If that
-// has no override, it selects the typed text itself, if the table has it.
-func (t *OverrideTarget) find(ctx context.Context, typed string) error {
+// find selects the key that the user typed, if the table has it, and else the one
+// by which requests look it up, which it returns; empty if that is not known.
+func (t *OverrideTarget) find(ctx context.Context, typed string) (wanted string, err error) {
 	wanted, mismatch := t.set.OverrideKey(t.Rule, typed)
-	switch {
-	case mismatch == nil && wanted == typed:
-		t.Key = wanted
-		return nil
-	case errors.Is(mismatch, key.ErrHashSecret) && Unused(t.set, t.Rule, typed) != "":
-		return mismatch // requests look up a hash of it, which is not known here
-	}
 	asTyped, err := t.has(ctx, typed)
 	switch {
 	case err != nil:
-		return err
-	case !asTyped && mismatch != nil:
-		return t.addHint(ctx, mismatch)
-	case !asTyped:
+	case asTyped:
+		t.Key, t.unused = typed, Unused(t.set, t.Rule, typed)
+	case errors.Is(mismatch, key.ErrHashSecret):
+		err = mismatch // requests look up a hash of it, which is not known here
+	case mismatch != nil:
+		err = t.addHint(ctx, mismatch)
+	default:
 		t.Key = wanted
-		return nil
 	}
-	t.use(typed)
-	if mismatch == nil {
-		var asLookedUp bool
-		if asLookedUp, err = t.has(ctx, wanted); asLookedUp || t.set.Override(t.Rule, wanted) != nil {
-			t.Key, t.unused, t.other = wanted, "", typed
-		}
-	}
-	return err
+	return wanted, err
 }
 
 // has reports whether the table has an override of the key, readable or not.

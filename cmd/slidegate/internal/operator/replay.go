@@ -74,7 +74,6 @@ func WarnAll(listener Listener, warnings []string) {
 // ReplayOptions say what to replay.
 type ReplayOptions struct {
 	Traffic   logs.Traffic
-	Speed     float64           // seconds of the log in a second; 0 for as fast as it goes
 	Decisions io.Writer         // a line for each decision; nil for none
 	Missing   string            // GroupMissing, or else requests that lack a key or a cost are an error
 	Recording *report.Recording // for a page; nil for none
@@ -106,7 +105,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, o.Recording), Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
 		}),
-		Rules: s.Rules, Speed: o.Speed, Decisions: o.Decisions, Seen: seen,
+		Rules: s.Rules, Decisions: o.Decisions, Seen: seen,
 	})
 	progress.Clear()
 	noteLog(&result.Extent, listener)

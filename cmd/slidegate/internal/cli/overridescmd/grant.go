@@ -43,7 +43,7 @@ override. It takes effect within ten seconds and ends by itself. Several grants 
 		if g.Add, err = parseUnits(args[2]); err != nil {
 			return nil, err
 		}
-		target, err := operator.FindKey(ctx, &operator.OverrideOptions{Table: where.RulesTable, Rule: rule, Key: args[1]})
+		target, err := operator.FindKey(ctx, where.RulesTable, rule, args[1])
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package overridescmd
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,27 +23,20 @@ and grants in the file are skipped. The whole file is checked against the rules 
 is wrong, nothing is written. Twenty-five are written at a time. If it breaks off half-way, the history shows it
 as unfinished; import the file again, which writes the others.
 
-Formats:
-  plain  a JSON object by key, for a rule with one limit:
-         {"user:241531": {"time_window_sec": 1, "capacity": 5, "granularity_sec": 1}}
-  jsonl  an object on each line, as overrides list --json prints them:
-         {"key": "user:7", "document": {"capacity": 5, "until": "2026-12-31T00:00:00Z"}}
+The file has a JSON object on each line, as overrides list --json prints them:
+  {"key": "user:7", "document": {"capacity": 5, "until": "2026-12-31T00:00:00Z"}}
+  {"key": "user:8", "document": {"limits": [{"capacity": 5, "window": "1s"}]}}
 Keys have the form of the rule's override keys; special characters in a value are escaped for you.`,
-		Example: `  slidegate overrides import api limits.json --why "from the old limiter" --rules dynamodb://slidegate-rules
+		Example: `  slidegate overrides import api limits.jsonl --why "from the old limiter" --rules dynamodb://slidegate-rules
   slidegate overrides import plan plans.jsonl --dry-run --rules dynamodb://slidegate-rules`,
 		Args:              flags.Positional(2, 2, "a rule, or plan, and a file"),
-		ValidArgsFunction: flags.InTurn(flags.NoWords, flags.FilesOf("json", "jsonl")),
+		ValidArgsFunction: flags.InTurn(flags.NoWords, flags.FilesOf("jsonl")),
 	}
 	where.AddTable(cmd)
 	flags.Note(cmd, &o.Note, &o.DryRun)
-	flags.Choice(cmd, (*string)(&o.Format), "format", "the `FORMAT` of the file: plain or jsonl (default: jsonl for a name that ends so, else plain)",
-		string(operator.PlainOverrides), string(operator.OverrideLines))
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check the file and write nothing")
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ImportReport, error) {
 		o.Table, o.Rule, o.File = where.RulesTable, args[0], args[1]
-		if o.Format == "" && strings.HasSuffix(o.File, ".jsonl") {
-			o.Format = operator.OverrideLines
-		}
 		return operator.ImportOverrides(ctx, &o, c)
 	}, func(p *term.Printer, r *operator.ImportReport) {
 		switch {

@@ -77,7 +77,7 @@ the key gets a new counter.`,
 		if err != nil {
 			return nil, err
 		}
-		target, err := operator.FindKey(ctx, &operator.OverrideOptions{Table: where.RulesTable, Rule: args[0], Key: args[1]})
+		target, err := operator.FindKey(ctx, where.RulesTable, args[0], args[1])
 		if err != nil {
 			return nil, err
 		}

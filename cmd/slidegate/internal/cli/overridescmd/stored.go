@@ -21,13 +21,10 @@ func onStored[R any](
 	c *command.Console, cmd *cobra.Command, do func(context.Context, *operator.OverrideTarget) (R, error), print func(*term.Printer, R),
 ) *cobra.Command {
 	var where flags.Locations
-	var o operator.OverrideOptions
 	cmd.Args = flags.Positional(2, 2, "a rule, or plan, and a key")
 	where.AddTable(cmd)
-	cmd.Flags().BoolVar(&o.AsListed, "as-listed", false, "KEY is one of the table, just as overrides list prints it")
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (none R, err error) {
-		o.Table, o.Rule, o.Key = where.RulesTable, args[0], args[1]
-		target, err := operator.FindStored(ctx, &o, c)
+		target, err := operator.FindStored(ctx, where.RulesTable, args[0], args[1], c)
 		if err != nil {
 			return none, err
 		}
@@ -44,8 +41,8 @@ func getCommand(c *command.Console) *cobra.Command {
 time left, and the document as the table has it. If the table has none, it shows the override in the rules.
 
 An override that was set when the rule had another name, or keys of another form, is still in the table,
-though no request looks it up: name it by its key as overrides list prints it. If KEY could be either, Get
-shows the one that requests look up, unless --as-listed says otherwise.`,
+though no request looks it up: name it by its key as overrides list prints it. A key that the table has as you
+type it is that one, and Get warns if requests look up another.`,
 		Example: `  slidegate overrides get api tenant:acme --rules dynamodb://slidegate-rules
   slidegate overrides get plan user:7 --rules dynamodb://slidegate-rules --json`,
 	}, get, printOverride)
@@ -69,8 +66,7 @@ func deleteCommand(c *command.Console) *cobra.Command {
 		Long: `Delete removes the override of one key that was set by command, and its grants: the rules apply again, within
 ten seconds. To change an override in the rules themselves, publish other rules.
 
-An override that no request looks up any more is deleted by its key as overrides list prints it, with
---as-listed if KEY could be another.`,
+An override that no request looks up any more is deleted by its key as overrides list prints it.`,
 		Example: `  slidegate overrides delete api tenant:acme --why "contract ended" --rules dynamodb://slidegate-rules`,
 	}, remove, printChange)
 	flags.Note(cmd, &note, nil)

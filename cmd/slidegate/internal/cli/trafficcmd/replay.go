@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +16,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -78,14 +74,13 @@ totals go to standard error.`,
   slidegate replay access.log.gz --rules rules.yaml --report report.html
   slidegate replay access.jsonl --rules rules.yaml --missing group
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
-  tail -f access.log | slidegate replay - --rules rules.yaml --speed 1 --order file`,
+  tail -f access.log | slidegate replay - --rules rules.yaml --order file`,
 		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), c, &f, args) },
 	}
 	f.AddRules(cmd)
 	f.AddReplayStore(cmd)
 	f.logs.Add(cmd)
-	flags.Var(cmd, &f.Speed, "speed", "pace the replay, `N` seconds of the log in a second (default: as fast as it goes)", parseSpeed)
 	flags.Choice(cmd, &f.Missing, "missing",
 		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
 		"fail", operator.GroupMissing)
@@ -94,20 +89,9 @@ totals go to standard error.`,
 	return cmd
 }
 
-func parseSpeed(text string) (float64, error) {
-	speed, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(speed > 0) || math.IsInf(speed, 0) {
-		return 0, fmt.Errorf("--speed %s: want a number above 0", text)
-	}
-	return speed, nil
-}
-
 func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []string) (err error) {
 	if f.Traffic, err = f.logs.Traffic(c.Stdin, paths); err != nil {
 		return err
-	}
-	if f.Speed > 0 && f.logs.Order != logs.AsLogged && slices.Contains(paths, flags.Stdin) {
-		c.Note("up to 64 MiB of standard input are read before the first request is decided; --order file decides each line as it comes")
 	}
 	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
 	if err != nil {
@@ -222,7 +206,7 @@ func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]s
 		all := rule.Allowed + denied
 		last := on.Red(text.Bar(denied, all))
 		if !rule.Covered && r.Requests > 0 {
-			last = "covered nothing: " + rule.Why
+			last = "covered nothing: slidegate explain says why"
 		}
 		rows = append(rows, []string{rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), last})
 	}

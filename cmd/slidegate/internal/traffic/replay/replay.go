@@ -14,13 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/kit/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -41,12 +39,9 @@ type Decider interface {
 
 // Options set up a replay. The zero value of each but Engine is usable.
 type Options struct {
-	Engine Decider
-	Rules  *rules.Set // to report on each of its rules; nil to report only on those that decide
-	// Speed paces the replay: how many seconds of the log's clock pass in one
-	// second. 0 is as fast as possible.
-	Speed     float64
-	Decisions io.Writer // gets a line for each request and rule; nil for none
+	Engine    Decider
+	Rules     *rules.Set // to report on each of its rules; nil to report only on those that decide
+	Decisions io.Writer  // gets a line for each request and rule; nil for none
 	// Seen gets each request with its decision, and as it was before the engine
 	// located its client; nil for none. Its error ends the replay.
 	Seen func(ctx context.Context, e *logs.Entry, sent *request.Request, d *engine.Decision) error
@@ -61,7 +56,7 @@ type Options struct {
 // first.
 func Run(ctx context.Context, t *logs.Traffic, o Options) (*Report, error) {
 	started := time.Now()
-	r := &run{tally: newTally(o.Rules), engine: o.Engine, seen: o.Seen, pace: pacer{speed: o.Speed}, deciding: context.WithoutCancel(ctx)}
+	r := &run{tally: newTally(o.Rules), engine: o.Engine, seen: o.Seen, deciding: context.WithoutCancel(ctx)}
 	if o.Decisions != nil {
 		r.decisions = bufio.NewWriterSize(o.Decisions, 64<<10)
 	}
@@ -81,17 +76,12 @@ type run struct {
 	seen      func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error // nil for none
 	sent      request.Request                                                              // before the engine, for seen
 	deciding  context.Context                                                              // does not end: a decision is finished
-	pace      pacer
-	decisions *bufio.Writer // nil to write nothing
-	degraded  int           // decisions in a row without the store
+	decisions *bufio.Writer                                                                // nil to write nothing
+	degraded  int                                                                          // decisions in a row without the store
 }
 
-// decide decides a request when its time has come. It finishes a decision also
-// if the context ends.
-func (r *run) decide(ctx context.Context, e *logs.Entry) error {
-	if err := r.pace.wait(ctx, e.Time); err != nil {
-		return err
-	}
+// decide decides a request. It finishes a decision also if the context ends.
+func (r *run) decide(_ context.Context, e *logs.Entry) error {
 	if r.seen != nil {
 		r.sent = *e.Request // an engine changes its request
 	}
@@ -123,26 +113,6 @@ func writeError(err error) error {
 		return fmt.Errorf("writing decisions: %w", err)
 	}
 	return nil
-}
-
-// pacer delays requests until their time after the first one. A request out of
-// order is late already and goes on at once.
-type pacer struct {
-	speed float64   // seconds of the log in a second; 0 for no pacing
-	start time.Time // when the first request was sent
-	first time.Time // and its time in the log
-}
-
-// wait fails if the context ends first.
-func (p *pacer) wait(ctx context.Context, at time.Time) error {
-	if p.speed == 0 {
-		return nil
-	}
-	if p.start.IsZero() {
-		p.start, p.first = time.Now(), at
-	}
-	offset := min(float64(at.Sub(p.first))/p.speed, math.MaxInt64/2) // any speed above 0 is valid
-	return clock.Sleep(ctx, time.Until(p.start.Add(time.Duration(offset))))
 }
 
 // formula finds a key to quote, whose text clients may choose: one that begins as a

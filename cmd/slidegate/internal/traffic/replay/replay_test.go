@@ -110,7 +110,7 @@ func TestDecisionsFollowTheLogsClock(t *testing.T) {
 		Rules: RuleTotals{
 			{Rule: "per-ip", Allowed: 3, Denied: 3, Covered: true, Lacking: []Lack{}},
 			{Rule: "login", Allowed: 1, Denied: 1, Covered: true},
-			{Rule: "unused", Why: "path /a does not match /never"},
+			{Rule: "unused"},
 		},
 		TopDenied: []KeyTotal{
 			{"per-ip", "ip:203.0.113.9", 3}, {"login", "everybody", 1},

@@ -44,7 +44,6 @@ type RuleTotal struct {
 	WouldDeny       int64  // of a shadow rule, which denies nothing
 	Lacking         []Lack // at least one request each, in the order of rules.Set.Reads
 	Covered         bool   // whether it covers any request
-	Why             string // it does not cover the nearest request; empty if it covers one
 }
 
 // RuleTotals are the totals of several rules. Their JSON is an object by rule.
@@ -59,11 +58,10 @@ func (all RuleTotals) MarshalJSON() ([]byte, error) {
 		WouldDeny *int64 `json:"would_deny,omitempty"`
 		Lacking   []Lack `json:"lacking,omitempty"`
 		Uncovered bool   `json:"covered_nothing,omitempty"`
-		Why       string `json:"why,omitempty"`
 	}
 	byRule := map[string]total{}
 	for _, r := range all {
-		t := total{Allowed: r.Allowed, Denied: r.Denied, Lacking: r.Lacking, Uncovered: !r.Covered, Why: r.Why}
+		t := total{Allowed: r.Allowed, Denied: r.Denied, Lacking: r.Lacking, Uncovered: !r.Covered}
 		if r.Mode != rules.Enforce {
 			t.Mode = r.Mode.String()
 		}
@@ -109,8 +107,7 @@ type tally struct {
 	rules      map[string]*coverage       // of totals.Rules
 	candidates map[string]*CandidateTotal // of totals.Candidates
 	denied     map[ruleKey]int64
-	uncovered  int   // rules of totals.Rules that have covered nothing
-	sample     int64 // the number of the next request to compare with these
+	uncovered  int // rules of totals.Rules that have covered nothing
 }
 
 type ruleKey struct{ rule, key string }
@@ -182,7 +179,7 @@ func (t *tally) count(e *logs.Entry, d *engine.Decision) {
 		t.verdict(e.Request, &d.Shadows[i])
 	}
 	if t.uncovered > 0 {
-		t.explain(e.Request, d)
+		t.coverAll(e.Request, d)
 	}
 }
 

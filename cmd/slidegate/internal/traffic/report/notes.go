@@ -45,7 +45,7 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 		for _, l := range rule.Lacking {
 			add(true, "Rule %s: %s of its requests lack %s of its %s.", rule.Rule, text.Percent(l.Requests, rule.Allowed+rule.Denied+rule.WouldDeny), l.Field, l.Use)
 		}
-		add(!rule.Covered, "Rule %s matched no request: %s.", rule.Rule, rule.Why)
+		add(!rule.Covered, "Rule %s matched no request: `slidegate explain METHOD PATH` says why.", rule.Rule)
 		if of := r.rules[rule.Rule]; of != nil {
 			add(len(of.windows) < len(of.Limits), "Rule %s charges by cost. Peaks count requests, so that limit has none.", rule.Rule)
 		}

@@ -289,7 +289,7 @@ func TestPage(t *testing.T) {
 			two[:len(two)-2] + `, overrides: true}]` + "\noverrides: {r: {'ip:192.0.2.1': {capacity: 7}}}", burst, []string{"3 of 7"}, nil,
 		},
 		"no key of a caller": {`rules: [{name: r, mode: shadow, key: "{jwt.sub}", limit: 1/minute}]`, burst, []string{"100.0% of its requests lack jwt.sub of its key", "Denied or would be", "Would be denied"}, nil},
-		"a rule for nothing": {`rules: [{name: r, when: {path: /b}, key: all, limit: 1/minute}]`, burst, []string{"Rule r matched no request: path / does not match /b", "No rule with a key decided"}, nil},
+		"a rule for nothing": {`rules: [{name: r, when: {path: /b}, key: all, limit: 1/minute}]`, burst, []string{"Rule r matched no request", "No rule with a key decided"}, nil},
 		"several limits":     {`rules: [{name: r, key: all, limits: [{name: a, capacity: 9, window: 1m}, {name: b, capacity: 90, window: 1h}]}]`, burst, []string{"No rule has a single limit"}, []string{`id="step"`}},
 		"a candidate": {
 			`rules: [{name: r, key: all, limits: [{capacity: 3, window: 1m, candidate: 2}]}]`, burst, []string{"Candidate capacities", "r 2 0"}, nil,

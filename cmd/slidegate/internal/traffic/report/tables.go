@@ -78,7 +78,7 @@ type ruleView struct {
 	Allowed, Denied, Share, Answer string
 	Keys                           string
 	Spark                          template.HTML
-	Why                            string // it covered nothing
+	Uncovered                      bool
 }
 
 func (v *view) rules(r *Recording) {
@@ -94,7 +94,7 @@ func (v *view) rules(r *Recording) {
 		denied := total.Denied + total.WouldDeny // one of them is 0
 		shown := ruleView{
 			Name: total.Rule, Shadow: total.Mode == rules.Shadow, Allowed: text.Thousands(total.Allowed), Denied: text.Thousands(denied),
-			Share: text.Percent(denied, total.Allowed+denied), Why: total.Why, Keys: "0",
+			Share: text.Percent(denied, total.Allowed+denied), Uncovered: !total.Covered, Keys: "0",
 		}
 		shown.Limits, v.Shadows = limits[total.Rule], v.Shadows || shown.Shadow
 		if of := r.rules[total.Rule]; of != nil {
