@@ -178,8 +178,8 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/apikeyscmd cmd/slidegate/internal/cli/awscmd cmd/slidegate/internal/cli/command
 		cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile cmd/slidegate/internal/cli/overridescmd
 		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/term cmd/slidegate/internal/cli/trafficcmd
-		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/operator/starter
-		cmd/slidegate/internal/text internal/decide/engine internal/request internal/rules internal/rules/ruletable
+		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
+		cmd/slidegate/internal/text internal/decide/engine internal/request internal/rules internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
 		github.com/redis/go-redis github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/apikeyscmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
@@ -238,7 +238,6 @@ var allowed = map[string]string{
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
 		internal/store/breaker internal/store/dynamo internal/store/dynamo/awsconfig internal/store/memory
 		internal/store/redis`,
-	"cmd/slidegate/internal/operator/starter": "internal/rules/rulefile internal/rules/yamlfile",
 
 	"cmd/slidegate/internal/serve/admin": `
 		cmd/slidegate/internal/serve/webguard internal/observe/telemetry internal/observe/telemetry/metric

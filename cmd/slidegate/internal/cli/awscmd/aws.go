@@ -111,12 +111,12 @@ that somebody has published since the last deployment are not overwritten, unles
 	cmd.Flags().BoolVar(&o.Downgrade, "downgrade", false, "deploy over a newer version")
 	f.addYes(cmd)
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeployReport, error) {
-		account, l, err := connect(ctx, c, &f)
+		account, err := aws.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		o.Stack, l.confirm = f.stack, askYes
-		return account.Deploy(ctx, o, l)
+		o.Stack = f.stack
+		return account.Deploy(ctx, o, &listener{Console: c, ctx: ctx, yes: f.yes})
 	}, printDeployed)
 }
 
@@ -214,12 +214,11 @@ asks for the name of the stack. Elsewhere it needs --yes.`,
 	f.addYes(cmd)
 	flags.Refuse(cmd, func() bool { return !f.yes && !c.Interactive() }, "--yes is missing: there is no terminal to ask on")
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeleteReport, error) {
-		account, l, err := connect(ctx, c, &f)
+		account, err := aws.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l.confirm = askFor(f.stack)
-		return account.Delete(ctx, f.stack, role, l)
+		return account.Delete(ctx, f.stack, role, &listener{Console: c, ctx: ctx, yes: f.yes, word: f.stack})
 	}, func(p *term.Printer, r *aws.DeleteReport) {
 		p.Line("deleted stack %s in region %s", r.Stack, r.Region)
 		if len(r.Kept) == 0 {

@@ -30,9 +30,6 @@ func NewProgress(w io.Writer, now func() time.Time) *Progress {
 	return p
 }
 
-// Line shows any line.
-func (p *Progress) Line(line string) { p.paint(func() string { return line }) }
-
 // Log shows how many requests of a log are done and at what moment of the log,
 // and what share of them, or of the log's bytes if their number is not known.
 func (p *Progress) Log(at logs.Progress) {
