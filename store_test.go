@@ -12,7 +12,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 	"github.com/slidegate/slidegate/store/dynamostore"
 	"github.com/slidegate/slidegate/store/redisstore"
@@ -57,7 +57,7 @@ func onDynamoDB(t *testing.T) storetest.Harness {
 // onRedis has stores of one client, as separate processes would have, each with
 // its own snapshots.
 func onRedis(t *testing.T) storetest.Harness {
-	client := redistest.Start(t).Client
+	client := servers.StartRedis(t).Client
 	h := harness(func() slidegate.Store { return redisstore.New(client, redisstore.WithCallerClock()) })
 	h.Lag = 10 * time.Second
 	return h
@@ -314,7 +314,7 @@ func TestLoad(t *testing.T) {
 			engine := dynamotest.Connect(t)
 			return dynamostore.New(engine.Client, dynamotest.Counters(t, engine))
 		},
-		"redis": func(t *testing.T) slidegate.Store { return redisstore.New(redistest.Start(t).Client) },
+		"redis": func(t *testing.T) slidegate.Store { return redisstore.New(servers.StartRedis(t).Client) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim, err := slidegate.New(slidegate.SlidingWindow(160, time.Hour), slidegate.WithName("load"), slidegate.WithStore(open(t)),

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/lambdatest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // TestLambda starts the function as Lambda does, twice, before one table: a local
@@ -20,7 +20,7 @@ func TestLambda(t *testing.T) {
 	binary, counters := build(t, "lambda"), dynamotest.Counters(t, dynamotest.Connect(t))
 	one, two := startLambda(t, binary, counters), startLambda(t, binary, counters)
 	for i, test := range []struct {
-		instance *lambdatest.Function
+		instance *servers.Lambda
 		user     string
 		want     string
 	}{
@@ -35,11 +35,11 @@ func TestLambda(t *testing.T) {
 	}
 }
 
-func startLambda(t *testing.T, binary, counters string) *lambdatest.Function {
+func startLambda(t *testing.T, binary, counters string) *servers.Lambda {
 	t.Helper()
 	command := exec.Command(binary)
 	command.Env, command.Stderr = append(os.Environ(), "COUNTERS="+counters), os.Stderr
-	function, err := lambdatest.Start(command)
+	function, err := servers.StartLambda(command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func startLambda(t *testing.T, binary, counters string) *lambdatest.Function {
 
 // send sends a user's request, and returns the status, the RateLimit field without
 // its time, and the body of the answer.
-func send(t *testing.T, function *lambdatest.Function, user string) string {
+func send(t *testing.T, function *servers.Lambda, user string) string {
 	t.Helper()
 	event := fmt.Sprintf(`{"version": "2.0", "routeKey": "GET /", "rawPath": "/", "requestContext": {"stage": "$default",
 		"authorizer": {"jwt": {"claims": {"sub": %q}}}, "http": {"method": "GET", "path": "/", "sourceIp": "203.0.113.9"}}}`, user)

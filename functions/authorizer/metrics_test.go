@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/test/lambdatest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // TestMetrics runs the binary as Lambda does, floods it with 60 times the limit,
@@ -86,7 +86,7 @@ func TestWithoutMetrics(t *testing.T) {
 }
 
 // startFunction builds the binary and starts it. What it writes goes to log.
-func startFunction(t *testing.T, log *bytes.Buffer) *lambdatest.Function {
+func startFunction(t *testing.T, log *bytes.Buffer) *servers.Lambda {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "authorizer")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -95,7 +95,7 @@ func startFunction(t *testing.T, log *bytes.Buffer) *lambdatest.Function {
 	t.Setenv("SLIDEGATE_LIMITER", "shop/RateLimit")
 	command := exec.Command(binary)
 	command.Env, command.Stdout, command.Stderr = os.Environ(), log, log
-	f, err := lambdatest.Start(command)
+	f, err := servers.StartLambda(command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func startFunction(t *testing.T, log *bytes.Buffer) *lambdatest.Function {
 }
 
 // invoke makes a request, and reports whether it was allowed.
-func invoke(t *testing.T, f *lambdatest.Function) (allowed bool) {
+func invoke(t *testing.T, f *servers.Lambda) (allowed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

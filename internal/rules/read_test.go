@@ -15,7 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
-	"github.com/slidegate/slidegate/internal/test/rulefiletest"
+	"github.com/slidegate/slidegate/internal/test/oracle"
 )
 
 // read compiles a file. Every good document of these tests is also one that
@@ -26,7 +26,7 @@ func read(t testing.TB, file, document string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rulefiletest.Validate(t, document); err != nil {
+	if err := oracle.Validate(t, document); err != nil {
 		t.Errorf("the schema refuses what Compile takes: %v\nof:\n%.2000s", err, document)
 	}
 	checkNormal(t, s, d, document)

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/store/dynamostore"
 )
 
@@ -23,8 +23,8 @@ import (
 func TestOutage(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	proxy := netfault.New(t, server.Listener.Addr().String())
-	if err := proxy.Set(netfault.Fault{Blackhole: true}); err != nil {
+	proxy := servers.NewProxy(t, server.Listener.Addr().String())
+	if err := proxy.Set(servers.Fault{Blackhole: true}); err != nil {
 		t.Fatal(err)
 	}
 	var lines bytes.Buffer

@@ -11,8 +11,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/test/netfault"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/store/redisstore"
 )
 
@@ -24,7 +23,7 @@ func TestOutage(t *testing.T) {
 	for name, bounded := range map[string]bool{"a client by deadlines": true, "a client that ignores deadlines": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			proxy := netfault.New(t, redistest.Start(t).Address)
+			proxy := servers.NewProxy(t, servers.StartRedis(t).Address)
 			client := redis.NewClient(&redis.Options{Addr: proxy.Address, ContextTimeoutEnabled: bounded, ReadTimeout: time.Second, MaxRetries: -1})
 			defer client.Close()
 			var lines bytes.Buffer
@@ -34,7 +33,7 @@ func TestOutage(t *testing.T) {
 			if r, err := lim.Allow(t.Context(), "k"); err != nil || r.Degraded {
 				t.Fatalf("before the outage: %+v, error %v", r, err)
 			}
-			if err := proxy.Set(netfault.Fault{Blackhole: true}); err != nil {
+			if err := proxy.Set(servers.Fault{Blackhole: true}); err != nil {
 				t.Fatal(err)
 			}
 			waited, started := 0, time.Now()
@@ -51,7 +50,7 @@ func TestOutage(t *testing.T) {
 			if most := 5 + int(time.Since(started)/time.Second) + 10; waited < 5 || waited > most {
 				t.Errorf("%d of 200 requests waited in %v, want 5 to %d", waited, time.Since(started), most)
 			}
-			if err := proxy.Set(netfault.Fault{}); err != nil {
+			if err := proxy.Set(servers.Fault{}); err != nil {
 				t.Fatal(err)
 			}
 			for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {

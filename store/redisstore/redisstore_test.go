@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/limit"
 	store "github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/store/redisstore"
 )
 
@@ -27,7 +27,7 @@ var _ slidegate.Store = (*redisstore.Store)(nil)
 
 // TestExample runs the example on a real server, and compares its output.
 func TestExample(t *testing.T) {
-	address = redistest.Start(t).Address
+	address = servers.StartRedis(t).Address
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func clients(t *testing.T, l *lossy) map[string]redis.UniversalClient {
 // TestNothingIsSentTwice loses the answer to a charge, to a settlement and to a
 // reset. Each is sent once, by clients that repeat a command of their user's own.
 func TestNothingIsSentTwice(t *testing.T) {
-	plain, cluster := redistest.Start(t), redistest.StartCluster(t)
+	plain, cluster := servers.StartRedis(t), servers.StartCluster(t)
 	for _, kind := range []string{"server", "cluster", "ring"} {
 		server := plain
 		if kind == "cluster" {
@@ -205,7 +205,7 @@ func (g gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // TestSharedRoundTrips holds two calls by a client with the defaults of go-redis.
 // The others share round trips, as they do by a client that observes deadlines.
 func TestSharedRoundTrips(t *testing.T) {
-	client := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Address, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Addr: servers.StartRedis(t).Address, DisableIdentity: true})
 	defer client.Close()
 	if err := client.Ping(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestSharedRoundTrips(t *testing.T) {
 // TestCluster makes every call of a limiter by a client with the defaults of
 // go-redis, whose user has the rights that the package's comment lists.
 func TestCluster(t *testing.T) {
-	server := redistest.StartCluster(t)
+	server := servers.StartCluster(t)
 	rights := "reset on nopass ~slidegate:* +eval +evalsha +hgetall +hmget +hset +pexpire +time +del +cluster|slots +command"
 	if err := server.Client.ACLSetUser(t.Context(), "counter", strings.Fields(rights)...).Err(); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestCluster(t *testing.T) {
 // TestRing refuses to charge two keys at once: a Ring would count both on the
 // server of the first.
 func TestRing(t *testing.T) {
-	users := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": redistest.Start(t).Address}})
+	users := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": servers.StartRedis(t).Address}})
 	defer users.Close()
 	charge := func(key string) *limit.Charge {
 		return &limit.Charge{Key: key, Costs: []int64{1}, Limits: []limit.Limit{{Capacity: 9, Window: time.Hour, Granularity: time.Hour}}}
@@ -288,7 +288,7 @@ func TestRing(t *testing.T) {
 // TestCallerClock charges by a clock a day ahead: the server's clock decides
 // unless the store takes the callers'.
 func TestCallerClock(t *testing.T) {
-	users := redistest.Start(t).Client
+	users := servers.StartRedis(t).Client
 	tomorrow := time.Now().Add(24 * time.Hour)
 	for name, test := range map[string]struct {
 		options []redisstore.Option
@@ -309,7 +309,7 @@ func TestCallerClock(t *testing.T) {
 
 // TestErrors lists the mistakes of a first start, and what the limiter says.
 func TestErrors(t *testing.T) {
-	server := redistest.Start(t, "requirepass secret", "user counter on >secret resetkeys ~slidegate:* +get")
+	server := servers.StartRedis(t, "requirepass secret", "user counter on >secret resetkeys ~slidegate:* +get")
 	for name, test := range map[string]struct {
 		options redis.Options
 		want    error

@@ -13,7 +13,7 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/lambdatest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // BenchmarkLambda has new processes of functions answer events: the hello-world
@@ -41,7 +41,7 @@ func BenchmarkLambda(b *testing.B) {
 				for b.Loop() {
 					command := exec.Command(f.binary)
 					command.Env, command.Stderr = append([]string{}, env...), os.Stderr
-					process, err := lambdatest.Start(command)
+					process, err := servers.StartLambda(command)
 					check(b, err)
 					for i := range load.events { // of a hundred clients in turn
 						answer, err := process.Invoke(b.Context(), bytes.ReplaceAll(event, []byte("203.0.113.9"), fmt.Appendf(nil, "203.0.113.%d", i%100)))

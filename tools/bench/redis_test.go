@@ -13,12 +13,12 @@ import (
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/slidegate/slidegate"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/store/redisstore"
 )
 
 func BenchmarkRedis(b *testing.B) {
-	address := redistest.Start(b).Address
+	address := servers.StartRedis(b).Address
 	// on gives a limiter connections of its own, whose calls are counted.
 	on := func(name string, open func(b *testing.B, client *redis.Client, quota int64) *opened) subject {
 		return subject{name, func(b *testing.B, quota int64) *opened {

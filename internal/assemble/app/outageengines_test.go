@@ -22,14 +22,13 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 	"github.com/slidegate/slidegate/internal/store/redis"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/netfault"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // rig is what an outage strikes: a store behind a proxy.
 type rig struct {
-	proxy *netfault.Proxy
-	redis *redistest.Server // nil for DynamoDB
+	proxy *servers.Proxy
+	redis *servers.Redis // nil for DynamoDB
 	// open returns the store as a new process sees it, with a breaker that writes
 	// to a log, and the clock of its decisions.
 	open func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time)
@@ -42,8 +41,8 @@ func redisRig(t *testing.T, keeps bool) *rig {
 	if keeps {
 		config = []string{"appendonly yes", "appendfsync always"}
 	}
-	server := redistest.Start(t, config...)
-	r := &rig{redis: server, proxy: netfault.New(t, server.Address)}
+	server := servers.StartRedis(t, config...)
+	r := &rig{redis: server, proxy: servers.NewProxy(t, server.Address)}
 	r.open = func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time) {
 		address, err := redis.ParseAddress("redis://"+r.proxy.Address+"/0", "")
 		if err != nil {
@@ -75,7 +74,7 @@ func dynamoRig(t *testing.T) (*rig, *ministack) {
 		forward.ServeHTTP(w, q)
 	}))
 	t.Cleanup(gateway.Close)
-	r := &rig{proxy: netfault.New(t, gateway.Listener.Addr().String())}
+	r := &rig{proxy: servers.NewProxy(t, gateway.Listener.Addr().String())}
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+r.proxy.Address)
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
 	r.open = func(t *testing.T, log *slog.Logger) (limit.Store, func() time.Time) {

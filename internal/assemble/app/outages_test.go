@@ -14,7 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/store/breaker"
 	"github.com/slidegate/slidegate/internal/test/golden"
-	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 var measure = flag.Bool("measure", false, "write the tables of docs/failures.md from what the outages measure")
@@ -53,24 +53,24 @@ type outage struct {
 	forgets bool
 }
 
-func fault(name string, f netfault.Fault) outage {
-	set := func(f netfault.Fault) func(*testing.T, *rig) {
+func fault(name string, f servers.Fault) outage {
+	set := func(f servers.Fault) func(*testing.T, *rig) {
 		return func(t *testing.T, r *rig) {
 			if err := r.proxy.Set(f); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	return outage{name: name, start: set(f), end: set(netfault.Fault{})}
+	return outage{name: name, start: set(f), end: set(servers.Fault{})}
 }
 
 // networkFaults lie between a limiter and its store.
 var networkFaults = []outage{
-	fault("cut", netfault.Fault{Refuse: true}),
-	fault("delay of 400 ms", netfault.Fault{Delay: 400 * time.Millisecond}),
-	fault("reset", netfault.Fault{Reset: true}),
-	fault("1,000 bytes a second", netfault.Fault{BytesPerSecond: 1000}),
-	fault("blackhole", netfault.Fault{Blackhole: true}),
+	fault("cut", servers.Fault{Refuse: true}),
+	fault("delay of 400 ms", servers.Fault{Delay: 400 * time.Millisecond}),
+	fault("reset", servers.Fault{Reset: true}),
+	fault("1,000 bytes a second", servers.Fault{BytesPerSecond: 1000}),
+	fault("blackhole", servers.Fault{Blackhole: true}),
 }
 
 // TestOutages strikes a real DynamoDB engine under load in several ways. No

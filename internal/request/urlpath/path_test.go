@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/slidegate/slidegate/internal/test/pathtest"
+	"github.com/slidegate/slidegate/internal/test/oracle"
 )
 
 func TestClean(t *testing.T) {
@@ -246,24 +246,24 @@ func expectOneVariant(t interface{ Errorf(string, ...any) }, raw string) {
 
 // variantsOf returns the variants of a path that proxies and servers may use.
 func variantsOf(sent string) (all []string) {
-	dotted, slashed := pathtest.UnescapeDots(sent), strings.ReplaceAll(sent, `\`, "/")
-	ways := []string{sent, pathtest.MergeSlashes(sent), pathtest.DropHost(sent), pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(slashed)))}
+	dotted, slashed := oracle.UnescapeDots(sent), strings.ReplaceAll(sent, `\`, "/")
+	ways := []string{sent, oracle.MergeSlashes(sent), oracle.DropHost(sent), oracle.RemoveDotSegments(oracle.UnescapeDots(oracle.DropHost(slashed)))}
 	for _, p := range []string{sent, dotted} {
 		if strings.Contains(p, "/.") {
-			ways = append(ways, pathtest.RemoveDotSegments(p), pathtest.MergeSlashes(pathtest.RemoveDotSegments(p)), path.Clean(p))
+			ways = append(ways, oracle.RemoveDotSegments(p), oracle.MergeSlashes(oracle.RemoveDotSegments(p)), path.Clean(p))
 		}
 	}
 	for _, p := range ways {
-		all = append(all, pathtest.DropStreams(Decode(p)), pathtest.ReadOverlong(Decode(p)))
-		decoded := append(decodedBothWays(p), decodedBothWays(pathtest.DropParameters(p))...)
+		all = append(all, oracle.DropStreams(Decode(p)), oracle.ReadOverlong(Decode(p)))
+		decoded := append(decodedBothWays(p), decodedBothWays(oracle.DropParameters(p))...)
 		for _, d := range decoded {
-			decoded = append(decoded, pathtest.DropParameters(d))
+			decoded = append(decoded, oracle.DropParameters(d))
 		}
 		beforeQuery, _, _ := strings.Cut(Decode(p), "?")
 		decoded = append(decoded, strings.ReplaceAll(Decode(p), `\`, "/"), Decode(Decode(p)), beforeQuery)
 		for _, d := range decoded {
-			undotted := pathtest.RemoveDotSegments(d)
-			all = append(all, d, pathtest.MergeSlashes(d), undotted, pathtest.MergeSlashes(undotted), path.Clean(d))
+			undotted := oracle.RemoveDotSegments(d)
+			all = append(all, d, oracle.MergeSlashes(d), undotted, oracle.MergeSlashes(undotted), path.Clean(d))
 		}
 	}
 	return all

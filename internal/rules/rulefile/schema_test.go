@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/test/golden"
-	"github.com/slidegate/slidegate/internal/test/rulefiletest"
+	"github.com/slidegate/slidegate/internal/test/oracle"
 )
 
 // read loads a document. What Parse takes, the schema has to take too.
@@ -20,7 +20,7 @@ func read(t testing.TB, file, document string) error {
 	t.Helper()
 	_, err := Parse(file, []byte(document))
 	if err == nil {
-		if err := rulefiletest.Validate(t, document); err != nil {
+		if err := oracle.Validate(t, document); err != nil {
 			t.Errorf("the schema refuses what Parse takes: %v\nof:\n%.2000s", err, document)
 		}
 	}
@@ -29,7 +29,7 @@ func read(t testing.TB, file, document string) error {
 
 // The schema in docs is that of the current types.
 func TestSchema(t *testing.T) {
-	golden.Check(t, rulefiletest.SchemaFile(), string(Schema()))
+	golden.Check(t, oracle.SchemaFile(), string(Schema()))
 }
 
 // Places where a document may have fields, each as a document around one field that is unknown everywhere.
@@ -78,7 +78,7 @@ func TestSchemaFields(t *testing.T) {
 		if err := read(t, "f", good); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
-		if err := rulefiletest.Validate(t, bad); err == nil {
+		if err := oracle.Validate(t, bad); err == nil {
 			t.Errorf("the schema takes %s", bad)
 		}
 		err := read(t, "f", bad)
@@ -176,7 +176,7 @@ func TestSchemaValues(t *testing.T) {
 		"{overrides: {plan: {k: {capacity: 1}}}, rules: []}", "{overrides: {r: {k: {limits: [{capacity: 1, window: 1s, candidate: 1}]}}}, rules: []}",
 		"{overrides: {r: {k: {limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.n}}]}}}, rules: []}",
 	} {
-		if rulefiletest.Validate(t, document) == nil {
+		if oracle.Validate(t, document) == nil {
 			t.Errorf("the schema takes %s", document)
 		}
 		if read(t, "f", document) == nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 func (w *world) must(allowed bool, name string, slot, cost int64) {
@@ -154,7 +154,7 @@ func TestItemGone(t *testing.T) {
 func TestThreeAttempts(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	w.must(true, "A", 0, 1)
-	w.mutate = protocoltest.Condition("#XH <= :Xq", "(#XH <= :Xq AND #XH < :zero)") // refuses every write
+	w.mutate = dynamomodel.Condition("#XH <= :Xq", "(#XH <= :Xq AND #XH < :zero)") // refuses every write
 	_, err := w.try("B", 0, 1)
 	if !errors.Is(err, dynamo.ErrContended) {
 		t.Errorf("error %v, want ErrContended", err)

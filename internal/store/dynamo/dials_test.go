@@ -11,7 +11,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // TestDialsAreBounded has 100 clients call an address that takes connections and
@@ -20,8 +20,8 @@ import (
 func TestDialsAreBounded(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	proxy := netfault.New(t, server.Listener.Addr().String())
-	if err := proxy.Set(netfault.Fault{Blackhole: true}); err != nil {
+	proxy := servers.NewProxy(t, server.Listener.Addr().String())
+	if err := proxy.Set(servers.Fault{Blackhole: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "https://"+proxy.Address)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 func TestTTL(t *testing.T) {
 	w := newWorld(t, 3, 10)
-	ttl := func() int64 { w.t.Helper(); return protocoltest.Units(w.item()["ttl"]) - epoch.Unix() }
+	ttl := func() int64 { w.t.Helper(); return dynamomodel.Units(w.item()["ttl"]) - epoch.Unix() }
 	w.must(true, "A", 0, 1)
 	if got := ttl(); got != 11+3600 {
 		t.Errorf("ttl is %d s after the epoch, want the end of slot 10 and an hour", got)
@@ -28,7 +28,7 @@ func TestTTL(t *testing.T) {
 	if err := w.settle("A", w.last["A"], 7, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, h := ttl(), protocoltest.Units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
+	if got, h := ttl(), dynamomodel.Units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
 		t.Errorf("ttl is %d s, newest slot %d: an extra charge must set both", got, h)
 	}
 	if err := w.settle("A", w.last["A"], 5, -1); err != nil {
@@ -47,7 +47,7 @@ func TestTTLCoversLimitsOfZeroCost(t *testing.T) {
 	if err := w.caller("A").Charge(context.Background(), epoch, c, &limit.Verdict{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := protocoltest.Units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
+	if got := dynamomodel.Units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
 		t.Errorf("ttl is %d s, want that of the hour's window", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestExpiredSlotsAreRemoved(t *testing.T) {
 			t.Errorf("slot %d has %d units, want %d: the window is 2 … 6", slot, got, want)
 		}
 	}
-	if got := protocoltest.Units(w.item()["aC"]); got != 6 {
+	if got := dynamomodel.Units(w.item()["aC"]); got != 6 {
 		t.Errorf("total %d, want 6: it never falls", got)
 	}
 }

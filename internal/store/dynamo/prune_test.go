@@ -12,7 +12,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
@@ -44,7 +44,7 @@ func TestPruning(t *testing.T) {
 		t.Fatal("slot 0 was removed too early")
 	}
 	w.chargeOther("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || protocoltest.Units(w.item()["aC"]) != 9 {
+	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || dynamomodel.Units(w.item()["aC"]) != 9 {
 		t.Errorf("item after pruning: %v", w.item())
 	}
 	w.calls("B")

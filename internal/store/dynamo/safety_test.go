@@ -3,7 +3,7 @@ package dynamo_test
 import (
 	"testing"
 
-	pt "github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	dm "github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // TestSafetyTerms runs a trace for each term of the protocol twice. With the
@@ -14,100 +14,100 @@ import (
 func TestSafetyTerms(t *testing.T) {
 	tests := map[string]struct {
 		capacity int64
-		broken   pt.Mutation
+		broken   dm.Mutation
 		trace    func(w *world)
 	}{
-		"time never runs backwards: h <= :q": {3, pt.AnyOrder, func(w *world) {
+		"time never runs backwards: h <= :q": {3, dm.AnyOrder, func(w *world) {
 			w.try("A", 0, 2)
 			w.try("A", 1, 1)
 			w.try("A", 2, 1)
 			w.try("late", 0, 1)
 		}},
-		"a snapshot writes to its own generation: e = :e": {1, pt.AnyGeneration, func(w *world) {
+		"a snapshot writes to its own generation: e = :e": {1, dm.AnyGeneration, func(w *world) {
 			w.try("A", 0, 1)
 			w.reset()
 			w.try("B", 2, 1)
 			w.try("A", 2, 1)
 		}},
-		"a snapshot never creates an item": {1, pt.CreateFromSnapshot, func(w *world) {
+		"a snapshot never creates an item": {1, dm.CreateFromSnapshot, func(w *world) {
 			w.try("A", 0, 1)
 			w.settle("A", w.last["A"], 0, -1)
 			w.reset()
 			w.try("A", 1, 1)
 			w.try("B", 1, 1)
 		}},
-		"the ceiling: C <= :B": {2, pt.AnyTotal, func(w *world) {
+		"the ceiling: C <= :B": {2, dm.AnyTotal, func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
 			w.try("A", 0, 1)
 		}},
-		"the ceiling, one unit looser": {2, pt.OneUnitTooMany, func(w *world) {
+		"the ceiling, one unit looser": {2, dm.OneUnitTooMany, func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
 			w.try("A", 0, 1)
 		}},
-		"the credit covers the cost: f >= :c": {2, pt.CreditOfOne, func(w *world) {
+		"the credit covers the cost: f >= :c": {2, dm.CreditOfOne, func(w *world) {
 			w.try("A", 0, 1)
 			w.try("B", 0, 2)
 		}},
-		"the credit is for one capacity: n = :N": {1, pt.AnyCapacity, func(w *world) {
+		"the credit is for one capacity: n = :N": {1, dm.AnyCapacity, func(w *world) {
 			w.limit.Capacity = 3
 			w.try("A", 0, 1)
 			w.limit.Capacity = 1
 			w.try("B", 0, 1)
 		}},
-		"the credit is computed from the total now": {3, pt.CreditOfEmptyWindow, func(w *world) {
+		"the credit is computed from the total now": {3, dm.CreditOfEmptyWindow, func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
 			w.try("A", 1, 1)
 			w.try("B", 1, 1)
 		}},
-		"without a snapshot the credit shrinks": {2, pt.FreeColdCharge, func(w *world) {
+		"without a snapshot the credit shrinks": {2, dm.FreeColdCharge, func(w *world) {
 			w.lost("A", 0, 1)
 			w.try("B", 0, 2)
 		}},
-		"without a snapshot the credit only shrinks": {2, pt.FullCreditWhenCold, func(w *world) {
+		"without a snapshot the credit only shrinks": {2, dm.FullCreditWhenCold, func(w *world) {
 			w.lost("A", 0, 1)
 			w.lost("B", 0, 1)
 			w.try("C", 0, 1)
 		}},
-		"drawing on the credit leaves its capacity": {1, pt.CapacityOfIdleCharge, func(w *world) {
+		"drawing on the credit leaves its capacity": {1, dm.CapacityOfIdleCharge, func(w *world) {
 			w.limit.Capacity = 3
 			w.try("A", 0, 1)
 			w.limit.Capacity = 1
 			w.lost("A", 2, 1)
 			w.try("A", 2, 1)
 		}},
-		"in a slot that the snapshot shows, the credit shrinks": {2, pt.FreeIdleCharge.InKnownSlots(), func(w *world) {
+		"in a slot that the snapshot shows, the credit shrinks": {2, dm.FreeIdleCharge.InKnownSlots(), func(w *world) {
 			w.try("A", 0, 1)
 			w.try("A", 0, 1)
 			w.try("B", 0, 1)
 		}},
-		"in a slot that the snapshot shows, the ceiling": {2, pt.AnyTotal.InKnownSlots(), func(w *world) {
+		"in a slot that the snapshot shows, the ceiling": {2, dm.AnyTotal.InKnownSlots(), func(w *world) {
 			w.try("A", 0, 1)
 			w.lost("A", 0, 1)
 			w.try("A", 0, 1)
 		}},
-		"no slot that counts is removed": {3, pt.RemovePrevious, func(w *world) {
+		"no slot that counts is removed": {3, dm.RemovePrevious, func(w *world) {
 			w.try("A", 0, 2)
 			w.try("A", 1, 1)
 			w.try("A", 1, 1)
 		}},
-		"refund: in its own generation, e = :e": {1, pt.AnyGeneration, func(w *world) {
+		"refund: in its own generation, e = :e": {1, dm.AnyGeneration, func(w *world) {
 			w.try("A", 0, 1)
 			w.reset()
 			w.try("B", 0, 1)
 			w.settle("A", w.last["A"], 0, -1)
 			w.try("C", 0, 1)
 		}},
-		"refund: the total stays": {3, pt.LowerTotal, func(w *world) {
+		"refund: the total stays": {3, dm.LowerTotal, func(w *world) {
 			w.try("A", 0, 2)
 			w.try("B", 0, 0) // zero cost: reads the item
 			w.settle("A", w.last["A"], 1, -2)
 			w.try("A", 2, 3)
 			w.try("B", 2, 1)
 		}},
-		"charging more lowers the credit": {2, pt.FreeExtraCharge, func(w *world) {
+		"charging more lowers the credit": {2, dm.FreeExtraCharge, func(w *world) {
 			w.try("A", 0, 1)
 			w.settle("A", w.last["A"], 0, 1)
 			w.try("B", 0, 1)

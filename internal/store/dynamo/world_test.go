@@ -16,7 +16,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
@@ -33,7 +32,7 @@ var errLost = errors.New("the answer is lost")
 // store concludes.
 type wire struct {
 	dynamotest.Double
-	mutation protocoltest.Mutation
+	mutation dynamomodel.Mutation
 	took     func(slot, units int64)
 	lose     bool
 
@@ -47,7 +46,7 @@ func (w *wire) update(
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, in)
-	slot, cost := protocoltest.Units(in.ExpressionAttributeValues[":aq"]), protocoltest.Units(in.ExpressionAttributeValues[":ac"])
+	slot, cost := dynamomodel.Units(in.ExpressionAttributeValues[":aq"]), dynamomodel.Units(in.ExpressionAttributeValues[":ac"])
 	w.mutation.ApplyToItem(in)
 	out, err := send()
 	if err == nil {
@@ -82,7 +81,7 @@ type world struct {
 	engine  dynamo.API
 	table   string
 	limit   limit.Limit
-	mutate  protocoltest.Mutation // of every caller's writes
+	mutate  dynamomodel.Mutation // of every caller's writes
 	callers map[string]*dynamo.Store
 	wires   map[string]*wire
 	last    map[string]limit.Receipt // each caller's latest admission
@@ -145,7 +144,7 @@ func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 	}
 	for attribute, value := range w.item() {
 		if number, err := strconv.ParseInt(attribute[1:], 36, 64); err == nil && attribute == strings.ToLower(attribute) && attribute[0] == 'a' {
-			w.charged[number] += protocoltest.Units(value) - protocoltest.Units(before[attribute])
+			w.charged[number] += dynamomodel.Units(value) - dynamomodel.Units(before[attribute])
 		}
 	}
 	return err
@@ -173,7 +172,7 @@ func (w *world) item() map[string]types.AttributeValue {
 
 // slot returns the item's units in a slot, counted from the start of the trace.
 func (w *world) slot(n int64) int64 {
-	return protocoltest.Units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
+	return dynamomodel.Units(w.item()["a"+strconv.FormatInt(w.time(n).Unix(), 36)])
 }
 
 // most returns the most units in any window of k+1 slots.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
@@ -37,7 +37,7 @@ func TestRights(t *testing.T) {
 	if !strings.Contains(redis.ErrNotPermitted.Error(), rights) {
 		t.Fatalf("the error names other rights than %s", rights)
 	}
-	server := redistest.Start(t, "user counter on >secret resetkeys "+rights, "user elsewhere on >secret +select "+rights)
+	server := servers.StartRedis(t, "user counter on >secret resetkeys "+rights, "user elsewhere on >secret +select "+rights)
 	signedIn := func(user, db string) string { return "redis://" + user + ":secret@" + server.Address + "/" + db }
 	before := info(t, server, "stats", "total_error_replies")
 	if err := everything(t, redis.New(connect(t, signedIn("counter", "0")), redis.Options{})); err != nil {
@@ -73,7 +73,7 @@ func TestRights(t *testing.T) {
 // was written. Others in that slot count from there.
 func TestRightToExpire(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "user fewer on >secret resetkeys "+strings.Replace(rights, "+pexpire ", "", 1))
+	server := servers.StartRedis(t, "user fewer on >secret resetkeys "+strings.Replace(rights, "+pexpire ", "", 1))
 	store := redis.New(connect(t, "redis://fewer:secret@"+server.Address), redis.Options{CallerClock: true})
 	limits, key := []limit.Limit{storetest.Sliding(3, time.Hour, time.Hour)}, fresh()
 	var v limit.Verdict
@@ -93,7 +93,7 @@ func TestRightToExpire(t *testing.T) {
 // TestClusterRights adds the right to find the nodes of a Cluster.
 func TestClusterRights(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartCluster(t)
+	server := servers.StartCluster(t)
 	for name, more := range map[string][]string{"enough": {"+cluster|slots"}, "fewer": nil} {
 		rules := append([]string{"reset", "on", ">secret"}, append(strings.Fields(rights), more...)...)
 		if err := server.Client.ACLSetUser(t.Context(), name, rules...).Err(); err != nil {
@@ -117,7 +117,7 @@ func TestClusterRights(t *testing.T) {
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	const password = "p@ss:/w?r#d%"
-	server := redistest.Start(t, "requirepass "+password, "user jo on >"+password+" allkeys allcommands")
+	server := servers.StartRedis(t, "requirepass "+password, "user jo on >"+password+" allkeys allcommands")
 	for _, tc := range []struct {
 		who string
 		ok  bool
@@ -146,7 +146,7 @@ func TestSignIn(t *testing.T) {
 // TestTLS connects by rediss://, which trusts only the authorities of the
 // system or of SSL_CERT_FILE.
 func TestTLS(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	encrypted, certificate := server.Encrypt(t)
 	file := filepath.Join(t.TempDir(), "authority.pem")
 	if err := os.WriteFile(file, certificate, 0o600); err != nil {
@@ -171,7 +171,7 @@ func TestTLS(t *testing.T) {
 
 // TestDatabases checks that the databases of one server are separate.
 func TestDatabases(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)
 	for _, db := range []string{"", "/0", "/1", "/15"} {
 		store := redis.New(connect(t, "redis://"+server.Address+db), redis.Options{CallerClock: true})

@@ -9,14 +9,14 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestServerClock checks that the caller's clock has no effect, even if it is
 // years away, when the server's decides.
 func TestServerClock(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
 	leaky := storetest.Leaky(3600, time.Hour, 10)
 	for _, l := range []limit.Limit{
@@ -37,7 +37,7 @@ func TestServerClock(t *testing.T) {
 	}
 }
 
-func serverTime(t *testing.T, server *redistest.Server) time.Time {
+func serverTime(t *testing.T, server *servers.Redis) time.Time {
 	t.Helper()
 	now, err := server.Client.Time(t.Context()).Result()
 	if err != nil {
@@ -50,7 +50,7 @@ func serverTime(t *testing.T, server *redistest.Server) time.Time {
 // than three seconds and a slot, as no promoted replica is, every call is an
 // error until a reset, and nothing is charged.
 func TestFarAhead(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
 	hourly := storetest.Token(3600, time.Hour, 60)
 	for name, test := range map[string]struct {
@@ -112,7 +112,7 @@ func TestFarAhead(t *testing.T) {
 // TestServerCalendar checks that the server finds its own window of a calendar
 // if the caller's clock is less than a window away.
 func TestServerCalendar(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{})
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

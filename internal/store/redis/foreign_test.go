@@ -11,7 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
@@ -72,7 +72,7 @@ func window(at, units, before float64) string { return redis.PackWindow(at, 0, u
 // TestForeign checks that every call on a counter which the script did not
 // write is an error and changes nothing, and that a reset repairs it.
 func TestForeign(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Exact(9, time.Minute), storetest.Token(9, time.Minute, 9), storetest.Weighted(9, time.Minute)}
 	for name, fields := range foreign {
@@ -98,7 +98,7 @@ func TestForeign(t *testing.T) {
 // TestForeignRefund refunds a slot that holds more than the slots before the newest
 // hold together.
 func TestForeignRefund(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(9, time.Minute, sec)}, 3)
 	if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711836000, 1, 1), "A", redis.PackSlot(1711835999, 0, 5)).Err(); err != nil {
@@ -114,7 +114,7 @@ func TestForeignRefund(t *testing.T) {
 	}
 }
 
-func wantForeignFields(t *testing.T, server *redistest.Server, store *redis.Store, c *limit.Charge, fields []any) {
+func wantForeignFields(t *testing.T, server *servers.Redis, store *redis.Store, c *limit.Charge, fields []any) {
 	t.Helper()
 	if err := server.Client.HSet(t.Context(), prefix+c.Key, fields...).Err(); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // hourly is a charge of one unit of 100 an hour.
@@ -26,7 +26,7 @@ func hourly(key string) *limit.Charge {
 // and a client of it that repeats its user's own commands.
 func paused(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) (client *goredis.Client, resume func()) {
 	t.Helper()
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	o := parse(t, server.URL()).options.Simple()
 	o.Dialer, o.ReadTimeout, o.MaxRetries = dialer, time.Minute, 3
 	client = goredis.NewClient(o)
@@ -192,7 +192,7 @@ func TestLatestDeadline(t *testing.T) {
 // exactly the capacity, and each gets the answer to its own call.
 func TestPipelinedStress(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	client := goredis.NewClient(parse(t, server.URL()).options.Simple())
 	defer client.Close()
 	store := New(client, Options{OneServer: true})

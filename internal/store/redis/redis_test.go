@@ -10,7 +10,7 @@ import (
 	"github.com/slidegate/slidegate/internal/kit/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Harness {
-				server := redistest.Start(t)
+				server := servers.StartRedis(t)
 				h := storetest.Harness{
 					Client: func(t testing.TB) limit.Store { return redis.New(connect(t, server.URL()), opts) },
 					Expire: func(t testing.TB, key string) {
@@ -59,7 +59,7 @@ func TestStore(t *testing.T) {
 }
 
 // open returns a store that decides by the caller's clock.
-func open(t testing.TB, server *redistest.Server) *redis.Store {
+func open(t testing.TB, server *servers.Redis) *redis.Store {
 	t.Helper()
 	return redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
 }
@@ -105,7 +105,7 @@ func charge(t testing.TB, store *redis.Store, now time.Time, c *limit.Charge) *l
 }
 
 // stored returns a counter's fields as Redis stores them.
-func stored(t testing.TB, server *redistest.Server, key string) map[string]string {
+func stored(t testing.TB, server *servers.Redis, key string) map[string]string {
 	t.Helper()
 	fields, err := server.Client.HGetAll(t.Context(), prefix+key).Result()
 	if err != nil {
@@ -116,7 +116,7 @@ func stored(t testing.TB, server *redistest.Server, key string) map[string]strin
 
 // info returns a number of the server's INFO, such as "calls" of
 // "cmdstat_eval:calls=3,usec=…".
-func info(t testing.TB, server *redistest.Server, section, name string) int {
+func info(t testing.TB, server *servers.Redis, section, name string) int {
 	t.Helper()
 	text, err := server.Client.Info(t.Context(), section).Result()
 	if err != nil {

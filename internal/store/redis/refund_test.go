@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestRefundAgain uses a receipt several times: it takes units of other charges
 // from the slot, and never more than the slot holds.
 func TestRefundAgain(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, servers.StartRedis(t))
 	for _, l := range []limit.Limit{storetest.Sliding(10, time.Minute, sec), storetest.Weighted(10, time.Minute), storetest.Fixed(10, time.Minute)} {
 		for after, want := range map[time.Duration]int64{0: 10, l.Granularity: 7} {
 			limits, key := []limit.Limit{l}, fresh()

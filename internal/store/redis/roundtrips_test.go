@@ -7,14 +7,14 @@ import (
 	"github.com/slidegate/slidegate/internal/kit/clock"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // TestOneRoundTrip counts one round trip for each decision, however many limits
 // and keys it has.
 func TestOneRoundTrip(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	c := request(fresh(), all(), 1, 1, 1, 1, 1, 1)
 	if v := charge(t, store, epoch, c); !v.Allowed {
@@ -45,7 +45,7 @@ func TestOneRoundTrip(t *testing.T) {
 
 // TestScriptMissing sends the script again to a server that has lost it.
 func TestScriptMissing(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(3, time.Minute, sec)}, 1)
 	for i := range 4 {
@@ -64,7 +64,7 @@ func TestScriptMissing(t *testing.T) {
 // TestLastRoomShown checks that the charge which takes the last room returns all
 // slots, so that the denials after it need no call.
 func TestLastRoomShown(t *testing.T) {
-	store := redis.New(connect(t, redistest.Start(t).URL()), redis.Options{CallerClock: true, Clock: clock.Machine(time.Now)})
+	store := redis.New(connect(t, servers.StartRedis(t).URL()), redis.Options{CallerClock: true, Clock: clock.Machine(time.Now)})
 	c := request(fresh(), []limit.Limit{storetest.Sliding(4, time.Minute, sec)}, 1)
 	for i, at := range []time.Duration{0, time.Second, time.Second, time.Second} {
 		now := epoch.Add(at)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
@@ -33,7 +33,7 @@ func all() []limit.Limit {
 // TestDenialWritesNothing checks that denials, peeks and zero costs change
 // nothing that the server would replicate or save.
 func TestDenialWritesNothing(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	const changes = "rdb_changes_since_last_save"
 	c := request(fresh(), all(), 4, 4, 4, 4, 4, 4)
@@ -72,7 +72,7 @@ func TestDenialWritesNothing(t *testing.T) {
 // the slots that no longer count; nothing else does. A charge in the newest slot
 // leaves the slots before it alone.
 func TestStored(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
 	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Exact(9, 3*sec), storetest.Token(1, 7*sec, 3), storetest.Weighted(9, 3*sec)}
 	key := fresh()
@@ -123,7 +123,7 @@ func TestStored(t *testing.T) {
 // hour more for clocks that are behind. The deciding clock gives the duration
 // and the server's clock counts it, so the counters of a replayed log stay.
 func TestTTL(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	day := calendar(limit.Day, time.UTC)
 	apia, err := time.LoadLocation("Pacific/Apia")
@@ -174,7 +174,7 @@ func TestTTL(t *testing.T) {
 	})
 }
 
-func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Duration) {
+func wantTTL(t *testing.T, server *servers.Redis, key string, want time.Duration) {
 	t.Helper()
 	got, err := server.Client.PTTL(t.Context(), prefix+key).Result()
 	if err != nil || got > want+time.Hour || got < want+time.Hour-10*sec {
@@ -186,7 +186,7 @@ func wantTTL(t *testing.T, server *redistest.Server, key string, want time.Durat
 // choose the Cluster node of its counters.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartCluster(t)
+	server := servers.StartCluster(t)
 	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true})
 	slots, counters := map[int64]bool{}, 0
 	for i := range 20 {
@@ -216,7 +216,7 @@ func TestKeys(t *testing.T) {
 // TestRefundForALateClock refunds units to a slot that has left the window by
 // the caller's clock. By a clock that is behind the slot still counts.
 func TestRefundForALateClock(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, servers.StartRedis(t))
 	limits := []limit.Limit{storetest.Sliding(3, 10*sec, sec)}
 	c := request(fresh(), limits, 2)
 	first := charge(t, store, epoch, c)
@@ -234,7 +234,7 @@ func TestRefundForALateClock(t *testing.T) {
 // TestConcurrency checks that clients at once get exactly the capacity, by the
 // server's clock. The suite's concurrent clients decide by their own.
 func TestConcurrency(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	for _, l := range []limit.Limit{storetest.Sliding(100, 10*time.Hour, time.Hour), storetest.Token(100, 1000*time.Hour, 100)} {
 		key := fresh()
 		var allowed atomic.Int64

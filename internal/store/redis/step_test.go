@@ -12,7 +12,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
@@ -25,7 +25,7 @@ func fresh() string { return fmt.Sprintf("rule|key:%d|00000000", numbered.Add(1)
 // to years, in odd numbers of nanoseconds if the algorithm allows it, and times
 // to the nanosecond, from the year 1700 to 2240.
 func TestLargeNumbers(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, servers.StartRedis(t))
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLarge(t)
 		var state limit.State
@@ -85,7 +85,7 @@ func decideBoth(t *rapid.T, store *redis.Store, key string, l *limit.Limit, stat
 // TestFarAboveCapacity checks that a counter far above its capacity, as
 // corrections may leave it, is still decided and corrected exactly.
 func TestFarAboveCapacity(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, servers.StartRedis(t))
 	limits := []limit.Limit{storetest.Weighted(limit.MaxCapacity, time.Hour)}
 	c := request(fresh(), limits, limit.MaxCapacity)
 	first := charge(t, store, epoch, c)
@@ -113,7 +113,7 @@ func TestFarAboveCapacity(t *testing.T) {
 // TestMostUnits checks that a window never exceeds the integers that Lua has
 // exactly.
 func TestMostUnits(t *testing.T) {
-	server := redistest.Start(t)
+	server := servers.StartRedis(t)
 	store := open(t, server)
 	c := request(fresh(), []limit.Limit{storetest.Sliding(10, time.Minute, sec)}, 1)
 	first := charge(t, store, epoch, c)
@@ -137,7 +137,7 @@ func TestMostUnits(t *testing.T) {
 // TestSlotsTooFine checks that slots which the script could not number exactly
 // are refused.
 func TestSlotsTooFine(t *testing.T) {
-	store := open(t, redistest.Start(t))
+	store := open(t, servers.StartRedis(t))
 	for _, l := range []limit.Limit{
 		storetest.Sliding(1, 100, 10), storetest.Weighted(1, 1500*time.Nanosecond), storetest.Sliding(1, time.Minute+1, time.Minute+1),
 	} {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/redis"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 	"github.com/slidegate/slidegate/internal/test/storetest"
 )
 
 // wantTrouble wants an error from every write, and nothing written: no new key,
 // and no change to the known one.
-func wantTrouble(t *testing.T, server *redistest.Server, store *redis.Store, known string, want error) {
+func wantTrouble(t *testing.T, server *servers.Redis, store *redis.Store, known string, want error) {
 	t.Helper()
 	before := stored(t, server, known)
 	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}
@@ -48,7 +48,7 @@ func TestTrouble(t *testing.T) {
 		redis.ErrReplica:     "replicaof 127.0.0.1 1", // of a primary that is not there
 		redis.ErrNotWritable: "config set min-replicas-to-write 1",
 	} {
-		server, key := redistest.Start(t, "maxmemory-policy noeviction"), fresh()
+		server, key := servers.StartRedis(t, "maxmemory-policy noeviction"), fresh()
 		store := open(t, server)
 		charge(t, store, epoch, request(key, []limit.Limit{storetest.Sliding(9, time.Minute, sec), storetest.Token(9, time.Minute, 9)}, 1, 1))
 		var words []any
@@ -69,9 +69,9 @@ func TestTrouble(t *testing.T) {
 // at once are in different hash slots.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	server := redistest.StartCluster(t)
+	server := servers.StartCluster(t)
 	connection := connect(t, server.URL())
-	if !redis.Clustered(connection) || redis.Clustered(connect(t, redistest.Start(t).URL())) {
+	if !redis.Clustered(connection) || redis.Clustered(connect(t, servers.StartRedis(t).URL())) {
 		t.Error("Clustered is wrong of a Cluster or of one server")
 	}
 	store := redis.New(connection, redis.Options{CallerClock: true, OneServer: true}) // as of a client that does not know the Cluster

@@ -19,7 +19,7 @@ import (
 var clocks = []string{
 	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator", "cmd/slidegate/internal/serve/gateway",
 	"cmd/slidegate/internal/traffic/replay", "internal/kit/clock", "internal/observe/oplog",
-	"internal/test/dynamotest", "internal/test/lambdatest", "internal/test/redistest",
+	"internal/test/dynamotest", "internal/test/servers",
 }
 
 // TestClocks reports each reference to a function that reads the clock.

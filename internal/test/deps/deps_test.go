@@ -135,28 +135,24 @@ var allowed = map[string]string{
 	"internal/store/dynamo": `
 		internal/kit/cache internal/kit/clock internal/limit internal/store/breaker internal/store/dynamo/itemjson
 		internal/store/dynamo/lease internal/store/dynamo/protocol github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go`,
-	"internal/store/dynamo/awsconfig":    "internal/store/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/store/dynamo/itemjson":     "github.com/aws/aws-sdk-go-v2/service/dynamodb",
-	"internal/store/dynamo/lease":        "internal/kit/cache internal/limit",
-	"internal/store/dynamo/protocol":     "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
-	"internal/store/dynamo/protocoltest": "github.com/aws/aws-sdk-go-v2",
-	"internal/store/memory":              "internal/limit",
+	"internal/store/dynamo/awsconfig": "internal/store/dynamo github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/store/dynamo/itemjson":  "github.com/aws/aws-sdk-go-v2/service/dynamodb",
+	"internal/store/dynamo/lease":     "internal/kit/cache internal/limit",
+	"internal/store/dynamo/protocol":  "internal/limit github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
+	"internal/store/memory":           "internal/limit",
 	"internal/store/redis": `
 		internal/kit/cache internal/kit/clock internal/limit internal/store/breaker github.com/redis/go-redis`,
 
-	"internal/test/deps":         "",
-	"internal/test/dynamomodel":  "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
-	"internal/test/dynamotest":   "internal/store/dynamo internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2",
-	"internal/test/fakestore":    "internal/limit internal/store/memory",
-	"internal/test/golden":       "github.com/google/go-cmp",
-	"internal/test/lambdatest":   "",
-	"internal/test/netfault":     "",
-	"internal/test/pathtest":     "",
-	"internal/test/redistest":    "github.com/redis/go-redis",
-	"internal/test/rulefiletest": "internal/rules/yamlfile github.com/santhosh-tekuri/jsonschema",
+	"internal/test/deps":        "",
+	"internal/test/dynamomodel": "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go",
+	"internal/test/dynamotest":  "internal/store/dynamo internal/store/dynamo/awsconfig github.com/aws/aws-sdk-go-v2",
+	"internal/test/fakestore":   "internal/limit internal/store/memory",
+	"internal/test/golden":      "github.com/google/go-cmp",
+	"internal/test/oracle":      "internal/rules/yamlfile github.com/santhosh-tekuri/jsonschema",
+	"internal/test/servers":     "github.com/redis/go-redis",
 	"internal/test/sim": `
-		internal/kit/clock internal/limit internal/store/dynamo internal/store/dynamo/protocoltest
-		internal/test/dynamomodel github.com/aws/aws-sdk-go-v2`,
+		internal/kit/clock internal/limit internal/store/dynamo internal/test/dynamomodel
+		 github.com/aws/aws-sdk-go-v2`,
 	"internal/test/storetest": "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
 
 	"cmd/slidegate": "cmd/slidegate/internal/cli",

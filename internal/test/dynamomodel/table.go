@@ -14,6 +14,8 @@
 // REMOVE in updates; transactions of updates. It refuses everything else,
 // including request fields that it does not model.
 //
+// It also breaks writes on purpose; see Mutation.
+//
 // Calls run one after another, each completely, and there is no clock. The
 // caller adds latency, lost answers, throttles and expiry.
 package dynamomodel

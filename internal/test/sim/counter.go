@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
@@ -147,5 +146,5 @@ func prefixOf(i int) string { return "abcdefgh"[i : i+1] }
 
 // number returns a number of an item; 0 if there is none.
 func number(item map[string]types.AttributeValue, name string) int64 {
-	return protocoltest.Units(item[name])
+	return dynamomodel.Units(item[name])
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	pt "github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	dm "github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/sim"
 )
 
@@ -27,38 +27,38 @@ func TestLogDetectsMutants(t *testing.T) {
 		term     string
 		world    string
 		store    bool // the store may detect the mutant before the log does
-		mutation pt.Mutation
+		mutation dm.Mutation
 	}{
-		{"h <= :q", "clocks", true, pt.AnyOrder.OfCharges()},
-		{"e = :e", "operators", false, pt.AnyGeneration.OfCharges()},
-		{"a snapshot creates no item", "operators", false, pt.CreateFromSnapshot},
-		{"C <= :B", "calm", false, pt.AnyTotal},
-		{"C <= :B, a unit looser", "calm", false, pt.OneUnitTooMany},
-		{"f >= :c", "calm", false, pt.AnyCredit},
-		{"f >= :c, as if it cost 1", "calm", false, pt.CreditOfOne},
-		{"n = :N", "operators", false, pt.AnyCapacity},
-		{"f is computed from C", "calm", false, pt.CreditOfEmptyWindow},
-		{"without a snapshot, f shrinks", "calm", false, pt.FreeColdCharge},
-		{"without a snapshot, f only shrinks", "calm", false, pt.FullCreditWhenCold},
-		{"an idle snapshot leaves n", "tight", false, pt.CapacityOfIdleCharge},
-		{"an idle snapshot lowers f", "faults", false, pt.FreeIdleCharge},
-		{"C grows", "tight", false, pt.TotalStays},
-		{"no slot that counts is removed", "calm", false, pt.RemovePrevious},
-		{"ttl has slack", "idle", false, pt.NoSlack},
-		{"a limit without a snapshot", "everything", false, pt.NewLimitAnyway},
+		{"h <= :q", "clocks", true, dm.AnyOrder.OfCharges()},
+		{"e = :e", "operators", false, dm.AnyGeneration.OfCharges()},
+		{"a snapshot creates no item", "operators", false, dm.CreateFromSnapshot},
+		{"C <= :B", "calm", false, dm.AnyTotal},
+		{"C <= :B, a unit looser", "calm", false, dm.OneUnitTooMany},
+		{"f >= :c", "calm", false, dm.AnyCredit},
+		{"f >= :c, as if it cost 1", "calm", false, dm.CreditOfOne},
+		{"n = :N", "operators", false, dm.AnyCapacity},
+		{"f is computed from C", "calm", false, dm.CreditOfEmptyWindow},
+		{"without a snapshot, f shrinks", "calm", false, dm.FreeColdCharge},
+		{"without a snapshot, f only shrinks", "calm", false, dm.FullCreditWhenCold},
+		{"an idle snapshot leaves n", "tight", false, dm.CapacityOfIdleCharge},
+		{"an idle snapshot lowers f", "faults", false, dm.FreeIdleCharge},
+		{"C grows", "tight", false, dm.TotalStays},
+		{"no slot that counts is removed", "calm", false, dm.RemovePrevious},
+		{"ttl has slack", "idle", false, dm.NoSlack},
+		{"a limit without a snapshot", "everything", false, dm.NewLimitAnyway},
 
-		{"refund: e = :e", "corrections", false, pt.AnyGeneration.OfSettlements()},
-		{"refund: C stays", "corrections", false, pt.LowerTotal},
-		{"charge more: f shrinks", "corrections", false, pt.FreeExtraCharge},
-		{"charge more: C grows", "corrections", true, pt.ExtraTotalStays},
-		{"charge more: h <= :q", "tight", true, pt.AnyOrder.OfSettlements()},
-		{"charge more: h = :q", "corrections", true, pt.NewestStays.OfSettlements()},
+		{"refund: e = :e", "corrections", false, dm.AnyGeneration.OfSettlements()},
+		{"refund: C stays", "corrections", false, dm.LowerTotal},
+		{"charge more: f shrinks", "corrections", false, dm.FreeExtraCharge},
+		{"charge more: C grows", "corrections", true, dm.ExtraTotalStays},
+		{"charge more: h <= :q", "tight", true, dm.AnyOrder.OfSettlements()},
+		{"charge more: h = :q", "corrections", true, dm.NewestStays.OfSettlements()},
 
-		{"bucket: tat <= :now + τ - cT", "algorithms", false, pt.BucketWithoutBound},
-		{"bucket: a charge looser", "algorithms", false, pt.BucketOneChargeTooMany},
-		{"bucket: tat <= :now", "algorithms", false, pt.BucketAlwaysFull},
-		{"log: C = :v", "algorithms", false, pt.LogOfAnyVersion},
-		{"log: none without a snapshot", "algorithms", false, pt.LogOverAny},
+		{"bucket: tat <= :now + τ - cT", "algorithms", false, dm.BucketWithoutBound},
+		{"bucket: a charge looser", "algorithms", false, dm.BucketOneChargeTooMany},
+		{"bucket: tat <= :now", "algorithms", false, dm.BucketAlwaysFull},
+		{"log: C = :v", "algorithms", false, dm.LogOfAnyVersion},
+		{"log: none without a snapshot", "algorithms", false, dm.LogOverAny},
 	}
 	for _, test := range tests {
 		t.Run(test.term, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/sim"
 )
 
@@ -24,7 +24,7 @@ var (
 const perWorld = 500_000
 
 // run runs a plan in its own bubble.
-func run(t *testing.T, p *sim.Plan, decisions int64, mutation protocoltest.Mutation) (r *sim.Report) {
+func run(t *testing.T, p *sim.Plan, decisions int64, mutation dynamomodel.Mutation) (r *sim.Report) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, mutation) })
 	return r

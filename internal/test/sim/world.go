@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
@@ -31,7 +30,7 @@ const tableName = "counters"
 type world struct {
 	random
 	plan     *Plan
-	mutation protocoltest.Mutation
+	mutation dynamomodel.Mutation
 	quiesce  func()
 	queue    queue
 	now      int64 // true time, Unix nanoseconds
@@ -55,7 +54,7 @@ type world struct {
 // under way any more. quiesce returns once every goroutine that the world has
 // started is blocked: synctest.Wait. The mutation, which may be nil, changes
 // the stores' writes, so that tests can show that the log detects it.
-func (p *Plan) Run(decisions int64, quiesce func(), mutation protocoltest.Mutation) *Report {
+func (p *Plan) Run(decisions int64, quiesce func(), mutation dynamomodel.Mutation) *Report {
 	w := &world{
 		plan: p, mutation: mutation, quiesce: quiesce, random: random{rand.New(rand.NewPCG(p.Seed, 1))}, now: epoch,
 		table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{}, report: NewReport(), want: decisions,

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 const (
@@ -28,7 +28,7 @@ var wide = flag.Bool("wide", false, "replay the whole Apache log on DynamoDB, no
 // site. An independent count agrees. In the order of the file the clock goes back
 // at half of the lines, so this also compares how stores decide by late clocks.
 func TestApacheLog(t *testing.T) {
-	client, server := dynamotest.Connect(t), redistest.Start(t)
+	client, server := dynamotest.Connect(t), servers.StartRedis(t)
 	part := apacheLog
 	if !*wide {
 		part = firstLines(t, apacheLog, 500)
@@ -93,7 +93,7 @@ func firstLines(t *testing.T, log string, n int) string {
 	return file(t, "first.log", strings.Join(strings.SplitAfterN(string(text), "\n", n+1)[:n], ""))
 }
 
-func flush(t *testing.T, server *redistest.Server) {
+func flush(t *testing.T, server *servers.Redis) {
 	t.Helper()
 	if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ rules:
 // Redis denies the same requests as memory although earlier rules could not
 // refund them: one call charges all rules or none.
 func TestApacheLogOfSeveralRules(t *testing.T) {
-	rules, server := file(t, "rules.yaml", several), redistest.Start(t)
+	rules, server := file(t, "rules.yaml", several), servers.StartRedis(t)
 	denied := func(store string) (times []string) {
 		out := filepath.Join(t.TempDir(), "decisions.tsv")
 		mustRun(t, "replay "+apacheLog+" --rules "+rules+" --store "+store+" --decisions "+out)

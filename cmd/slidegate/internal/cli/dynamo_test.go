@@ -15,7 +15,7 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/golden"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // dropAfter deletes a table, which a command will create, when the test ends.
@@ -95,7 +95,7 @@ func TestReplayReportsReadsAndWrites(t *testing.T) {
 
 func TestInspectAndReset(t *testing.T) {
 	t.Run("DynamoDB", func(t *testing.T) { inspectAndReset(t, "dynamodb://"+dynamotest.Counters(t, dynamotest.Connect(t))) })
-	t.Run("Redis", func(t *testing.T) { inspectAndReset(t, redistest.Start(t).URL()) })
+	t.Run("Redis", func(t *testing.T) { inspectAndReset(t, servers.StartRedis(t).URL()) })
 }
 
 func inspectAndReset(t *testing.T, store string) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // The environment names rules and store where the flags do not.
@@ -46,7 +46,7 @@ func TestLocationsOfTheEnvironment(t *testing.T) {
 // The password of Redis need not be among the arguments, which every user of the
 // machine can list.
 func TestRedisPasswordOfTheEnvironment(t *testing.T) {
-	server := redistest.Start(t, "requirepass secret")
+	server := servers.StartRedis(t, "requirepass secret")
 	t.Setenv("SLIDEGATE_STORE", server.URL())
 	t.Setenv("SLIDEGATE_RULES", "testdata/rules.yaml")
 	wantFailure(t, "inspect ip:203.0.113.9", "redis does not know this user or password")

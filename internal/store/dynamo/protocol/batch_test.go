@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
@@ -95,7 +94,7 @@ func (w *batchWorld) read() *Snapshot {
 }
 
 func (w *batchWorld) write(p *Plan) (written bool) {
-	_, err := w.table.UpdateItem(context.Background(), protocoltest.Alone(p.Update("generation").Request("counters", "key")))
+	_, err := w.table.UpdateItem(context.Background(), dynamomodel.Alone(p.Update("generation").Request("counters", "key")))
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !failed {
 		w.t.Fatal(err)
 	}

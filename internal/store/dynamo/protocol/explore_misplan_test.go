@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // Mutations that only the exploration can make: they need the plan, or the
@@ -96,22 +96,22 @@ func removeNothing(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) {
 
 // creditFromSnapshot computes the credit from the snapshot's total instead of
 // the current one.
-func creditFromSnapshot(w *sent) protocoltest.Mutation {
+func creditFromSnapshot(w *sent) dynamomodel.Mutation {
 	if w.snapshot == nil {
 		return nil
 	}
-	return protocoltest.WithNumber(":Xold",
-		func(*types.Update, string) int64 { return w.snapshot.totals[0] }, protocoltest.Assignment(":Xb - #XC", ":Xb - :Xold"))
+	return dynamomodel.WithNumber(":Xold",
+		func(*types.Update, string) int64 { return w.snapshot.totals[0] }, dynamomodel.Assignment(":Xb - #XC", ":Xb - :Xold"))
 }
 
 // removeCounted has pruning remove the oldest slot that is still in the window.
-func removeCounted(w *sent) protocoltest.Mutation {
+func removeCounted(w *sent) dynamomodel.Mutation {
 	newest, _ := w.snapshot.states[0].Newest()
-	return protocoltest.Remove(slotName("a", newest-w.of.Limits[0].Slots()))
+	return dynamomodel.Remove(slotName("a", newest-w.of.Limits[0].Slots()))
 }
 
 // refundInWindow refuses to refund units that have left the window.
-func refundInWindow(w *sent) protocoltest.Mutation {
+func refundInWindow(w *sent) dynamomodel.Mutation {
 	l := &w.of.Limits[0]
 	last := l.SlotAt(dawn) + int64(w.marks[0].at) + l.Slots()
 	return func(u *types.Update) {

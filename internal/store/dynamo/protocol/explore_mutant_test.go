@@ -6,14 +6,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // mutant breaks a term of the protocol: in the real writes on their way to the
 // table, or where they are planned. A nil mutant breaks nothing.
 type mutant struct {
 	of      kind
-	write   func(*sent) protocoltest.Mutation
+	write   func(*sent) dynamomodel.Mutation
 	plan    func(p *Plan, s *Snapshot, c *limit.Charge, now time.Time)
 	assumed func(*Snapshot) // changes the snapshot after a transaction
 	resend  bool            // a settlement is sent again after its answer was lost
@@ -22,13 +22,13 @@ type mutant struct {
 }
 
 // mutate returns a mutant of charges outside transactions.
-func mutate(m protocoltest.Mutation) mutant {
-	return mutant{write: func(*sent) protocoltest.Mutation { return m }}
+func mutate(m dynamomodel.Mutation) mutant {
+	return mutant{write: func(*sent) dynamomodel.Mutation { return m }}
 }
 
 // condition and assignment return mutants that replace text in charges.
-func condition(pairs ...string) mutant  { return mutate(protocoltest.Condition(pairs...)) }
-func assignment(pairs ...string) mutant { return mutate(protocoltest.Assignment(pairs...)) }
+func condition(pairs ...string) mutant  { return mutate(dynamomodel.Condition(pairs...)) }
+func assignment(pairs ...string) mutant { return mutate(dynamomodel.Assignment(pairs...)) }
 
 // on applies the mutant to another kind of write.
 func (m mutant) on(k kind) mutant {
@@ -39,7 +39,7 @@ func (m mutant) on(k kind) mutant {
 // whereSnapshot confines a mutant to charges that had a snapshot.
 func (m mutant) whereSnapshot() mutant {
 	all := m.write
-	m.write = func(w *sent) protocoltest.Mutation {
+	m.write = func(w *sent) dynamomodel.Mutation {
 		if w.snapshot == nil {
 			return nil
 		}
@@ -50,12 +50,12 @@ func (m mutant) whereSnapshot() mutant {
 
 // refunds and extras apply the mutant to settlements that refund units, and to
 // settlements that charge more.
-func (m mutant) refunds() mutant { return m.settlements(protocoltest.Mutation.OfRefunds) }
-func (m mutant) extras() mutant  { return m.settlements(protocoltest.Mutation.OfExtraCharges) }
+func (m mutant) refunds() mutant { return m.settlements(dynamomodel.Mutation.OfRefunds) }
+func (m mutant) extras() mutant  { return m.settlements(dynamomodel.Mutation.OfExtraCharges) }
 
-func (m mutant) settlements(only func(protocoltest.Mutation) protocoltest.Mutation) mutant {
+func (m mutant) settlements(only func(dynamomodel.Mutation) dynamomodel.Mutation) mutant {
 	all := m.write
-	m.of, m.write = settling, func(w *sent) protocoltest.Mutation { return only(all(w)) }
+	m.of, m.write = settling, func(w *sent) dynamomodel.Mutation { return only(all(w)) }
 	return m
 }
 

@@ -3,7 +3,7 @@ package protocol
 import (
 	"testing"
 
-	pt "github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
+	dm "github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // caught is a mutant, the run that it is searched in, and the invariant that it
@@ -69,31 +69,31 @@ func runNamed(name string) run {
 // caughtCharges are mutants of charges.
 func caughtCharges() []caught {
 	noCeiling := condition("(#XC <= :Xb OR (#XN = :Xn AND #XF >= :Xc))", "#XN = :Xn AND #XF >= :Xc")
-	noTotal := mutate(pt.Both(pt.TotalStays, pt.Assignment("#XC = if_not_exists(#XC, :zero) + :Xc", "#XC = if_not_exists(#XC, :Xc)")))
+	noTotal := mutate(dm.Both(dm.TotalStays, dm.Assignment("#XC = if_not_exists(#XC, :zero) + :Xc", "#XC = if_not_exists(#XC, :Xc)")))
 	orLimits := condition(" AND #bT", " OR #bT", " AND (attribute_not_exists(#bT)", " OR (attribute_not_exists(#bT)")
-	newAnyway := mutate(pt.Condition("attribute_not_exists(#XH)", "attribute_exists(#e)")).whereSnapshot()
+	newAnyway := mutate(dm.Condition("attribute_not_exists(#XH)", "attribute_exists(#e)")).whereSnapshot()
 	return []caught{
-		{"h <= :q removed", "any cost 2", "I1", mutate(pt.AnyOrder)},
-		{"e = :e removed", "any 2 deletes", "I1", mutate(pt.AnyGeneration)},
-		{"a snapshot creates an item", "any 2 deletes", "I1", mutate(pt.CreateFromSnapshot)},
+		{"h <= :q removed", "any cost 2", "I1", mutate(dm.AnyOrder)},
+		{"e = :e removed", "any 2 deletes", "I1", mutate(dm.AnyGeneration)},
+		{"a snapshot creates an item", "any 2 deletes", "I1", mutate(dm.CreateFromSnapshot)},
 		{"all generations share a mark", "any 2 deletes", "I1", mutate(oneGeneration)},
-		{"C <= :B always true", "any cost 2", "I1", mutate(pt.AnyTotal)},
-		{"C <= :B one unit looser", "any cost 2", "I1", mutate(pt.OneUnitTooMany)},
+		{"C <= :B always true", "any cost 2", "I1", mutate(dm.AnyTotal)},
+		{"C <= :B one unit looser", "any cost 2", "I1", mutate(dm.OneUnitTooMany)},
 		{"C <= :B removed", "1 caller", "I4", noCeiling},
-		{"n = :N removed", "any capacities", "I1", mutate(pt.AnyCapacity)},
-		{"f >= :c removed", "any cost 2", "I1", mutate(pt.AnyCredit)},
-		{"f >= :c becomes f >= 1", "any cost 2", "I1", mutate(pt.CreditOfOne)},
+		{"n = :N removed", "any capacities", "I1", mutate(dm.AnyCapacity)},
+		{"f >= :c removed", "any cost 2", "I1", mutate(dm.AnyCredit)},
+		{"f >= :c becomes f >= 1", "any cost 2", "I1", mutate(dm.CreditOfOne)},
 		{"f from the snapshot's total", "any cost 2", "I1", mutant{write: creditFromSnapshot}},
-		{"f as if the window were empty", "any cost 2", "I1", mutate(pt.CreditOfEmptyWindow)},
+		{"f as if the window were empty", "any cost 2", "I1", mutate(dm.CreditOfEmptyWindow)},
 		{"f is set and n is not", "any capacities", "I1", assignment("#XF = :Xb - #XC, #XN = :Xn", "#XF = :Xb - #XC")},
-		{"without a snapshot f stays", "any cost 2", "I1", mutate(pt.FreeColdCharge)},
-		{"without a snapshot f starts again", "any cost 2", "I1", mutate(pt.FullCreditWhenCold)},
-		{"an idle snapshot leaves f", "any cost 2", "I1", mutate(pt.FreeIdleCharge)},
-		{"an idle snapshot sets n", "any capacities", "I1", mutate(pt.CapacityOfIdleCharge)},
-		{"known slot: e = :e removed", "any 2 down, delete", "I1", mutate(pt.AnyGeneration.InKnownSlots())},
-		{"known slot: C <= :B removed", "any cost 2", "I1", mutate(pt.AnyTotal.InKnownSlots())},
-		{"known slot: C not raised", "any cost 2", "I1", mutate(pt.TotalStays.InKnownSlots())},
-		{"known slot: f stays", "any cost 2", "I1", mutate(pt.FreeIdleCharge.InKnownSlots())},
+		{"without a snapshot f stays", "any cost 2", "I1", mutate(dm.FreeColdCharge)},
+		{"without a snapshot f starts again", "any cost 2", "I1", mutate(dm.FullCreditWhenCold)},
+		{"an idle snapshot leaves f", "any cost 2", "I1", mutate(dm.FreeIdleCharge)},
+		{"an idle snapshot sets n", "any capacities", "I1", mutate(dm.CapacityOfIdleCharge)},
+		{"known slot: e = :e removed", "any 2 down, delete", "I1", mutate(dm.AnyGeneration.InKnownSlots())},
+		{"known slot: C <= :B removed", "any cost 2", "I1", mutate(dm.AnyTotal.InKnownSlots())},
+		{"known slot: C not raised", "any cost 2", "I1", mutate(dm.TotalStays.InKnownSlots())},
+		{"known slot: f stays", "any cost 2", "I1", mutate(dm.FreeIdleCharge.InKnownSlots())},
 		{"known slot: a slot set, not raised", "any cost 2", "I1", mutate(setKnownSlot)},
 		{"known slot: taken for known", "1 caller", "I4", mutant{plan: everySlotKnown}},
 		{"OR after the generation", "any cost 2", "I1", condition("#e = :e AND ", "#e = :e OR ")},
@@ -102,17 +102,17 @@ func caughtCharges() []caught {
 		{"OR between two limits", "any window and bucket", "I1", orLimits},
 		{"a limit charged since the snapshot, taken for new", "any window and bucket", "I1", newAnyway},
 		{"C not raised", "any cost 2", "I1", noTotal},
-		{"h not set", "any cost 2", "I1", mutate(pt.NewestStays)},
+		{"h not set", "any cost 2", "I1", mutate(dm.NewestStays)},
 		{"a slot set, not raised", "any cost 2", "I1", mutate(setSlot)},
 		{"q = b", "k=2, skew 1", "I4", mutant{plan: ownSlot}},
 		{"the window from b, not q", "k=2, skew 1", "I4", mutant{plan: ownWindow}},
-		{"REMOVE one slot too far", "any cost 2", "I1", mutate(pt.RemovePrevious)},
+		{"REMOVE one slot too far", "any cost 2", "I1", mutate(dm.RemovePrevious)},
 		{"ttl from b, not q", "expiry of 2 units", "I1", mutant{plan: ttlFromClock}},
-		{"ttl without slack", "expiry", "I1", mutate(pt.NoSlack)},
+		{"ttl without slack", "expiry", "I1", mutate(dm.NoSlack)},
 		{"ttl of the limits that cost something", "expiry of 2 limits", "I1", mutant{plan: ttlOfCharged}},
 		{"ttl not set again", "expiry", "I1", assignment("#ttl = :ttl", "#ttl = if_not_exists(#ttl, :ttl)")},
 		{"weighted: tail rounded down", "any weighted", "I1", mutant{plan: floorTail}},
-		{"weighted: h <= :q removed", "any weighted", "I0", mutate(pt.AnyOrder)},
+		{"weighted: h <= :q removed", "any weighted", "I0", mutate(dm.AnyOrder)},
 	}
 }
 
@@ -124,39 +124,39 @@ func caughtOthers() []caught {
 	anyItem := condition("attribute_not_exists(#e) AND attribute_not_exists(#XH)", "(attribute_not_exists(#e) OR attribute_exists(#e))")
 	startedAgain := assignment("if_not_exists(#XF, :Xn) - :Xr", ":Xn - :Xr")
 	return []caught{
-		{"down: e = :e removed", "any 2 down, delete", "I1", mutate(pt.AnyGeneration).refunds()},
-		{"down: C lowered", "any 2 down, delete", "I1", mutate(pt.LowerTotal).refunds()},
-		{"down: f raised", "any weighted, 2 down", "I1", mutate(pt.RaiseCredit).refunds()},
+		{"down: e = :e removed", "any 2 down, delete", "I1", mutate(dm.AnyGeneration).refunds()},
+		{"down: C lowered", "any 2 down, delete", "I1", mutate(dm.LowerTotal).refunds()},
+		{"down: f raised", "any weighted, 2 down", "I1", mutate(dm.RaiseCredit).refunds()},
 		{"down: sent again", "1 caller, 2 down, delete", "I1", mutant{resend: true}},
 		{"up: e = :e removed", "any 1 down, 1 up, delete", "I0", condition(" AND #e = :e", "").extras()},
-		{"up: h <= :q removed", "any 1 down, 1 up, delete", "I0", mutate(pt.AnyOrder).extras()},
-		{"up: h not set", "any 1 down, 1 up, delete", "I1", mutate(pt.NewestStays).extras()},
-		{"up: f not lowered", "any 1 down, 1 up, delete", "I1", mutate(pt.FreeExtraCharge).extras()},
+		{"up: h <= :q removed", "any 1 down, 1 up, delete", "I0", mutate(dm.AnyOrder).extras()},
+		{"up: h not set", "any 1 down, 1 up, delete", "I1", mutate(dm.NewestStays).extras()},
+		{"up: f not lowered", "any 1 down, 1 up, delete", "I1", mutate(dm.FreeExtraCharge).extras()},
 		{"up: f started again", "any 1 down, 1 up, delete", "I1", startedAgain.extras()},
 		{"up: n set", "any capacities, 1 up", "I1", assignment("#XN = if_not_exists(#XN, :Xn)", "#XN = :Xn").extras()},
-		{"up: C not raised", "any 1 down, 1 up, delete", "I1", mutate(pt.ExtraTotalStays).extras()},
+		{"up: C not raised", "any 1 down, 1 up, delete", "I1", mutate(dm.ExtraTotalStays).extras()},
 		{"up: ttl not set", "expiry, 1 up", "I1", assignment(", #ttl = :ttl", "").extras()},
 
-		{"pruning: e = :e removed", "any pruning", "I1", mutate(pt.AnyGeneration).on(pruning)},
+		{"pruning: e = :e removed", "any pruning", "I1", mutate(dm.AnyGeneration).on(pruning)},
 		{"pruning: one slot too far", "any pruning", "I1", mutant{of: pruning, write: removeCounted}},
 
 		{"bucket: e = :e removed", "any bucket, delete", "I0", noMark},
 		{"bucket: neither e = :e nor tat > :now", "any bucket, delete", "I1", drain},
-		{"bucket: tat <= :latest removed", "any bucket, delete", "I1", mutate(pt.BucketWithoutBound)},
-		{"bucket: one charge looser", "any bucket, delete", "I1", mutate(pt.BucketOneChargeTooMany)},
-		{"bucket: tat <= :now removed", "any bucket, delete", "I1", mutate(pt.BucketAlwaysFull)},
+		{"bucket: tat <= :latest removed", "any bucket, delete", "I1", mutate(dm.BucketWithoutBound)},
+		{"bucket: one charge looser", "any bucket, delete", "I1", mutate(dm.BucketOneChargeTooMany)},
+		{"bucket: tat <= :now removed", "any bucket, delete", "I1", mutate(dm.BucketAlwaysFull)},
 		{"bucket: draining, computed from now", "any bucket, delete", "I1", assignment("#XT = #XT + :Xi", "#XT = :Xt + :Xi")},
 		{"bucket: OR between its bounds", "any bucket, delete", "I1", condition("#XT > :Xt AND", "#XT > :Xt OR")},
 
 		{"log: e = :e removed", "any log, delete", "I1", noMark},
-		{"log: version removed", "any log, delete", "I1", mutate(pt.LogOfAnyVersion)},
+		{"log: version removed", "any log, delete", "I1", mutate(dm.LogOfAnyVersion)},
 		{"log: version at least", "any log, delete", "I1", condition("#XC = :Xv", "#XC >= :Xv")},
 		{"log: version not raised", "any log, delete", "I1", mutate(sameVersion)},
-		{"log: without a snapshot over any", "any log, delete", "I1", mutate(pt.LogOverAny)},
+		{"log: without a snapshot over any", "any log, delete", "I1", mutate(dm.LogOverAny)},
 
-		{"transaction: e = :e removed", "any transactions", "I1", mutate(pt.AnyGeneration).on(transacting)},
-		{"transaction: h <= :q removed", "any transactions", "I0", mutate(pt.AnyOrder).on(transacting)},
-		{"transaction: C <= :B removed", "any transactions", "I1", mutate(pt.AnyTotal).on(transacting)},
+		{"transaction: e = :e removed", "any transactions", "I1", mutate(dm.AnyGeneration).on(transacting)},
+		{"transaction: h <= :q removed", "any transactions", "I0", mutate(dm.AnyOrder).on(transacting)},
+		{"transaction: C <= :B removed", "any transactions", "I1", mutate(dm.AnyTotal).on(transacting)},
 		{"transaction: without a snapshot over any", "any transactions", "I1", anyItem.on(transacting)},
 		{"transaction: its snapshot counts the charge twice", "any transactions", "I1", mutant{assumed: countTwice}},
 		{"transaction: its snapshot without the charges of others", "any transactions", "I1", mutant{assumed: forgetOlder}},
@@ -171,7 +171,7 @@ func harmlessMutants() []harmless {
 			condition("(#XC <= :Xb OR (#XN = :Xn AND #XF >= :Xc))", "#XC <= :Xb")},
 		{"known slot: h <= :q removed", "any cost 2",
 			"C counts all since the window began; the term has the table refuse a write whose slot is gone, and not fail it",
-			mutate(pt.AnyOrder.InKnownSlots())},
+			mutate(dm.AnyOrder.InKnownSlots())},
 		{"without a snapshot n is set", "any capacities", "the condition has n = :N, or there is none",
 			assignment("#XN = if_not_exists(#XN, :Xn)", "#XN = :Xn")},
 		{"REMOVE nothing", "any k=2", "the item only grows", mutant{plan: removeNothing}},

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/store/dynamo/protocoltest"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
@@ -168,7 +167,7 @@ func (o *oracle) send(w *sent, newGeneration string) (written bool, err error) {
 			TransactItems: []types.TransactWriteItem{{Update: u}},
 		})
 	} else {
-		_, err = o.table.UpdateItem(context.Background(), protocoltest.Alone(u))
+		_, err = o.table.UpdateItem(context.Background(), dynamomodel.Alone(u))
 	}
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) || canceled(err, "ConditionalCheckFailed") {

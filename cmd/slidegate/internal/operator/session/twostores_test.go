@@ -36,8 +36,7 @@ import (
 	"github.com/slidegate/slidegate/internal/store/redis"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/golden"
-	"github.com/slidegate/slidegate/internal/test/netfault"
-	"github.com/slidegate/slidegate/internal/test/redistest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 var measure = flag.Bool("measure", false, "write a table of docs/failures.md from what the outages measure")
@@ -90,7 +89,7 @@ rules:
 // failure is how one of two stores fails: its counters or its table of rules.
 type failure struct {
 	name  string
-	redis netfault.Fault // of the network before Redis
+	redis servers.Fault // of the network before Redis
 	table tableAnswer
 }
 
@@ -99,14 +98,14 @@ type failure struct {
 type tableAnswer func(context.Context, http.ResponseWriter, *http.Request) bool
 
 var failures = []failure{
-	{"away", netfault.Fault{Refuse: true}, answerWith(dynamotest.Fail(500, dynamotest.Error("InternalServerError", "")))},
-	{"slow", netfault.Fault{Delay: slow}, func(context.Context, http.ResponseWriter, *http.Request) bool {
+	{"away", servers.Fault{Refuse: true}, answerWith(dynamotest.Fail(500, dynamotest.Error("InternalServerError", "")))},
+	{"slow", servers.Fault{Delay: slow}, func(context.Context, http.ResponseWriter, *http.Request) bool {
 		time.Sleep(slow)
 		return false
 	}},
-	{"throttling", netfault.Fault{}, answerWith(dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")))},
-	{"resetting", netfault.Fault{Reset: true}, answerWith(dynamotest.Drop)},
-	{"hanging", netfault.Fault{Blackhole: true}, func(failing context.Context, _ http.ResponseWriter, _ *http.Request) bool {
+	{"throttling", servers.Fault{}, answerWith(dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")))},
+	{"resetting", servers.Fault{Reset: true}, answerWith(dynamotest.Drop)},
+	{"hanging", servers.Fault{Blackhole: true}, func(failing context.Context, _ http.ResponseWriter, _ *http.Request) bool {
 		<-failing.Done()
 		panic(http.ErrAbortHandler)
 	}},
@@ -164,8 +163,8 @@ type twoStores struct {
 
 	gateway *gateway
 	table   *ruletable.Table // beside the gateway
-	proxy   *netfault.Proxy  // before the server
-	server  *redistest.Server
+	proxy   *servers.Proxy   // before the server
+	server  *servers.Redis
 	end     context.CancelFunc // of a table's failure
 	limiter *session.Session
 	engine  *engine.Engine
@@ -188,8 +187,8 @@ func (s *twoStores) open(t *testing.T, direct *dynamo.Client) {
 		t.Fatal(err)
 	}
 	if s.counters == "Redis" {
-		s.server = redistest.Start(t)
-		s.proxy = netfault.New(t, s.server.Address)
+		s.server = servers.StartRedis(t)
+		s.proxy = servers.NewProxy(t, s.server.Address)
 		if where.Redis, err = redis.ParseAddress("redis://"+s.proxy.Address+"/0", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +258,7 @@ func (s *twoStores) fail(t *testing.T, on bool) {
 	}
 	switch {
 	case s.fails == "counters" && s.proxy != nil:
-		fault, memory := netfault.Fault{}, "0"
+		fault, memory := servers.Fault{}, "0"
 		if on {
 			fault = s.redis
 		}

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/test/pathtest"
+	"github.com/slidegate/slidegate/internal/test/oracle"
 )
 
 // backends read paths as servers in use do. Each returns the place that answers
@@ -31,23 +31,23 @@ var backends = map[string]func(*http.Request) string{
 	// NGINX and the servers behind it get the path decoded and cleaned.
 	"decode, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + r.URL.Path)) },
 	// NGINX that does not merge slashes, and a server behind it that does.
-	"decode, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(r.URL.Path)) },
+	"decode, remove dots": func(r *http.Request) string { return placeOf(oracle.RemoveDotSegments(r.URL.Path)) },
 	"decode, remove dots, merge": func(r *http.Request) string {
-		return placeOf(pathtest.MergeSlashes(pathtest.RemoveDotSegments(r.URL.Path)))
+		return placeOf(oracle.MergeSlashes(oracle.RemoveDotSegments(r.URL.Path)))
 	},
 	// Servers that keep an escaped slash, such as Tomcat if it accepts them.
 	"decode but slashes, clean":       func(r *http.Request) string { return placeOf(path.Clean("/" + decodedButSlashes(r.URL))) },
-	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(pathtest.RemoveDotSegments(decodedButSlashes(r.URL))) },
+	"decode but slashes, remove dots": func(r *http.Request) string { return placeOf(oracle.RemoveDotSegments(decodedButSlashes(r.URL))) },
 	// Tomcat and Jetty: they drop the parameters of segments, decode the path,
 	// and clean it or remove its dots.
 	"drop parameters, decode, clean": func(r *http.Request) string {
-		return placeOf(path.Clean("/" + decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
+		return placeOf(path.Clean("/" + decoded(oracle.DropParameters(r.URL.EscapedPath()))))
 	},
 	"drop parameters, decode, remove dots": func(r *http.Request) string {
-		return placeOf(pathtest.RemoveDotSegments(decoded(pathtest.DropParameters(r.URL.EscapedPath()))))
+		return placeOf(oracle.RemoveDotSegments(decoded(oracle.DropParameters(r.URL.EscapedPath()))))
 	},
 	// Tomcat and Jetty behind a proxy that has decoded the path.
-	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + pathtest.DropParameters(r.URL.Path))) },
+	"decode, drop parameters, clean": func(r *http.Request) string { return placeOf(path.Clean("/" + oracle.DropParameters(r.URL.Path))) },
 	// Servers for Windows, where a backslash separates segments too.
 	"decode, turn backslashes, clean": func(r *http.Request) string {
 		return placeOf(path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/")))
@@ -58,17 +58,17 @@ var backends = map[string]func(*http.Request) string{
 // reads it. They decode nothing.
 var proxies = map[string]func(sent string) string{
 	"":                           func(sent string) string { return sent },
-	"remove dots: ":              pathtest.RemoveDotSegments,                                                                  // HAProxy
-	"remove dots, also as %2e: ": func(sent string) string { return pathtest.RemoveDotSegments(pathtest.UnescapeDots(sent)) }, // Envoy
-	"clean: ":                    path.Clean,                                                                                  // Traefik
-	"clean, with dots as %2e: ":  func(sent string) string { return path.Clean(pathtest.UnescapeDots(sent)) },                 // Apache httpd
+	"remove dots: ":              oracle.RemoveDotSegments,                                                                // HAProxy
+	"remove dots, also as %2e: ": func(sent string) string { return oracle.RemoveDotSegments(oracle.UnescapeDots(sent)) }, // Envoy
+	"clean: ":                    path.Clean,                                                                              // Traefik
+	"clean, with dots as %2e: ":  func(sent string) string { return path.Clean(oracle.UnescapeDots(sent)) },               // Apache httpd
 	"url.ResolveReference: ":     resolved,
 	"URL of the URL Standard: ": func(sent string) string {
-		return pathtest.RemoveDotSegments(pathtest.UnescapeDots(pathtest.DropHost(sent)))
+		return oracle.RemoveDotSegments(oracle.UnescapeDots(oracle.DropHost(sent)))
 	}, // Node.js
-	"urlparse of Python: ": pathtest.DropHost,
+	"urlparse of Python: ": oracle.DropHost,
 	"remove dots, also as %2e, merge: ": func(sent string) string {
-		return pathtest.MergeSlashes(pathtest.RemoveDotSegments(pathtest.UnescapeDots(sent)))
+		return oracle.MergeSlashes(oracle.RemoveDotSegments(oracle.UnescapeDots(sent)))
 	},
 }
 

@@ -1,4 +1,4 @@
-package redistest
+package servers
 
 import (
 	"crypto/tls"
@@ -12,7 +12,7 @@ import (
 // Encrypt puts a TLS proxy before the server, because the server may lack TLS.
 // It returns the proxy's address, and the certificate that clients have to
 // trust: httptest's, which is for 127.0.0.1 and not for localhost.
-func (s *Server) Encrypt(t testing.TB) (address string, certificate []byte) {
+func (s *Redis) Encrypt(t testing.TB) (address string, certificate []byte) {
 	t.Helper()
 	known := httptest.NewTLSServer(nil)
 	known.Close()

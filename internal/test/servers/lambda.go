@@ -1,7 +1,4 @@
-// Package lambdatest runs the binary of a Lambda function before a local Lambda
-// Runtime API, for tests and measurements. Of the Extensions API it has what a
-// function registers itself by, to be told of its end.
-package lambdatest
+package servers
 
 import (
 	"bytes"
@@ -27,8 +24,10 @@ const (
 	shutdown = 500 * time.Millisecond
 )
 
-// Function is a running function.
-type Function struct {
+// Lambda is the binary of a function, which runs before a local Lambda Runtime
+// API. Of the Extensions API it has what a function registers itself by, to be
+// told of its end.
+type Lambda struct {
 	command *exec.Cmd
 	api     *httptest.Server
 	asked   sync.Once
@@ -45,10 +44,10 @@ type answer struct {
 	err  error // if the function reported one
 }
 
-// Start starts a command, with the address of a Runtime API of its own in its
+// StartLambda starts a command, with the address of a Runtime API of its own in its
 // environment. A command without an Env gets that address alone.
-func Start(command *exec.Cmd) (*Function, error) {
-	f := &Function{command: command, ready: make(chan struct{}), events: make(chan []byte), answers: make(chan answer, 1), ended: make(chan struct{})}
+func StartLambda(command *exec.Cmd) (*Lambda, error) {
+	f := &Lambda{command: command, ready: make(chan struct{}), events: make(chan []byte), answers: make(chan answer, 1), ended: make(chan struct{})}
 	f.api = httptest.NewServer(f)
 	command.Env = append(command.Env, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(f.api.URL, "http://"))
 	if err := command.Start(); err != nil {
@@ -63,7 +62,7 @@ func Start(command *exec.Cmd) (*Function, error) {
 }
 
 // Stop ends the function and its Runtime API.
-func (f *Function) Stop() {
+func (f *Lambda) Stop() {
 	_ = f.command.Process.Kill()
 	<-f.ended
 	f.api.CloseClientConnections()
@@ -73,7 +72,7 @@ func (f *Function) Stop() {
 // Shutdown sends SIGTERM, as Lambda does to a function with an extension, and waits
 // for the end as long as Lambda does. It fails if the function has registered no
 // extension, or still runs then. Call Stop all the same.
-func (f *Function) Shutdown() error {
+func (f *Lambda) Shutdown() error {
 	if !f.registered.Load() {
 		return errors.New("the function has registered no extension, so it gets no SIGTERM")
 	}
@@ -89,10 +88,10 @@ func (f *Function) Shutdown() error {
 }
 
 // PID returns the function's process.
-func (f *Function) PID() int { return f.command.Process.Pid }
+func (f *Lambda) PID() int { return f.command.Process.Pid }
 
 // Ready waits until the function asks for its first event.
-func (f *Function) Ready(ctx context.Context) error {
+func (f *Lambda) Ready(ctx context.Context) error {
 	select {
 	case <-f.ready:
 		return nil
@@ -104,7 +103,7 @@ func (f *Function) Ready(ctx context.Context) error {
 }
 
 // Invoke gives the function an event, and returns its answer.
-func (f *Function) Invoke(ctx context.Context, event []byte) ([]byte, error) {
+func (f *Lambda) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 	select {
 	case f.events <- event:
 	case <-ctx.Done():
@@ -120,7 +119,7 @@ func (f *Function) Invoke(ctx context.Context, event []byte) ([]byte, error) {
 
 // ServeHTTP follows "Using the Lambda runtime API for custom runtimes" and "Using
 // the Lambda Extensions API to create extensions". An extension gets no events.
-func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *Lambda) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/extension/register"):
 		f.registered.Store(true)
@@ -145,7 +144,7 @@ func (f *Function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case event := <-f.events:
 		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
 		w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(deadline).UnixMilli()))
-		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:hello")
+		w.Header().Set("Lambda-Runtime-Invoked-Lambda-Arn", "arn:aws:lambda:us-east-1:123456789012:function:hello")
 		_, _ = w.Write(event)
 	case <-r.Context().Done():
 	}

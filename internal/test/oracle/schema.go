@@ -1,6 +1,7 @@
-// Package rulefiletest compares documents with the schema of rules files in
-// tests.
-package rulefiletest
+// Package oracle has what tests compare with that shares no code with the
+// packages under test: the schema of rules files, and how other servers read a
+// path.
+package oracle
 
 import (
 	"bytes"

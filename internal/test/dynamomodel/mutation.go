@@ -1,14 +1,4 @@
-// Package protocoltest breaks the DynamoDB protocol on purpose, one term at a
-// time, so that tests can prove that each term is needed.
-//
-// A Mutation changes a write on its way to the table. Three tests that work
-// independently of each other use the same mutations: the traces of package
-// dynamo on a real engine, the exploration of package protocol, and the
-// simulation.
-//
-// The package handles the expressions as plain text. It imports neither the
-// protocol nor the store, so a mistake there cannot be repeated here.
-package protocoltest
+package dynamomodel
 
 import (
 	"maps"
@@ -23,8 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Mutation changes the expressions and values of a write in place. It leaves
-// alone a write that has no such term. Use Apply, not a call.
+// Mutation breaks the DynamoDB protocol on purpose, one term at a time, so that
+// tests can prove that each term is needed: the traces of package dynamo on a
+// real engine, the exploration of package protocol, and the simulation. It
+// changes the expressions and values of a write in place, on its way to the
+// table, and leaves alone a write that has no such term. Use Apply, not a call.
+//
+// Mutations handle the expressions as plain text. The package imports neither
+// the protocol nor the store, so a mistake there cannot be repeated here.
 type Mutation func(*types.Update)
 
 // Apply changes a write and reports whether the write differs now. It adds and

@@ -1,13 +1,13 @@
-// Package pathtest models, for tests, how proxies and servers change a path
-// before they route by it. Each step follows the source of such a server, and
-// shares no code with the packages under test.
-package pathtest
+package oracle
 
 import (
 	"regexp"
 	"strings"
 )
 
+// How proxies and servers change a path before they route by it. Each step
+// follows the source of such a server, and shares no code with the packages
+// under test.
 var (
 	parameter  = regexp.MustCompile(";[^/]*")
 	slashes    = regexp.MustCompile("//+")

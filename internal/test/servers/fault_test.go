@@ -1,4 +1,4 @@
-package netfault_test
+package servers_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/test/netfault"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // TestFaults sends a request through each fault, and one after it.
@@ -22,19 +22,19 @@ func TestFaults(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, test := range map[string]struct {
-		fault netfault.Fault
+		fault servers.Fault
 		least time.Duration
 		want  error
 	}{
-		"none":      {netfault.Fault{}, 0, nil},
-		"delay":     {netfault.Fault{Delay: 20 * time.Millisecond}, 40 * time.Millisecond, nil},
-		"bandwidth": {netfault.Fault{BytesPerSecond: 10_000}, 100 * time.Millisecond, nil},
-		"blackhole": {netfault.Fault{Blackhole: true}, 500 * time.Millisecond, context.DeadlineExceeded},
-		"reset":     {netfault.Fault{Reset: true}, 0, syscall.ECONNRESET},
-		"refuse":    {netfault.Fault{Refuse: true}, 0, syscall.ECONNREFUSED},
+		"none":      {servers.Fault{}, 0, nil},
+		"delay":     {servers.Fault{Delay: 20 * time.Millisecond}, 40 * time.Millisecond, nil},
+		"bandwidth": {servers.Fault{BytesPerSecond: 10_000}, 100 * time.Millisecond, nil},
+		"blackhole": {servers.Fault{Blackhole: true}, 500 * time.Millisecond, context.DeadlineExceeded},
+		"reset":     {servers.Fault{Reset: true}, 0, syscall.ECONNRESET},
+		"refuse":    {servers.Fault{Refuse: true}, 0, syscall.ECONNREFUSED},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := netfault.New(t, server.Listener.Addr().String())
+			p := servers.NewProxy(t, server.Listener.Addr().String())
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			get := func() error {
@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 			if took := time.Since(started); (err == nil) != (test.want == nil) || test.want != nil && !errors.Is(err, test.want) && !network || took < test.least {
 				t.Errorf("error %v after %v, want %v after %v", err, took, test.want, test.least)
 			}
-			if err := p.Set(netfault.Fault{}); err != nil {
+			if err := p.Set(servers.Fault{}); err != nil {
 				t.Fatal(err)
 			}
 			client.CloseIdleConnections()

@@ -1,7 +1,4 @@
-// Package netfault is a TCP proxy with faults, for tests of what happens when a
-// store's network or engine fails. Toxiproxy would bring fifteen more modules,
-// which importers of the root module would have to resolve.
-package netfault
+package servers
 
 import (
 	"net"
@@ -24,7 +21,9 @@ type Fault struct {
 	Refuse bool
 }
 
-// Proxy passes connections on to a target.
+// Proxy passes connections on to a target, for tests of what happens when a
+// store's network or engine fails. Toxiproxy would bring fifteen more modules,
+// which importers of the root module would have to resolve.
 type Proxy struct {
 	// Address is its own host and port.
 	Address string
@@ -38,8 +37,8 @@ type Proxy struct {
 	most     int
 }
 
-// New starts a proxy without a fault. It ends with the test.
-func New(t testing.TB, target string) *Proxy {
+// NewProxy starts a proxy without a fault. It ends with the test.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p := &Proxy{Address: "127.0.0.1:0", target: target, open: map[*net.TCPConn]bool{}}
 	p.changed = sync.NewCond(&p.mu)

@@ -1,6 +1,7 @@
-// Package redistest starts a real Redis server on 127.0.0.1 for one test, and
-// stops it when the test ends.
-package redistest
+// Package servers has what tests run beside themselves: a real Redis server and
+// the binary of a Lambda function, each on 127.0.0.1 and for one test, and a
+// proxy with faults before a server.
+package servers
 
 import (
 	"errors"
@@ -24,8 +25,8 @@ localstack/redis.sh, which puts one into .cache/`
 // startTime is how long a server or a Cluster may take to start.
 const startTime = 20 * time.Second
 
-// Server is a redis-server.
-type Server struct {
+// Redis is a redis-server.
+type Redis struct {
 	// Address is its host and port.
 	Address string
 	// Client is for tests that read or change what a store has stored. It has
@@ -36,12 +37,12 @@ type Server struct {
 	stop func()
 }
 
-// Start starts a server with further lines for its configuration, such as
+// StartRedis starts a server with further lines for its configuration, such as
 // "maxmemory 2mb". If there is no server to start, it fails the test and says
 // how to get one.
-func Start(t testing.TB, config ...string) *Server {
+func StartRedis(t testing.TB, config ...string) *Redis {
 	t.Helper()
-	s, err := Open(config...)
+	s, err := OpenRedis(config...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +50,13 @@ func Start(t testing.TB, config ...string) *Server {
 	return s
 }
 
-// Open starts a server for a program that is no test.
-func Open(config ...string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "redistest")
+// OpenRedis starts a server for a program that is no test.
+func OpenRedis(config ...string) (*Redis, error) {
+	dir, err := os.MkdirTemp("", "redis-for-tests")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir}
+	s := &Redis{dir: dir}
 	for range 3 { // another process may take the free port first
 		if err = s.configure(config); err != nil {
 			break
@@ -69,7 +70,7 @@ func Open(config ...string) (*Server, error) {
 }
 
 // configure writes the configuration, for a free port.
-func (s *Server) configure(config []string) error {
+func (s *Redis) configure(config []string) error {
 	port, err := freePort()
 	s.Address = net.JoinHostPort("127.0.0.1", port)
 	lines := append([]string{
@@ -78,10 +79,10 @@ func (s *Server) configure(config []string) error {
 	return errors.Join(err, os.WriteFile(s.file("conf"), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
-func (s *Server) file(kind string) string { return filepath.Join(s.dir, "redis."+kind) }
+func (s *Redis) file(kind string) string { return filepath.Join(s.dir, "redis."+kind) }
 
 // Close stops the server and deletes its files.
-func (s *Server) Close() {
+func (s *Redis) Close() {
 	s.Client.Close()
 	s.stop()
 	_ = os.RemoveAll(s.dir)
@@ -89,9 +90,9 @@ func (s *Server) Close() {
 
 // StartCluster starts a Redis Cluster of one server, and waits until it serves
 // all 16,384 hash slots.
-func StartCluster(t testing.TB) *Server {
+func StartCluster(t testing.TB) *Redis {
 	t.Helper()
-	s := Start(t, "cluster-enabled yes")
+	s := StartRedis(t, "cluster-enabled yes")
 	if err := s.Client.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +106,13 @@ func StartCluster(t testing.TB) *Server {
 }
 
 // Kill ends the server at once, as a crash does: by SIGKILL.
-func (s *Server) Kill(t testing.TB) {
+func (s *Redis) Kill(t testing.TB) {
 	t.Helper()
 	info, err := s.Client.InfoMap(t.Context(), "server").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(info["Server"]["process_id"])
+	pid, err := strconv.Atoi(info["Redis"]["process_id"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func (s *Server) Kill(t testing.TB) {
 }
 
 // Restart starts a killed server again, with what its files have kept.
-func (s *Server) Restart(t testing.TB) {
+func (s *Redis) Restart(t testing.TB) {
 	t.Helper()
 	s.stop()
 	if err := s.run(); err != nil {
@@ -130,7 +131,7 @@ func (s *Server) Restart(t testing.TB) {
 }
 
 // URL returns the server's address for --store.
-func (s *Server) URL() string { return "redis://" + s.Address + "/0" }
+func (s *Redis) URL() string { return "redis://" + s.Address + "/0" }
 
 // find returns the server on PATH, or the one that localstack/redis.sh has put
 // into .cache/.
@@ -171,7 +172,7 @@ func freePort() (string, error) {
 const untilClosed = `"$@" & cat >/dev/null; kill $! 2>/dev/null; wait`
 
 // run starts the server and waits until it takes connections.
-func (s *Server) run() error {
+func (s *Redis) run() error {
 	path, err := find()
 	if err != nil {
 		return err
