@@ -4,33 +4,20 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
-// small returns a world of one counter of 10 units in 10 slots of a second, at
-// the epoch. Nothing in it happens on its own.
-func small() (*world, *counter, *limit.Charge) {
+// small returns a world of one counter, in which nothing happens on its own, and
+// a request at the epoch.
+func small() (*world, *request) {
 	w := &world{
-		plan: &Plan{Network: Network{Latency: time.Millisecond, Deadline: 250 * time.Millisecond}}, now: epoch, report: NewReport(),
-		random: random{rand.New(rand.NewPCG(1, 1))}, table: dynamomodel.New(tableName, "k"), counters: map[string]*counter{},
+		plan: &Plan{}, now: epoch, report: NewReport(),
+		random: random{rand.New(rand.NewPCG(1, 1))}, counters: map[string]*counter{},
 	}
-	limits := []limit.Limit{{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}}
-	k := w.newCounter(&subject{Subject: &Subject{}}, limits)
-	return w, k, &limit.Charge{Key: k.key, Limits: limits, Costs: []int64{4}}
-}
-
-func (w *world) newCall(k *counter, c *limit.Charge, p *part) *call {
-	p.counter, p.charge = k, *c
-	e := &environment{world: w, number: 1}
-	return &call{environment: e, request: &request{world: w, environment: e, parts: []*part{p}, now: time.Unix(0, w.now), trueNow: w.now}}
+	return w, &request{world: w, counter: w.newCounter(0), trueNow: epoch}
 }
 
 func TestOutcomes(t *testing.T) {
@@ -48,36 +35,10 @@ func TestOutcomes(t *testing.T) {
 		"unknown and charged":        {1, false, errReset, false},
 		"unknown and charged twice":  {2, false, errReset, true},
 	} {
-		w, k, c := small()
-		p := &part{applied: test.applied}
-		r := w.newCall(k, c, p).request
-		r.err = test.err
-		if k.checkOutcome(r, p, test.allowed); (len(w.report.Violations) > 0) != test.broken {
+		w, r := small()
+		r.applied, r.err = test.applied, test.err
+		if r.checkOutcome(test.allowed); (len(w.report.Violations) > 0) != test.broken {
 			t.Errorf("%s: %v", name, w.report.Violations)
-		}
-	}
-}
-
-func TestNeedlessDenials(t *testing.T) {
-	for name, test := range map[string]struct {
-		charged int64
-		lowered time.Duration // time since the last refund
-		late    time.Duration
-		want    string // empty for none
-	}{
-		"no room":         {8, 0, 0, ""},
-		"an old snapshot": {4, 9 * time.Second, 0, "needless, an old snapshot"},
-		"a late clock":    {4, time.Hour, 2 * time.Second, "needless, a late clock"},
-		"no explanation":  {4, time.Hour, 0, "needless, unexplained"},
-	} {
-		w, k, c := small()
-		k.charged[0].Take(&c.Limits[0], time.Unix(0, epoch), test.charged)
-		k.lowered = w.now - int64(test.lowered)
-		k.deniedBySnapshot(w, time.Unix(0, epoch).Add(-test.late), c)
-		for counted, n := range w.report.Counts {
-			if needless := strings.HasPrefix(counted, "needless"); needless && (n == 1) != (counted == test.want) {
-				t.Errorf("%s: %s %d", name, counted, n)
-			}
 		}
 	}
 }
@@ -91,19 +52,17 @@ func TestFates(t *testing.T) {
 	}{
 		"no fault":       {Network{}, false, nil},
 		"throttled":      {Network{Throttled: 1}, true, dynamo.ErrThrottled},
-		"in conflict":    {Network{Conflicts: 1}, true, nil},
 		"lost request":   {Network{LostRequests: 1}, true, context.DeadlineExceeded},
 		"lost answer":    {Network{LostAnswers: 1}, false, errReset},
 		"stuck":          {Network{Stuck: 1, StuckFor: time.Minute}, false, context.DeadlineExceeded},
 		"too slow":       {Network{Latency: deadline}, false, context.DeadlineExceeded},
 		"past its share": {Network{Throttled: 1e-12}, false, nil},
 	} {
-		w, k, c := small()
+		w, r := small()
 		test.network.Deadline = deadline
-		itemRead := w.newCall(k, c, &part{})
-		itemRead.in = &dynamodb.UpdateItemInput{}
-		f := test.network.draw(w, itemRead)
-		if f.dropped != test.dropped || f.answer > epoch+int64(deadline) || f.answer < epoch || !f.dropped && f.effect < epoch {
+		f := test.network.draw(w, &call{request: r})
+		inTime := epoch <= f.answer && f.answer <= epoch+int64(deadline)
+		if f.dropped != test.dropped || !inTime || !f.dropped && f.effect < epoch {
 			t.Errorf("%s: %+v", name, f)
 		}
 		if name == "stuck" != (f.effect > epoch+int64(deadline)) && name != "too slow" {

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -13,16 +12,16 @@ import (
 // environment is a process with a clock, a store and its snapshots: a Lambda's
 // execution environment, or a gateway.
 type environment struct {
+	dynamo.API  // nil: a world makes no transactions
 	world       *world
 	number      int
 	wrong       time.Duration // how far the machine's clock is ahead of true time
 	clock       *dynamo.Clock // corrected by DynamoDB's answers
 	store       *dynamo.Store
-	lag         time.Duration // until the environment loads rules that were published
-	busy        int           // requests under way
-	frozen      int64         // it takes no requests before this time
-	froze       int64         // when it froze last
-	asleep      int64         // for how long it was frozen before that
+	busy        int   // requests under way
+	frozen      int64 // it takes no requests before this time
+	froze       int64 // when it froze last
+	asleep      int64 // for how long it was frozen before that
 	generations atomic.Int64
 }
 
@@ -32,9 +31,7 @@ const maxSnapshots = 2000
 
 func (w *world) newEnvironment() *environment {
 	w.started++
-	e := &environment{
-		world: w, number: w.started, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error), lag: w.between(0, 10*time.Second),
-	}
+	e := &environment{world: w, number: w.started, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error)}
 	e.clock = dynamo.NewClock(e.reading)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
 		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
@@ -84,6 +81,3 @@ func (w *world) pick() *environment {
 	}
 	return nil
 }
-
-// live reports whether the environment has not been replaced by a new one.
-func (e *environment) live() bool { return slices.Contains(e.world.environments, e) }

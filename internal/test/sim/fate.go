@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -18,7 +17,6 @@ type Network struct {
 	Deadline time.Duration // for all calls of a request together
 
 	Throttled    float64       // refused and not done
-	Conflicts    float64       // refused for a transaction under way, and not done
 	LostRequests float64       // not done, and never answered
 	LostAnswers  float64       // done, but the connection breaks
 	Stuck        float64       // done after the deadline
@@ -41,9 +39,8 @@ func (n *Network) draw(w *world, c *call) fate {
 	f.answer = f.effect + int64(n.latency(w))
 	switch u := w.Float64(); {
 	case below(&u, n.Throttled):
-		f.dropped, f.failure = true, throttled(c.in)
-	case below(&u, n.Conflicts):
-		f.dropped, f.failure = true, conflict(c.in)
+		f.dropped = true
+		f.failure = &types.ProvisionedThroughputExceededException{Message: aws.String("the table is throttled")}
 	case below(&u, n.LostRequests):
 		f.dropped, f.answer, f.failure = true, deadline, context.DeadlineExceeded
 	case below(&u, n.LostAnswers):
@@ -71,31 +68,4 @@ func (n *Network) latency(w *world) time.Duration {
 		d += time.Duration(w.Int64N(int64(100*n.Latency) + 1))
 	}
 	return d
-}
-
-func throttled(in any) error {
-	if t, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
-		return canceled(t, "ThrottlingError")
-	}
-	return &types.ProvisionedThroughputExceededException{Message: aws.String("the table is throttled")}
-}
-
-func conflict(in any) error {
-	switch in := in.(type) {
-	case *dynamodb.TransactWriteItemsInput:
-		return canceled(in, "TransactionConflict")
-	case *dynamodb.UpdateItemInput:
-		return &types.TransactionConflictException{Message: aws.String("a transaction is under way")}
-	}
-	return throttled(in)
-}
-
-// canceled returns the failure of a transaction because of its first write.
-func canceled(in *dynamodb.TransactWriteItemsInput, code string) error {
-	reasons := make([]types.CancellationReason, len(in.TransactItems))
-	for i := range reasons {
-		reasons[i].Code = aws.String("None")
-	}
-	reasons[0].Code = aws.String(code)
-	return &types.TransactionCanceledException{Message: aws.String("Transaction cancelled"), CancellationReasons: reasons}
 }

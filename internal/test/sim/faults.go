@@ -1,33 +1,25 @@
 package sim
 
-import (
-	"time"
-
-	"github.com/slidegate/slidegate/internal/limit"
-)
+import "time"
 
 // planFaults schedules the faults: environments end and freeze, clocks jump,
-// operators reset counters and change rules.
+// operators reset counters.
 func (w *world) planFaults() {
 	p := w.plan
 	w.every(p.Deaths, func() { w.environments[w.IntN(len(w.environments))] = w.newEnvironment() })
 	w.every(p.Freezes, func() { w.anyEnvironment().freeze(w.exponential(time.Minute)) })
 	w.every(p.Clocks.Jumps, func() { w.anyEnvironment().wrong = w.between(-p.Clocks.MaxJump, p.Clocks.MaxJump) })
-	w.every(p.Resets, func() { w.reset(w.anySubject().newest().counter) })
-	w.every(p.CapacityChanges, func() { w.anySubject().changeCapacity() })
-	w.every(p.ShapeChanges, func() { w.anySubject().changeShape() })
+	w.every(p.Resets, func() { w.reset(w.subjects[w.IntN(len(w.subjects))].counter) })
 }
 
 func (w *world) anyEnvironment() *environment {
 	return w.environments[w.IntN(len(w.environments))]
 }
 
-func (w *world) anySubject() *subject { return w.subjects[w.IntN(len(w.subjects))] }
-
 // reset has an operator delete a counter.
 func (w *world) reset(k *counter) {
-	r := &request{world: w, operation: reset, parts: []*part{{counter: k, charge: limit.Charge{Key: k.key}}}}
-	r.begin(true)
+	r := &request{world: w, reset: true, counter: k}
+	r.begin(w.anyEnvironment())
 }
 
 // reap simulates the table's expiry. DynamoDB deletes an item some time after

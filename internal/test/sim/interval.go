@@ -72,16 +72,3 @@ func (l *intervals) prune() {
 	l.entries = slices.Delete(l.entries, 0, some)
 	l.first -= some
 }
-
-// refund removes units from the charges made at a time.
-func (l *intervals) refund(at, units int64) {
-	for i := len(l.entries) - 1; i >= 0 && l.entries[i].at >= at; i-- {
-		if e := &l.entries[i]; e.at == at {
-			back := min(units, e.units)
-			e.units -= back
-			if units -= back; i >= l.first {
-				l.sum -= back
-			}
-		}
-	}
-}

@@ -9,8 +9,7 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// TestIntervals compares the log with the definition. Some charges are late,
-// and some are refunded in part.
+// TestIntervals compares the log with the definition. Some charges are late.
 func TestIntervals(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 5 {
@@ -26,12 +25,6 @@ func TestIntervals(t *testing.T) {
 			all = append(all, e)
 			if got, want := log.add(e.at, e.units, time.Duration(length)), fullest(all, e.at, length); got != want {
 				t.Fatalf("a charge at %d: %d units in an interval of %d, want %d", e.at, got, length, want)
-			}
-			if random.IntN(5) == 0 {
-				if back := &all[len(all)-1-random.IntN(min(len(all), 10))]; back.units > 0 {
-					back.units--
-					log.refund(back.at, 1)
-				}
 			}
 		}
 	}
@@ -79,64 +72,30 @@ func TestSlotLog(t *testing.T) {
 	}
 }
 
-const second = int64(time.Second)
-
-// TestLimitLog makes each algorithm's log check charges. All but the last are
-// allowed.
+// TestLimitLog makes the log check charges of a limit of 10 in 10 s. All but the
+// last are allowed.
 func TestLimitLog(t *testing.T) {
-	at := func(seconds float64) time.Time { return time.Unix(0, epoch+int64(seconds*float64(second))) }
-	window := func(a limit.Algorithm, granularity time.Duration, burst int64) limit.Limit {
-		return limit.Limit{Algorithm: a, Capacity: 10, Window: 10 * time.Second, Granularity: granularity, Burst: burst}
-	}
-	type taken struct {
-		at   float64
-		cost int64
-	}
-	tests := map[string]struct {
-		limit  limit.Limit
-		before []taken
-		last   taken
+	l := limit.Limit{Capacity: 10, Window: 10 * time.Second, Granularity: time.Second}
+	for name, test := range map[string]struct {
+		at     time.Duration
+		cost   int64
 		broken string
 	}{
-		"sliding window, full":       {window(limit.SlidingWindow, time.Second, 0), []taken{{0, 4}, {9.9, 5}}, taken{10.9, 1}, ""},
-		"sliding window, too full":   {window(limit.SlidingWindow, time.Second, 0), []taken{{0, 4}, {9.9, 5}}, taken{10.9, 2}, "11 units in a window of 11 slots"},
-		"sliding window, moved on":   {window(limit.SlidingWindow, time.Second, 0), []taken{{0, 4}, {9.9, 5}}, taken{11, 5}, ""},
-		"fixed window, full":         {window(limit.FixedWindow, 10*time.Second, 0), []taken{{0, 4}}, taken{9.9, 6}, ""},
-		"fixed window, too full":     {window(limit.FixedWindow, 10*time.Second, 0), []taken{{0, 4}}, taken{9.9, 7}, "11 units in window"},
-		"fixed window, the next":     {window(limit.FixedWindow, 10*time.Second, 0), []taken{{0, 4}}, taken{10, 10}, ""},
-		"counter, half of the older": {window(limit.SlidingWindowCounter, 10*time.Second, 0), []taken{{0, 10}}, taken{15, 5}, ""},
-		"counter, rounded up":        {window(limit.SlidingWindowCounter, 10*time.Second, 0), []taken{{0, 10}}, taken{14.9, 5}, "11 units as weighted"},
-		"counter, twice the capacity": {
-			window(limit.SlidingWindowCounter, 10*time.Second, 0), []taken{{9.9, 10}}, taken{19.899, 10}, "units as weighted",
-		},
-		"log, full":              {window(limit.SlidingWindowLog, limit.Exact, 0), []taken{{0, 10}}, taken{10, 10}, ""},
-		"log, too full":          {window(limit.SlidingWindowLog, limit.Exact, 0), []taken{{0, 10}}, taken{9.999999999, 1}, "11 units within 10s"},
-		"bucket, empty":          {window(limit.TokenBucket, 0, 5), []taken{{0, 5}}, taken{1, 1}, ""},
-		"bucket, more than that": {window(limit.TokenBucket, 0, 5), []taken{{0, 5}}, taken{0.999, 1}, "overdrawn by 1ms"},
-		"bucket, refilled":       {window(limit.LeakyBucket, 0, 5), []taken{{0, 5}, {5, 5}}, taken{10, 5}, ""},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var log limitLog
-			charge := func(c taken) string {
-				now := at(c.at)
-				slot := int64(0)
-				if !test.limit.Bucket() {
-					slot = test.limit.SlotAt(now)
-				}
-				broken, _ := log.charge(&charging{&test.limit, c.cost, slot, now, now.UnixNano(), now.UnixNano(), true})
-				return broken
-			}
-			for _, c := range test.before {
-				if broken := charge(c); broken != "" {
-					t.Fatalf("charging %d at %v s: %s", c.cost, c.at, broken)
-				}
-			}
-			broken := charge(test.last)
-			if test.broken == "" && broken != "" || !strings.Contains(broken, test.broken) {
-				t.Errorf("the last charge: %q, want %q", broken, test.broken)
-			}
-		})
+		"full":     {10900 * time.Millisecond, 1, ""},
+		"too full": {10900 * time.Millisecond, 2, "11 units in a window of 11 slots"},
+		"moved on": {11 * time.Second, 5, ""},
+	} {
+		var log limitLog
+		charge := func(at time.Duration, cost int64) string {
+			now := time.Unix(0, epoch).Add(at)
+			broken, _ := log.charge(&charging{&l, cost, l.SlotAt(now), now, now.UnixNano(), now.UnixNano(), true})
+			return broken
+		}
+		before := charge(0, 4) + charge(9900*time.Millisecond, 5)
+		got := charge(test.at, test.cost)
+		if before != "" || test.broken == "" && got != "" || !strings.Contains(got, test.broken) {
+			t.Errorf("%s: before %q, the last charge %q, want %q", name, before, got, test.broken)
+		}
 	}
 }
 

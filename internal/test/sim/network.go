@@ -63,22 +63,24 @@ func send[Out any](ctx context.Context, e *environment, in any) (out *Out, err e
 	return out, c.err
 }
 
-// UpdateItem, GetItem, DeleteItem and TransactWriteItems make an environment
-// the client of its own store.
-func (e *environment) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+// UpdateItem, GetItem and DeleteItem make an environment the client of its own
+// store.
+func (e *environment) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
 	return send[dynamodb.UpdateItemOutput](ctx, e, in)
 }
 
-func (e *environment) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (e *environment) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	return send[dynamodb.GetItemOutput](ctx, e, in)
 }
 
-func (e *environment) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+func (e *environment) DeleteItem(
+	ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.DeleteItemOutput, error) {
 	return send[dynamodb.DeleteItemOutput](ctx, e, in)
-}
-
-func (e *environment) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return send[dynamodb.TransactWriteItemsOutput](ctx, e, in)
 }
 
 // dispatch draws the fate of a call: whether and when it takes effect,
@@ -122,16 +124,13 @@ func (w *world) apply(c *call) {
 		w.mutation.ApplyToItem(in)
 		out, err = w.table.UpdateItem(ctx, in)
 		w.updated(c, err)
-	case *dynamodb.TransactWriteItemsInput:
-		w.mutation.ApplyToTransaction(in)
-		out, err = w.table.TransactWriteItems(ctx, in)
-		w.transacted(c, in, err)
 	case *dynamodb.GetItemInput:
 		out, err = w.table.GetItem(ctx, in)
-		w.read(c)
+		w.count("reads", 1)
 	case *dynamodb.DeleteItemInput:
 		out, err = w.table.DeleteItem(ctx, in)
-		w.deleted(c)
+		w.count("resets", 1)
+		w.counters[c.key()].restart(w)
 	}
 	if !c.over {
 		c.out, c.err, c.date = out, err, serverDate(w.now)

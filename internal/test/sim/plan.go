@@ -21,12 +21,8 @@ type Plan struct {
 	Network      Network
 	Clocks       Clocks
 
-	Deaths, Freezes                       time.Duration
-	Resets, CapacityChanges, ShapeChanges time.Duration
-	LateExpiry                            float64 // share of items that outlive their ttl
-	Settled                               float64 // share of admissions that are corrected later
-	ColdReceipts                          float64 // share of corrections that another environment makes
-	Peeks                                 float64
+	Deaths, Freezes, Resets time.Duration
+	LateExpiry              float64 // share of items that outlive their ttl
 
 	Warmup time.Duration // admissions before its end are not in Report.Peak
 }
@@ -91,74 +87,31 @@ func (d *draw) int(low, high int) int { return low + d.IntN(high-low+1) }
 // shapes of windows: their length and granularity.
 var shapes = [][2]time.Duration{
 	{time.Second, 100 * time.Millisecond}, {2 * time.Second, time.Second}, {10 * time.Second, time.Second},
-	{10 * time.Second, 200 * time.Millisecond}, {time.Minute, time.Second}, {time.Minute, time.Second}, {time.Minute, 10 * time.Second},
-	{10 * time.Minute, 10 * time.Second}, {time.Hour, time.Minute},
+	{10 * time.Second, 200 * time.Millisecond}, {time.Minute, time.Second}, {time.Minute, time.Second},
+	{time.Minute, 10 * time.Second}, {10 * time.Minute, 10 * time.Second}, {time.Hour, time.Minute},
 }
 
 // mostUnits bounds the capacity of a window, so that floods fill even the
 // longest.
 const mostUnits = 4000
 
-// limit draws a limit of about as many units a second as the plan's limits
-// allow.
-func (d *draw) limit(a limit.Algorithm) limit.Limit {
+// limit draws a sliding window of about as many units a second as the plan's
+// limits allow.
+func (d *draw) limit() limit.Limit {
 	shape := shapes[d.IntN(len(shapes))]
 	for d.rate*shape[0].Seconds() > mostUnits {
 		shape = shapes[d.IntN(len(shapes))]
 	}
 	capacity := max(1, int64(d.rate*shape[0].Seconds()*(0.5+1.5*d.Float64())))
-	l := limit.Limit{Algorithm: a, Capacity: capacity, Window: shape[0], Granularity: shape[1]}
-	switch a {
-	case limit.FixedWindow, limit.SlidingWindowCounter:
-		l.Granularity = l.Window
-	case limit.SlidingWindowLog:
-		l.Granularity, l.Capacity = limit.Exact, int64(d.int(1, 100))
-		l.Window = time.Duration(float64(l.Capacity) / d.rate * float64(time.Second))
-	case limit.TokenBucket, limit.LeakyBucket:
-		l.Granularity, l.Burst = 0, max(1, l.Capacity/int64(1+d.IntN(4)))
-	}
-	if a == limit.FixedWindow && d.IntN(4) == 0 {
-		l.Calendar = &limit.Calendar{Unit: limit.Day, Location: time.FixedZone("", d.int(-12, 12)*3600)}
-		l.Window, l.Granularity = l.Calendar.Nominal(), l.Calendar.Nominal()
-		l.Capacity = int64(d.rate * 600)
-	}
-	return l
+	return limit.Limit{Capacity: capacity, Window: shape[0], Granularity: shape[1]}
 }
 
-// limits draws limits of these algorithms, named in order where they are
-// several.
-func (d *draw) limits(algorithms ...limit.Algorithm) []limit.Limit {
-	var limits []limit.Limit
-	for i, a := range algorithms {
-		l := d.limit(a)
-		if len(algorithms) > 1 {
-			l.Name = prefixOf(i)
-		}
-		limits = append(limits, l)
-	}
-	return limits
-}
-
-// any draws some algorithms.
-func (d *draw) any(n int) []limit.Algorithm {
-	all := make([]limit.Algorithm, n)
-	for i := range all {
-		all[i] = limit.Algorithm(d.IntN(len(limit.Algorithms())))
-	}
-	return all
-}
-
-// subject adds a subject with these limits. Two limits of three charge each
-// request 1 unit. Others charge up to 100, and at most a part of the capacity.
-func (d *draw) subject(load float64, limits []limit.Limit) *Subject {
-	s := Subject{Limits: limits, Rate: d.rate * load, Partner: len(d.plan.Subjects)}
-	for i := range limits {
-		most := int64(1)
-		if d.IntN(3) == 0 {
-			part := limits[i].MaxCost() / int64(1+d.IntN(5))
-			most = max(1, min(part, 1+d.Int64N(100)))
-		}
-		s.MaxCosts = append(s.MaxCosts, most)
+// subject adds a subject. Two of three charge each request 1 unit. Others charge
+// up to 100, and at most a part of the capacity.
+func (d *draw) subject(load float64, l limit.Limit) *Subject {
+	s := Subject{Limit: l, Rate: d.rate * load, MaxCost: 1}
+	if d.IntN(3) == 0 {
+		s.MaxCost = max(1, min(l.MaxCost()/int64(1+d.IntN(5)), 1+d.Int64N(100)))
 	}
 	d.plan.Subjects = append(d.plan.Subjects, s)
 	return &d.plan.Subjects[len(d.plan.Subjects)-1]

@@ -8,23 +8,15 @@ import (
 )
 
 // counted names what a report counts, in the order of its table. Denials
-// include those by a snapshot. A denial is needless if the exact log had room:
-//   - an old snapshot: it missed a refund or a deletion of the last ten seconds;
-//   - a failed read: the snapshot was too old to deny, and could not be read
-//     again;
-//   - a late clock: by the window of a clock behind the newest slot;
-//   - unexplained: any other cause, which is a violation.
-//
-// Requests without an answer include corrections and resets. Units are lost if
-// they were charged but not admitted, because the outcome was unknown. Attempts
-// are the writes of a request that reached the table. Writes and reads include
-// refused ones, and a write of a transaction counts twice.
+// include those by a snapshot, and requests without an answer include resets.
+// Units are lost if they were charged but not admitted, because the outcome was
+// unknown. Attempts are the writes of a request that reached the table. Writes
+// include refused ones.
 var counted = []string{
 	"decisions", "over-admissions", "admitted", "denied", "denied by a snapshot",
-	"needless, an old snapshot", "needless, a failed read", "needless, a late clock", "needless, unexplained",
 	"no answer, contended", "no answer, clock far ahead", "no answer, throttled", "no answer, outcome unknown",
-	"no answer, other errors", "units lost", "one attempt", "two attempts", "three attempts",
-	"writes", "reads", "pruning writes", "corrections", "resets", "items expired",
+	"units lost", "one attempt", "two attempts", "three attempts",
+	"writes", "reads", "pruning writes", "resets", "items expired",
 }
 
 // Report is the result of one or more worlds. Reports of the same plans are
@@ -83,7 +75,8 @@ func (r *Report) String() string {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "worlds\t%d\t\t\nsimulated\t%v\t\t\n", r.Worlds, r.Simulated.Round(time.Second))
 	for _, name := range counted {
-		fmt.Fprintf(t, "%s\t%d\t%.4f\t\n", name, r.Counts[name], float64(r.Counts[name])/float64(max(1, r.Counts["decisions"])))
+		n := r.Counts[name]
+		fmt.Fprintf(t, "%s\t%d\t%.4f\t\n", name, n, float64(n)/float64(max(1, r.Counts["decisions"])))
 	}
 	fmt.Fprintf(t, "largest item\t%d attributes\t%d bytes\t\n", r.Attributes, r.Bytes)
 	fmt.Fprintf(t, "fullest window by true time\t%.3f\t\t\n", r.Peak)

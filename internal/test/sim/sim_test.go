@@ -66,7 +66,8 @@ func TestSimulation(t *testing.T) {
 			t.Logf("to repeat: -sim.seed=%d -sim.decisions=%d -sim.world=%d", *seed, *decisions, n)
 		}
 	}
-	t.Logf("seed %d, %.0f decisions a second\n%s", *seed, float64(all.Counts["decisions"])/time.Since(start).Seconds(), all)
+	rate := float64(all.Counts["decisions"]) / time.Since(start).Seconds()
+	t.Logf("seed %d, %.0f decisions a second\n%s", *seed, rate, all)
 	checkReport(t, all)
 }
 
@@ -84,11 +85,11 @@ func draw(decisions int64) (plans []*sim.Plan, each float64) {
 func checkReport(t *testing.T, r *sim.Report) {
 	t.Helper()
 	c := r.Counts
-	if c["over-admissions"] > 0 || len(r.Violations) > 0 {
-		t.Errorf("%d over-admissions, %d violations; the first:\n%s", c["over-admissions"], len(r.Violations), r.Violations[0])
+	if n := c["over-admissions"]; n > 0 || len(r.Violations) > 0 {
+		t.Errorf("%d over-admissions, %d violations; the first:\n%s", n, len(r.Violations), r.Violations[0])
 	}
-	if c["admitted"] == 0 || c["no answer, contended"] > c["decisions"]/10 {
-		t.Errorf("%d admitted, %d contended: a store that admits too little proves nothing", c["admitted"], c["no answer, contended"])
+	if contended := c["no answer, contended"]; c["admitted"] == 0 || contended > c["decisions"]/10 {
+		t.Errorf("%d admitted, %d contended: a store that admits too little proves nothing", c["admitted"], contended)
 	}
 }
 
@@ -119,8 +120,8 @@ func edge() *sim.Plan {
 		Name: "edge", Seed: 1, Environments: 50,
 		Network: sim.Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
 		Subjects: []sim.Subject{{
-			Limits: []limit.Limit{{Capacity: 100, Window: time.Minute, Granularity: time.Second}},
-			Rate:   20, MaxCosts: []int64{1}, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
+			Limit: limit.Limit{Capacity: 100, Window: time.Minute, Granularity: time.Second},
+			Rate:  20, MaxCost: 1, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
 		}},
 	}
 }
@@ -146,8 +147,8 @@ func skewed(seed uint64, warmup time.Duration) *sim.Plan {
 		Clocks:  sim.Clocks{Error: time.Second},
 		Warmup:  warmup,
 		Subjects: []sim.Subject{{
-			Limits: []limit.Limit{{Capacity: 100, Window: 2 * time.Second, Granularity: 100 * time.Millisecond}},
-			Rate:   400, MaxCosts: []int64{1}, Active: 10 * time.Second, Pause: 3 * time.Second,
+			Limit: limit.Limit{Capacity: 100, Window: 2 * time.Second, Granularity: 100 * time.Millisecond},
+			Rate:  400, MaxCost: 1, Active: 10 * time.Second, Pause: 3 * time.Second,
 		}},
 	}
 }
@@ -158,7 +159,7 @@ func TestSkewedClocks(t *testing.T) {
 	for _, test := range []struct {
 		warmup time.Duration
 		most   float64
-	}{{0, 1.5}, {time.Minute, 1.3}, {2 * time.Minute, 1.01}} {
+	}{{0, 2}, {time.Minute, 1.2}, {2 * time.Minute, 1.1}} {
 		var peak float64
 		for seed := range uint64(2) {
 			r := run(t, skewed(seed, test.warmup), 60_000, nil)

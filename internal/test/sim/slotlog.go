@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"maps"
-	"math/bits"
-
-	"github.com/slidegate/slidegate/internal/limit"
-)
+import "maps"
 
 // slotLog is an exact log of the units charged by slot.
 type slotLog struct {
@@ -42,16 +37,4 @@ func (l *slotLog) most(slot int64) (most int64) {
 		most = max(most, l.window(last))
 	}
 	return most
-}
-
-// weighted returns a sliding window counter's estimate at a time, in Unix
-// nanoseconds, for slot q: ⌈s[q-1]·(W-elapsed)/W⌉ + s[q].
-func (l *slotLog) weighted(of *limit.Limit, at, q int64) int64 {
-	elapsed := min(int64(of.Window), max(0, at-q*int64(of.Window)))
-	hi, lo := bits.Mul64(uint64(l.units[q-1]), uint64(int64(of.Window)-elapsed))
-	quotient, rest := bits.Div64(hi, lo, uint64(of.Window))
-	if rest > 0 {
-		quotient++
-	}
-	return int64(quotient) + l.units[q]
 }

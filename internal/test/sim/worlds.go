@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"time"
-
-	"github.com/slidegate/slidegate/internal/limit"
-)
+import "time"
 
 // worlds are the kinds of worlds; each has other faults. Where snapshots deny
 // little, a decision takes ten times as long, so those worlds make a quarter as
@@ -25,28 +21,23 @@ var worlds = []struct {
 	}},
 	{"jumps", 1, func(d *draw) {
 		d.sliding()
-		d.plan.Clocks = Clocks{Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.between(time.Second, time.Minute)}
+		d.plan.Clocks = Clocks{
+			Error: 200 * time.Millisecond, Jumps: d.each(5000), MaxJump: d.between(time.Second, time.Minute),
+		}
 	}},
-	{"operators", 1, func(d *draw) {
+	{"resets", 1, func(d *draw) {
 		d.sliding()
-		d.operate()
-	}},
-	{"corrections", 1, func(d *draw) {
-		d.sliding()
-		d.correct()
 		d.plan.Resets = d.each(2000)
 	}},
-	{"algorithms", 0.25, func(d *draw) { d.mixed() }},
 	{"idle", 0.25, func(d *draw) {
 		d.sliding()
 		d.pause()
 	}},
 	{"tight", 0.25, func(d *draw) { d.tight() }},
 	{"everything", 0.25, func(d *draw) {
-		d.mixed()
+		d.sliding()
 		d.breakNetwork()
-		d.operate()
-		d.correct()
+		d.plan.Resets = d.each(2000)
 		d.plan.Clocks = Clocks{Error: d.between(0, time.Second), Jumps: d.each(20_000), MaxJump: 20 * time.Second}
 	}},
 }
@@ -55,23 +46,8 @@ var worlds = []struct {
 // borders.
 func (d *draw) sliding() {
 	for i, load := range loads {
-		s := d.subject(load, d.limits(limit.SlidingWindow))
+		s := d.subject(load, d.limit())
 		s.Edges = i%2 == 1
-	}
-}
-
-// mixed adds limits of all algorithms, one to three for each subject. Two
-// neighbours may be charged in one transaction.
-func (d *draw) mixed() {
-	for i, load := range loads {
-		s := d.subject(load, d.limits(d.any(d.int(1, 3))...))
-		s.Edges = i%2 == 0
-		if len(s.Limits) > 1 || i == 0 {
-			s.ZeroCost = 0.1 + 0.5*d.Float64()
-		}
-		if i > 0 && i%2 == 0 {
-			s.Partner = i - 1
-		}
 	}
 }
 
@@ -80,47 +56,37 @@ func (d *draw) mixed() {
 func (d *draw) tight() {
 	d.rate = float64(d.int(1, 8))
 	for i, load := range []float64{0.5, 1, 2, 5, 20} {
-		l := d.limit(limit.SlidingWindow)
+		l := d.limit()
 		l.Capacity = int64(d.int(1, 4))
 		l.Granularity = d.between(100*time.Millisecond, 500*time.Millisecond).Round(time.Millisecond)
 		l.Window = time.Duration(d.int(1, 3)) * l.Granularity
-		s := d.subject(load, []limit.Limit{l})
+		s := d.subject(load, l)
 		s.Edges = i%2 == 0
 	}
 	d.breakNetwork()
-	d.correct()
 	d.plan.Network.Latency = d.between(5*time.Millisecond, 40*time.Millisecond)
 	d.plan.Clocks.Error = d.between(0, 500*time.Millisecond)
-	d.plan.Resets, d.plan.CapacityChanges = d.each(1000), d.each(200)
+	d.plan.Resets = d.each(1000)
 }
 
 func (d *draw) breakNetwork() {
 	n := &d.plan.Network
-	n.Slow, n.Throttled, n.Conflicts = 0.02*d.Float64(), 0.05*d.Float64(), 0.02*d.Float64()
+	n.Slow, n.Throttled = 0.02*d.Float64(), 0.05*d.Float64()
 	n.LostRequests, n.LostAnswers, n.Stuck = 0.03*d.Float64(), 0.05*d.Float64(), 0.03*d.Float64()
 	n.StuckFor = d.between(100*time.Millisecond, 2*time.Minute)
 	d.plan.Deaths, d.plan.Freezes = d.each(2000), d.each(2000)
-}
-
-// operate adds operators that reset counters and change capacities and shapes.
-func (d *draw) operate() {
-	d.plan.Resets, d.plan.CapacityChanges, d.plan.ShapeChanges = d.each(2000), d.each(1000), d.each(20_000)
-}
-
-func (d *draw) correct() {
-	d.plan.Settled, d.plan.ColdReceipts, d.plan.Peeks = 0.05+0.4*d.Float64(), 0.3, 0.001
 }
 
 // pause makes every subject pause again and again, until about the expiry of
 // its item.
 func (d *draw) pause() {
 	d.breakNetwork()
-	d.correct()
 	d.plan.Clocks.Error = d.between(0, time.Second)
 	d.plan.LateExpiry = 0.2
-	d.plan.Deaths, d.plan.Freezes = 10*time.Hour/time.Duration(d.plan.Environments), time.Hour/time.Duration(d.plan.Environments)
+	some := time.Duration(d.plan.Environments)
+	d.plan.Deaths, d.plan.Freezes = 10*time.Hour/some, time.Hour/some
 	for i := range d.plan.Subjects {
 		s := &d.plan.Subjects[i]
-		s.Edges, s.Active, s.Pause = false, 200*s.distance(), s.Limits[0].Window+time.Hour-5*time.Second
+		s.Edges, s.Active, s.Pause = false, 200*s.distance(), s.Limit.Window+time.Hour-5*time.Second
 	}
 }

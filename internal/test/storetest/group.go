@@ -25,14 +25,6 @@ func atomicGroup(t *testing.T, h Harness) {
 		chargeOne(10*sec, pairs, 9, 9, 9, 9)
 		chargeOne(9*sec, pairs[:1], 1)
 	})
-	t.Run("receipts settle", func(t *testing.T) {
-		pairs := fourKeys(t, store)
-		answers := chargeOne(0, pairs, 3, 1, 3, 1)
-		pairs[0].settle(sec, answers[0], -2)
-		pairs[2].settle(sec, answers[2], 2)
-		chargeOne(sec, pairs[:2], 2, 1)
-		chargeOne(2*sec, pairs, 1, 1, 1, 1)
-	})
 	t.Run("eight keys", func(t *testing.T) {
 		pairs := append(fourKeys(t, store), fourKeys(t, store)...)
 		share(pairs)
@@ -66,7 +58,9 @@ func notAGroup(t *testing.T, store limit.Store) {
 	for range 8 {
 		nine = append(nine, newPair(t, store, one.Limits...).request(1))
 	}
-	for name, cs := range map[string][]*limit.Charge{"none": {}, "a key twice": {one, one}, "a bad charge": {one, bad}, "nine": nine} {
+	for name, cs := range map[string][]*limit.Charge{
+		"none": {}, "a key twice": {one, one}, "a bad charge": {one, bad}, "nine": nine,
+	} {
 		vs := make([]*limit.Verdict, len(cs))
 		for i := range vs {
 			vs[i] = &limit.Verdict{}

@@ -34,34 +34,29 @@ func (p *pair) by(client limit.Store) *pair {
 	return p
 }
 
-// resetting resets counters.
+// resetting has another client than the one that denies reset a counter.
+// Sequences reset counters in every other state.
 func resetting(t *testing.T, h Harness) {
-	store := h.Client(t)
-	t.Run("by a client with a snapshot", func(t *testing.T) {
-		p := newPair(t, store, mixed()[0])
-		p.reset() // of nothing
-		p.charge(10*sec, 6)
-		p.charge(10*sec, 1)
-		p.reset()
-		p.charge(3*sec, 6) // the new counter has no newest charge yet
-		p.charge(3*sec, 1)
-	})
-	t.Run("by another client", func(t *testing.T) {
-		p, other := newPair(t, store, Sliding(2, time.Minute, sec)), h.Client(t)
-		p.charge(0, 2)
-		p.charge(0, 1)
-		p.by(other).reset()
-		p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
-		p.by(other).charge(h.Lag+1, 1)
-	})
-	t.Run("other keys stay", func(t *testing.T) {
-		a, b := newPair(t, store, Fixed(1, time.Minute)), newPair(t, store, Fixed(1, time.Minute))
-		a.charge(0, 1)
-		b.charge(0, 1)
-		a.reset()
-		b.charge(0, 1)
-		a.charge(0, 1)
-	})
+	store, other := h.Client(t), h.Client(t)
+	p := newPair(t, store, Sliding(2, time.Minute, sec))
+	p.charge(0, 2)
+	p.charge(0, 1)
+	p.by(other).reset()
+	p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
+	p.by(other).charge(h.Lag+1, 1)
+}
+
+// settling has another client than the one that made it correct a charge, in
+// both directions. Sequences correct charges in every other state.
+func settling(t *testing.T, h Harness) {
+	store, other := h.Client(t), h.Client(t)
+	p := newPair(t, store, Sliding(4, time.Minute, sec))
+	a := p.charge(0, 4)
+	p.charge(0, 1)
+	p.by(other).settle(0, a, -2)
+	p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
+	p.by(other).settle(h.Lag+1, a, 5)
+	p.by(store).charge(61*sec, 1)
 }
 
 // expiring charges expired counters, both before and after the store deletes

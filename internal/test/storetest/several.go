@@ -20,10 +20,10 @@ func mixed() []limit.Limit {
 	)
 }
 
-// several charges rules of more than one limit, from all limits or from none.
+// several charges rules of more limits than sequences have, and at times that
+// they have not.
 func several(t *testing.T, h Harness) {
 	store := h.Client(t)
-	t.Run("all or none", func(t *testing.T) { allOrNone(t, store) })
 	t.Run("eight limits", func(t *testing.T) {
 		p := newPair(t, store, append(mixed(), Sliding(9, sec, 100*ms))...)
 		p.charge(0, 1, 2, 1, 2, 1, 2, 1, 2)
@@ -40,66 +40,6 @@ func several(t *testing.T, h Harness) {
 		p.charge(2, 3, 2)
 		p.charge(2, 3, 1)
 	})
-	t.Run("the newest slot of each limit is its own", func(t *testing.T) {
-		p := newPair(t, store, named(Sliding(3, 10*sec, sec), Fixed(3, 10*sec))...)
-		p.charge(15*sec, 1, 0)
-		p.charge(5*sec, 0, 1) // the later clock has not charged the fixed window
-		p.charge(5*sec, 1, 2)
-		p.charge(10*sec, 1, 3)
-	})
-}
-
-func allOrNone(t *testing.T, store limit.Store) {
-	p := newPair(t, store, named(Sliding(5, time.Minute, sec), Fixed(3, time.Minute))...)
-	for _, m := range []struct {
-		costs     [2]int64
-		allowed   bool
-		remaining [2]int64
-		retry     time.Duration
-	}{
-		{[2]int64{1, 2}, true, [2]int64{4, 1}, 0},
-		{[2]int64{1, 2}, false, [2]int64{4, 1}, time.Minute},
-		{[2]int64{5, 0}, false, [2]int64{4, 1}, 61 * sec},
-		{[2]int64{5, 2}, false, [2]int64{4, 1}, 61 * sec},
-		{[2]int64{6, 1}, false, [2]int64{4, 1}, limit.Never},
-		{[2]int64{4, 1}, true, [2]int64{0, 0}, 0},
-	} {
-		got := p.charge(0, m.costs[:]...).got
-		left := [2]int64{got.Limits[0].Remaining, got.Limits[1].Remaining}
-		if got.Allowed != m.allowed || got.RetryAfter != m.retry || left != m.remaining {
-			p.fail("want allowed %v, %v left of the limits, retry after %v", m.allowed, m.remaining, m.retry)
-		}
-	}
-}
-
-// overrides changes the capacity of a live counter, as an override or a plan
-// does.
-func overrides(t *testing.T, h Harness) {
-	store := h.Client(t)
-	for _, l := range mixed() {
-		t.Run(label(&l), func(t *testing.T) {
-			p := newPair(t, store, l)
-			most := int64(10)
-			p.resize(most)
-			p.charge(0, most)
-			p.resize(2)
-			lowered := p.charge(sec, 1)
-			if lowered.got.Allowed || lowered.got.Remaining != 0 {
-				p.fail("the capacity is 2 with %d used: want a denial with nothing left", most)
-			}
-			at := sec + lowered.got.RetryAfter
-			if p.charge(at-1, 1).got.Allowed || !p.charge(at, 1).got.Allowed {
-				p.fail("want a denial until %v, and then an admission", at)
-			}
-			p.resize(20)
-			p.charge(at, 5)
-			p.charge(at+sec, 20)
-			p.charge(at+sec, 1)
-			p.resize(most)
-			p.charge(at+2*sec, 1)
-			p.charge(at+2*time.Minute, 1)
-		})
-	}
 }
 
 // resize changes the capacities, and the burst of buckets, for later charges.

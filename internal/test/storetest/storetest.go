@@ -57,7 +57,6 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	}{
 		{"traces", traces},
 		{"several limits", several},
-		{"overrides", overrides},
 		{"peeks and denials", peeking},
 		{"resets", resetting},
 		{"settlements", settling},

@@ -59,7 +59,7 @@ var faults = map[string]struct {
 	"admits one too many": {"traces", func(w *wrong) {
 		w.charge = changed(w, func(c *limit.Charge) { c.Limits[0].Capacity++ })
 	}},
-	"keeps the capacity of the first charge": {"overrides", func(w *wrong) {
+	"keeps the capacity of the first charge": {"sequences", func(w *wrong) {
 		first := map[string]int64{}
 		w.charge = changed(w, func(c *limit.Charge) {
 			if first[c.Key] == 0 {
@@ -90,7 +90,7 @@ var faults = map[string]struct {
 			return err
 		}
 	}},
-	"charges one limit of a denied charge": {"several limits", func(w *wrong) {
+	"charges one limit of a denied charge": {"sequences", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)
 			if err == nil && !v.Allowed && v.Limits[0].Allowed {
@@ -128,7 +128,7 @@ var faults = map[string]struct {
 		}
 	}},
 	"charges on a peek": {"peeks and denials", func(w *wrong) { w.peek = w.Reference.Charge }},
-	"refunds charges of another generation": {"settlements", func(w *wrong) {
+	"refunds charges of another generation": {"sequences", func(w *wrong) {
 		generation := map[string]string{}
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 			err := w.Reference.Charge(ctx, now, c, v)
