@@ -89,9 +89,9 @@ test-others:
 	@MAKEFLAGS= $(LOCAL) $(MAKE) --no-print-directory -j3 -Otarget test-race test-rest test-modules
 test-race:
 	CGO_ENABLED=1 $(TEST) -race $(RACE)
-	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/sim
+	CGO_ENABLED=1 $(TEST) -race -run '^TestSimulation$$' ./internal/test/outage
 test-rest:
-	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/assemble/app $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
+	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/test/outage $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
 
@@ -142,7 +142,7 @@ bench: ## compare with other limiters, proxies and bare operations; ONLY=Serve f
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go
-	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/test/sim -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
+	GOGC=400 go test -count=1 -timeout 0 -v -run '^TestSimulation$$' ./internal/test/outage -sim.seed=$(SEED) -sim.decisions=$(DECISIONS)
 
 # `make test` runs a tenth of the random calls on an engine, and replays less of the log.
 engines: ## run the DynamoDB store, the rules table and the Apache log on two engines, or on ENGINES=dynoxide

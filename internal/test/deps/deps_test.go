@@ -150,7 +150,7 @@ var allowed = map[string]string{
 	"internal/test/golden":      "github.com/google/go-cmp",
 	"internal/test/oracle":      "internal/rules/yamlfile github.com/santhosh-tekuri/jsonschema",
 	"internal/test/servers":     "github.com/redis/go-redis",
-	"internal/test/sim": `
+	"internal/test/outage": `
 		internal/kit/clock internal/limit internal/store/dynamo internal/test/dynamomodel
 		 github.com/aws/aws-sdk-go-v2`,
 	"internal/test/storetest": "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",

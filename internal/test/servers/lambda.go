@@ -144,7 +144,7 @@ func (f *Lambda) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case event := <-f.events:
 		w.Header().Set("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
 		w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(deadline).UnixMilli()))
-		w.Header().Set("Lambda-Runtime-Invoked-Lambda-Arn", "arn:aws:lambda:us-east-1:123456789012:function:hello")
+		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:hello")
 		_, _ = w.Write(event)
 	case <-r.Context().Done():
 	}

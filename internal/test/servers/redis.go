@@ -112,7 +112,7 @@ func (s *Redis) Kill(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(info["Redis"]["process_id"])
+	pid, err := strconv.Atoi(info["Server"]["process_id"])
 	if err != nil {
 		t.Fatal(err)
 	}

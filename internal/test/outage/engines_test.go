@@ -1,4 +1,4 @@
-package app_test
+package outage_test
 
 import (
 	"log/slog"
@@ -53,7 +53,8 @@ func redisRig(t *testing.T, keeps bool) *rig {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { connection.Close() })
-		return redis.New(connection, redis.Options{Breaker: breaker.New(time.Now, breaker.LogChanges(log, "store"))}), time.Now
+		guard := breaker.New(time.Now, breaker.LogChanges(log, "store"))
+		return redis.New(connection, redis.Options{Breaker: guard}), time.Now
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package sim_test
+package outage_test
 
 import (
 	"flag"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
-	"github.com/slidegate/slidegate/internal/test/sim"
+	"github.com/slidegate/slidegate/internal/test/outage"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 const perWorld = 500_000
 
 // run runs a plan in its own bubble.
-func run(t *testing.T, p *sim.Plan, decisions int64, mutation dynamomodel.Mutation) (r *sim.Report) {
+func run(t *testing.T, p *outage.Plan, decisions int64, mutation dynamomodel.Mutation) (r *outage.Report) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { r = p.Run(decisions, synctest.Wait, mutation) })
 	return r
@@ -36,7 +36,7 @@ func run(t *testing.T, p *sim.Plan, decisions int64, mutation dynamomodel.Mutati
 func TestSimulation(t *testing.T) {
 	plans, each := draw(*decisions)
 	start := time.Now()
-	reports := make([]*sim.Report, len(plans))
+	reports := make([]*outage.Report, len(plans))
 	next := make(chan int, len(plans))
 	for n := range plans {
 		if *only < 0 || n == *only {
@@ -56,7 +56,7 @@ func TestSimulation(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	all := sim.NewReport()
+	all := outage.NewReport()
 	for n, r := range reports {
 		if r == nil {
 			continue
@@ -73,16 +73,16 @@ func TestSimulation(t *testing.T) {
 
 // draw draws enough worlds for the decisions, at least one of each kind. each
 // is the number of decisions for a world with a share of 1.
-func draw(decisions int64) (plans []*sim.Plan, each float64) {
+func draw(decisions int64) (plans []*outage.Plan, each float64) {
 	var shares float64
-	for n := 0; n < len(sim.Worlds()) || shares*perWorld < float64(decisions); n++ {
-		plans = append(plans, sim.Draw(*seed, n))
+	for n := 0; n < len(outage.Worlds()) || shares*perWorld < float64(decisions); n++ {
+		plans = append(plans, outage.Draw(*seed, n))
 		shares += plans[n].Share
 	}
 	return plans, float64(decisions) / shares
 }
 
-func checkReport(t *testing.T, r *sim.Report) {
+func checkReport(t *testing.T, r *outage.Report) {
 	t.Helper()
 	c := r.Counts
 	if n := c["over-admissions"]; n > 0 || len(r.Violations) > 0 {
@@ -95,13 +95,13 @@ func checkReport(t *testing.T, r *sim.Report) {
 
 // TestSameSeedSameReport runs a world of each kind on one processor and on all.
 func TestSameSeedSameReport(t *testing.T) {
-	for n, name := range sim.Worlds() {
+	for n, name := range outage.Worlds() {
 		t.Run(name, func(t *testing.T) {
 			processors := runtime.GOMAXPROCS(1)
-			first := run(t, sim.Draw(7, n), 3000, nil)
+			first := run(t, outage.Draw(7, n), 3000, nil)
 			runtime.GOMAXPROCS(processors)
-			second := run(t, sim.Draw(7, n), 3000, nil)
-			other := run(t, sim.Draw(8, n), 3000, nil)
+			second := run(t, outage.Draw(7, n), 3000, nil)
+			other := run(t, outage.Draw(8, n), 3000, nil)
 			if !reflect.DeepEqual(first, second) {
 				t.Errorf("one seed, two reports:\n%s\n%s", first, second)
 			}
@@ -115,11 +115,11 @@ func TestSameSeedSameReport(t *testing.T) {
 // edge returns a world without faults whose clients know where windows end: one
 // limit of 100 a minute, a burst at every border, and enough requests in
 // between.
-func edge() *sim.Plan {
-	return &sim.Plan{
+func edge() *outage.Plan {
+	return &outage.Plan{
 		Name: "edge", Seed: 1, Environments: 50,
-		Network: sim.Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
-		Subjects: []sim.Subject{{
+		Network: outage.Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
+		Subjects: []outage.Subject{{
 			Limit: limit.Limit{Capacity: 100, Window: time.Minute, Granularity: time.Second},
 			Rate:  20, MaxCost: 1, Edges: true, Active: 3 * time.Minute, Pause: 3 * time.Minute,
 		}},
@@ -140,13 +140,13 @@ func TestEdges(t *testing.T) {
 // window is as long as two of the clocks differ at most, and the gateways take
 // turns, so each could admit a whole capacity within the window of another.
 // From the end of the warm-up on, the report's Peak shows whether they do.
-func skewed(seed uint64, warmup time.Duration) *sim.Plan {
-	return &sim.Plan{
+func skewed(seed uint64, warmup time.Duration) *outage.Plan {
+	return &outage.Plan{
 		Name: "skewed", Seed: seed, Environments: 4, Gateways: true, Turns: 1070 * time.Millisecond,
-		Network: sim.Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
-		Clocks:  sim.Clocks{Error: time.Second},
+		Network: outage.Network{Latency: 2 * time.Millisecond, Deadline: 250 * time.Millisecond},
+		Clocks:  outage.Clocks{Error: time.Second},
 		Warmup:  warmup,
-		Subjects: []sim.Subject{{
+		Subjects: []outage.Subject{{
 			Limit: limit.Limit{Capacity: 100, Window: 2 * time.Second, Granularity: 100 * time.Millisecond},
 			Rate:  400, MaxCost: 1, Active: 10 * time.Second, Pause: 3 * time.Second,
 		}},

@@ -1,13 +1,13 @@
 //go:build !race
 
-package sim_test
+package outage_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
-	"github.com/slidegate/slidegate/internal/test/sim"
+	"github.com/slidegate/slidegate/internal/test/outage"
 )
 
 // A mutant runs in up to worldsPerMutant worlds of a kind, until the log
@@ -40,9 +40,9 @@ func TestLogDetectsMutants(t *testing.T) {
 	} {
 		t.Run(test.term, func(t *testing.T) {
 			t.Parallel()
-			kind := slices.Index(sim.Worlds(), test.world)
+			kind := slices.Index(outage.Worlds(), test.world)
 			for n := range worldsPerMutant {
-				plan := sim.Draw(mutantSeed, kind+n*len(sim.Worlds()))
+				plan := outage.Draw(mutantSeed, kind+n*len(outage.Worlds()))
 				r := run(t, plan, decisionsPerWorld, test.mutation)
 				if r.Counts["over-admissions"] > 0 || test.store && len(r.Violations) > 0 {
 					t.Logf("world %d: %s", n, r.Violations[0])

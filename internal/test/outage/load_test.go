@@ -1,4 +1,4 @@
-package app_test
+package outage_test
 
 import (
 	"bufio"
@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
-	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
 const (
@@ -51,16 +48,12 @@ type outcome struct {
 
 // strike sends requests of all policies, has the store fail under this load,
 // and goes on until the store has recovered and its limits are reached.
-func strike(t *testing.T, r *rig, o outage) outcome {
-	set, err := rulefile.Parse("rules.yaml", []byte(outageRules))
-	if err != nil {
-		t.Fatal(err)
-	}
+func strike(t *testing.T, r *rig, f failure) outcome {
 	var lines lockedBuffer
 	log := slog.New(slog.NewJSONHandler(&lines, nil))
 	store, now := r.open(t, log)
 	record := oplog.NewObserver(log)
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store, Observer: record, Deadline: engine.DefaultDeadline})
+	e := newEngine(t, outageRules, engine.Options{Store: store, Observer: record, Deadline: engine.DefaultDeadline})
 	result := outcome{tallies: map[string]*tally{}, lines: map[string]int{}}
 	load, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -76,9 +69,9 @@ func strike(t *testing.T, r *rig, o outage) outcome {
 	workers.Go(func() { result.stall = watch(load) })
 	time.Sleep(400 * time.Millisecond)
 	result.mark(func(s *tally) { s.began = time.Now() })
-	o.start(t, r)
+	f.start(t, r)
 	time.Sleep(1500 * time.Millisecond)
-	o.end(t, r)
+	f.end(t, r)
 	result.mark(func(s *tally) { s.ended = time.Now() })
 	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline) && !result.over(); {
 		time.Sleep(20 * time.Millisecond)
@@ -106,9 +99,7 @@ func (s *tally) send(ctx context.Context, e *engine.Engine, now func() time.Time
 			key = fmt.Sprint("new-", i)
 		}
 		started := time.Now()
-		d, err := e.Decide(context.Background(), now(), &request.Request{
-			Method: "GET", Path: "/" + policy, Headers: map[string][]string{"key": {key}},
-		})
+		d, err := e.Decide(context.Background(), now(), requestOf("/"+policy, key))
 		s.count(key, d, err, started, time.Since(started))
 		time.Sleep(10 * time.Millisecond)
 	}

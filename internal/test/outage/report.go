@@ -1,4 +1,4 @@
-package sim
+package outage
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func NewReport() *Report {
 // count adds to a number of the report.
 func (w *world) count(name string, n int64) {
 	if _, ok := w.report.Counts[name]; !ok {
-		panic("sim: reports do not count " + name)
+		panic("outage: reports do not count " + name)
 	}
 	w.report.Counts[name] += n
 }

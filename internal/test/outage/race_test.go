@@ -1,6 +1,6 @@
 //go:build race
 
-package sim_test
+package outage_test
 
 // raceCost divides the decisions to simulate under the race detector, which
 // makes a world eight times as slow.

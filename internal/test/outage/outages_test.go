@@ -1,8 +1,9 @@
-package app_test
+package outage_test
 
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,15 +38,15 @@ const (
 const outageRules = `
 defaults: {instances: 4}
 rules:
-  - {name: on-local, when: {path: /local}, key: "{header.key}", on_error: local, limits: [{capacity: 60, window: 60s}]}
-  - {name: on-allow, when: {path: /allow}, key: "{header.key}", on_error: allow, limits: [{capacity: 60, window: 60s}]}
-  - {name: on-deny, when: {path: /deny}, key: "{header.key}", on_error: deny, limits: [{capacity: 60, window: 60s}]}
+  - {name: on-local, when: {path: /local}, key: "{header.key}", on_error: local, limit: 60/minute}
+  - {name: on-allow, when: {path: /allow}, key: "{header.key}", on_error: allow, limit: 60/minute}
+  - {name: on-deny, when: {path: /deny}, key: "{header.key}", on_error: deny, limit: 60/minute}
 `
 
 var policies = []string{"local", "allow", "deny"}
 
-// outage is a way to make a store fail.
-type outage struct {
+// failure is a way to make a store fail.
+type failure struct {
 	name       string
 	start, end func(t *testing.T, r *rig)
 	// forgets says that the store loses its counters: each key may then have its
@@ -53,7 +54,7 @@ type outage struct {
 	forgets bool
 }
 
-func fault(name string, f servers.Fault) outage {
+func fault(name string, f servers.Fault) failure {
 	set := func(f servers.Fault) func(*testing.T, *rig) {
 		return func(t *testing.T, r *rig) {
 			if err := r.proxy.Set(f); err != nil {
@@ -61,11 +62,11 @@ func fault(name string, f servers.Fault) outage {
 			}
 		}
 	}
-	return outage{name: name, start: set(f), end: set(servers.Fault{})}
+	return failure{name: name, start: set(f), end: set(servers.Fault{})}
 }
 
 // networkFaults lie between a limiter and its store.
-var networkFaults = []outage{
+var networkFaults = []failure{
 	fault("cut", servers.Fault{Refuse: true}),
 	fault("delay of 400 ms", servers.Fault{Delay: 400 * time.Millisecond}),
 	fault("reset", servers.Fault{Reset: true}),
@@ -78,69 +79,59 @@ var networkFaults = []outage{
 // hold as each policy promises. With -measure it writes docs/failures.md's table.
 func TestOutages(t *testing.T) {
 	r, e := dynamoRig(t)
-	outages := append(networkFaults[:len(networkFaults):len(networkFaults)],
-		outage{
-			name:  "throttle",
-			start: func(*testing.T, *rig) { e.throttled.Store(true) },
-			end:   func(*testing.T, *rig) { e.throttled.Store(false) },
-		},
-		outage{
-			name:  "engine restarted",
-			start: func(*testing.T, *rig) { e.stop() },
-			end:   func(t *testing.T, _ *rig) { e.start(t) },
-		},
-		outage{
-			name:    "engine killed, tables lost",
-			start:   func(*testing.T, *rig) { e.kill() },
-			end:     func(t *testing.T, _ *rig) { e.start(t); e.restore(t) },
-			forgets: true,
-		},
-	)
+	start := func(t *testing.T, _ *rig) { e.start(t) }
+	throttle := func(on bool) func(*testing.T, *rig) {
+		return func(*testing.T, *rig) { e.throttled.Store(on) }
+	}
 	var rows strings.Builder
-	for _, o := range outages {
-		t.Run(o.name, func(t *testing.T) { rows.WriteString(suffer(t, r, o)) })
+	for _, f := range append(slices.Clone(networkFaults),
+		failure{"throttle", throttle(true), throttle(false), false},
+		failure{"engine restarted", func(*testing.T, *rig) { e.stop() }, start, false},
+		failure{"engine killed, tables lost", func(*testing.T, *rig) { e.kill() }, func(t *testing.T, r *rig) {
+			start(t, r)
+			e.restore(t)
+		}, true},
+	) {
+		t.Run(f.name, func(t *testing.T) { rows.WriteString(suffer(t, r, f)) })
 	}
-	if *measure && !t.Failed() {
-		writeTable(t, "DynamoDB", outageHead+rows.String())
-	}
+	writeTable(t, "DynamoDB", rows.String())
 }
 
 // TestOutagesOfRedis does the same to a Redis server, as `serve` uses one. A
 // killed server keeps its counters if it has written each to a file.
 func TestOutagesOfRedis(t *testing.T) {
 	logging.Disable() // as the command does
-	kill := outage{start: func(t *testing.T, r *rig) { r.redis.Kill(t) }, end: func(t *testing.T, r *rig) { r.redis.Restart(t) }}
-	kept, lost := kill, kill
-	kept.name, lost.name, lost.forgets = "killed, counters kept", "killed, counters lost", true
-	outages := append(networkFaults[:len(networkFaults):len(networkFaults)], kept, lost)
-	rows := make([]string, len(outages))
+	const kept = "killed, counters kept"
+	kill, restart := func(t *testing.T, r *rig) { r.redis.Kill(t) }, func(t *testing.T, r *rig) { r.redis.Restart(t) }
+	failures := append(slices.Clone(networkFaults),
+		failure{kept, kill, restart, false}, failure{"killed, counters lost", kill, restart, true})
+	rows := make([]string, len(failures))
 	var some errgroup.Group
 	some.SetLimit(4) // they mostly sleep
 	if *measure {
 		some.SetLimit(1)
 	}
-	for i, o := range outages {
+	for i, f := range failures {
 		some.Go(func() error {
-			t.Run(o.name, func(t *testing.T) { rows[i] = suffer(t, redisRig(t, o.name == kept.name), o) })
+			t.Run(f.name, func(t *testing.T) { rows[i] = suffer(t, redisRig(t, f.name == kept), f) })
 			return nil
 		})
 	}
 	_ = some.Wait()
-	if *measure && !t.Failed() {
-		writeTable(t, "Redis", outageHead+strings.Join(rows, ""))
-	}
+	writeTable(t, "Redis", strings.Join(rows, ""))
 }
 
 // suffer lets an outage strike, checks what requests met, and returns the rows
 // of the table.
-func suffer(t *testing.T, r *rig, o outage) (rows string) {
-	result := strike(t, r, o)
+func suffer(t *testing.T, r *rig, f failure) (rows string) {
+	result := strike(t, r, f)
 	slow := 0
 	for _, policy := range policies {
 		s := result.tallies[policy]
-		rows += fmt.Sprintf("| %s | `%s` | %d | %d, %d | %d | %d ms | %d + %d | %.1f s |\n", o.name, policy, s.decided, s.degraded, s.degradedAllowed,
-			s.slow, s.longest.Milliseconds(), result.lines["on-"+policy], result.lines[""], s.recovered.Sub(s.ended).Seconds())
-		checkOutage(t, policy, s, o, &result)
+		rows += fmt.Sprintf("| %s | `%s` | %d | %d, %d | %d | %d ms | %d + %d | %.1f s |\n",
+			f.name, policy, s.decided, s.degraded, s.degradedAllowed, s.slow, s.longest.Milliseconds(),
+			result.lines["on-"+policy], result.lines[""], s.recovered.Sub(s.ended).Seconds())
+		result.check(t, policy, s, f.forgets)
 		slow += s.slow
 	}
 	t.Logf("a goroutine that slept for 1 ms woke up to %v late\n%s", result.stall, rows)
@@ -150,13 +141,15 @@ func suffer(t *testing.T, r *rig, o outage) (rows string) {
 	return rows
 }
 
-func checkOutage(t *testing.T, policy string, s *tally, o outage, result *outcome) {
-	lines, longest := result.lines, engine.DefaultDeadline+margin+10*result.stall // an answer passes through several goroutines
+// check checks what requests of a policy met.
+func (o *outcome) check(t *testing.T, policy string, s *tally, forgets bool) {
+	ofRule, ofBreaker := o.lines["on-"+policy], o.lines[""]
+	longest := engine.DefaultDeadline + margin + 10*o.stall // an answer passes through several goroutines
 	// A busy machine makes the store seem to be away again. But an open breaker
 	// waits for ProbeEvery, and then writes a line as it closes. The lines of a
 	// rule are throttled.
-	ofBreaker := 2 * (1 + int(result.lasted/breaker.ProbeEvery))
-	ofRule := 10 * (1 + int(result.lasted/oplog.Every))
+	mostOfBreaker := 2 * (1 + int(o.lasted/breaker.ProbeEvery))
+	mostOfRule := 10 * (1 + int(o.lasted/oplog.Every))
 	switch {
 	case s.failed > 0:
 		t.Errorf("%s: %d of %d requests got no decision", policy, s.failed, s.decided)
@@ -168,28 +161,30 @@ func checkOutage(t *testing.T, policy string, s *tally, o outage, result *outcom
 		t.Errorf("%s: the store did not decide again", policy)
 	case !s.full:
 		t.Errorf("%s: the store denied nothing after the outage, so no limit was tried", policy)
-	case lines["on-"+policy] == 0 || lines["on-"+policy] > ofRule || lines[""] > ofBreaker:
-		t.Errorf("%s: %v lines in the log:\n%s", policy, lines, result.log)
+	case ofRule == 0 || ofRule > mostOfRule || ofBreaker > mostOfBreaker:
+		t.Errorf("%s: %v lines in the log:\n%s", policy, o.lines, o.log)
 	}
 	room := capacity
-	if o.forgets {
+	if forgets {
 		room = 2 * capacity
 	}
 	for key, k := range s.byKey {
 		if k.counted > room {
 			t.Errorf("%s: %s: the store admitted %d, want at most %d", policy, key, k.counted, room)
 		}
-		if most := map[string]int{"local": capacity / instances, "allow": s.decided, "deny": 0}[policy]; k.degraded > most {
+		most := map[string]int{"local": capacity / instances, "allow": s.decided, "deny": 0}[policy]
+		if k.degraded > most {
 			t.Errorf("%s: %s: degraded decisions admitted %d, want at most %d", policy, key, k.degraded, most)
 		}
 	}
 }
 
-// outageHead is the head of the tables of one store.
-const outageHead = "| Failure | `on_error` | Decisions | Degraded, of them allowed | Over 100 ms | Longest | Log lines | Store decides again after |\n" +
-	"|---|---|--:|--:|--:|--:|--:|--:|\n"
-
 // writeTable replaces a store's table in docs/failures.md.
-func writeTable(t *testing.T, store, table string) {
-	golden.WritePart(t, "../../../docs/failures.md", "<!-- measured: "+store+" -->\n", "<!-- end -->", table)
+func writeTable(t *testing.T, store, rows string) {
+	if !*measure || t.Failed() {
+		return
+	}
+	const head = "| Failure | `on_error` | Decisions | Degraded, of them allowed | Over 100 ms | Longest | Log lines | " +
+		"Store decides again after |\n|---|---|--:|--:|--:|--:|--:|--:|\n"
+	golden.WritePart(t, "../../../docs/failures.md", "<!-- measured: "+store+" -->\n", "<!-- end -->", head+rows)
 }

@@ -1,5 +1,5 @@
 //go:build !race
 
-package sim_test
+package outage_test
 
 const raceCost = 1
