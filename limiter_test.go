@@ -64,35 +64,6 @@ func TestSeveralLimits(t *testing.T) {
 	}
 }
 
-// TestPeek: what it shows is without the charge, and it changes nothing.
-func TestPeek(t *testing.T) {
-	clock, withClock := stopped()
-	lim := newLimiter(t, slidegate.LeakyBucket(10, time.Second, 3), withClock)
-	for _, step := range []struct {
-		advance time.Duration
-		peek    int64
-		want    string
-		charge  int64
-	}{
-		{0, 0, "allowed, 3 left", 0},
-		{0, 1, "allowed, 3 left", 2},
-		{0, 1, "allowed, 1 left, delay 200ms", 0},
-		{0, 2, "denied, 1 left, retry 100ms", 0},
-		{0, 4, "denied, 1 left, retry never", 1},
-		{0, 0, "allowed, 0 left", 0},
-		{time.Second, 3, "allowed, 3 left", 0},
-	} {
-		clock.Advance(step.advance)
-		r, err := lim.PeekCosts(t.Context(), "k", step.peek)
-		if err != nil || describe(r) != step.want {
-			t.Errorf("Peek(%d): %s, %v; want %s", step.peek, describe(r), err, step.want)
-		}
-		if _, err := lim.AllowN(t.Context(), "k", step.charge); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestUnits: numbers of units that no request can take are errors, by whichever
 // call, and charge nothing.
 func TestUnits(t *testing.T) {
@@ -208,31 +179,6 @@ func TestSharedStore(t *testing.T) {
 	}
 	if r, err := limiter("web", 10, time.Minute).Allow(t.Context(), "k"); err != nil || r.Remaining != 8 {
 		t.Errorf("a reset of another limiter: %d left, %v", r.Remaining, err)
-	}
-}
-
-func TestReset(t *testing.T) {
-	_, withClock := stopped()
-	lim := newLimiter(t, slidegate.SlidingWindow(2, time.Minute), withClock)
-	for _, step := range []struct {
-		reset string
-		key   string
-		want  string
-	}{
-		{"", "a", "allowed, 1 left"},
-		{"", "b", "allowed, 1 left"},
-		{"a", "a", "allowed, 1 left"},
-		{"a", "b", "allowed, 0 left"},
-		{"unknown", "b", "denied, 0 left, retry 1m1s"},
-	} {
-		if step.reset != "" {
-			if err := lim.Reset(t.Context(), step.reset); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if r, err := lim.Allow(t.Context(), step.key); err != nil || describe(r) != step.want {
-			t.Errorf("reset %q, then %q: %s, %v; want %s", step.reset, step.key, describe(r), err, step.want)
-		}
 	}
 }
 

@@ -1,9 +1,13 @@
 package limit_test
 
 import (
+	"math"
+	"math/big"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -147,6 +151,110 @@ func TestClone(t *testing.T) {
 		clone.Take(&l, epoch, 2)
 		if got := state.Decide(&l, epoch, 1); got.Remaining != 2 {
 			t.Errorf("%s: charging the clone has changed the original: %+v", l.Algorithm, got)
+		}
+	}
+}
+
+// TestWeight compares the weighted use with that of big integers, up to the
+// largest numbers.
+func TestWeight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		window := time.Duration(rapid.Int64Range(1, int64(limit.MaxWindow)).Draw(t, "window"))
+		before := rapid.Int64Range(0, 3*limit.MaxCapacity).Draw(t, "before") // settlements may exceed the capacity
+		current := rapid.Int64Range(0, limit.MaxCapacity).Draw(t, "current")
+		l := weighted(limit.MaxCapacity, window)
+		slot := l.SlotAt(epoch)
+		start := time.Unix(0, slot*int64(window))
+		elapsed := time.Duration(rapid.Int64Range(0, int64(window)-1).Draw(t, "elapsed"))
+		state := limit.NewSlots([]limit.Slot{{Number: slot - 1, Units: before}, {Number: slot, Units: current}})
+
+		covered := new(big.Int).Mul(big.NewInt(before), big.NewInt(int64(window-elapsed)))
+		share, rest := covered.DivMod(covered, big.NewInt(int64(window)), new(big.Int))
+		want := share.Int64() + current
+		if rest.Sign() > 0 {
+			want++
+		}
+		if got := state.Used(&l, start.Add(elapsed)); got != want {
+			t.Fatalf("%d used, want %d", got, want)
+		}
+	})
+}
+
+// TestWeightOfLateClock checks that the window before has its full weight for a
+// clock behind the newest slot.
+func TestWeightOfLateClock(t *testing.T) {
+	l := weighted(9, 10*sec)
+	slot := l.SlotAt(epoch)
+	state := limit.NewSlots([]limit.Slot{{Number: slot - 1, Units: 4}, {Number: slot, Units: 1}})
+	for at, want := range map[time.Duration]int64{-time.Hour: 5, -1: 5, 0: 5, 1: 5, 2500*ms - 1: 5, 2500 * ms: 4, 10*sec - 1: 2, 10 * sec: 1, 20*sec - 1: 1, 20 * sec: 0} {
+		if got := state.Used(&l, epoch.Add(at)); got != want {
+			t.Errorf("%d used at %v, want %d", got, at, want)
+		}
+	}
+}
+
+func TestInterval(t *testing.T) {
+	for _, test := range []struct {
+		limit           limit.Limit
+		interval, drain time.Duration
+	}{
+		{token(10, 10*sec, 5), sec, 5 * sec},
+		{token(3, 10*sec, 3), 3333333334, 10000000002},
+		{token(7, 1, 7), 1, 7},
+		{leaky(limit.MaxCapacity, sec, limit.MaxCapacity), 1, limit.MaxCapacity},
+		{leaky(limit.MaxCapacity, limit.MaxDrain, 1), 73626638, 73626638}, // ⌈316,224,000 s / (2³² − 1)⌉
+		{token(1, limit.MaxDrain, 1), limit.MaxDrain, limit.MaxDrain},
+	} {
+		if got := test.limit.Interval(); got != test.interval {
+			t.Errorf("%d in %v: a unit in %v, want %v", test.limit.Capacity, test.limit.Window, got, test.interval)
+		}
+		if got := test.limit.Drain(); got != test.drain {
+			t.Errorf("%d in %v, burst %d: drains in %v, want %v", test.limit.Capacity, test.limit.Window, test.limit.Burst, got, test.drain)
+		}
+	}
+}
+
+func TestFull(t *testing.T) {
+	l := token(10, 10*sec, 5)
+	var state limit.State
+	state.Take(&l, epoch, 0)
+	if full, ok := state.Full(); ok {
+		t.Errorf("a bucket never charged is full at %d", full)
+	}
+	for _, step := range []struct {
+		at   time.Duration
+		cost int64
+		full time.Duration
+	}{
+		{0, 3, 3 * sec}, {sec, 0, 3 * sec}, {sec, 1, 4 * sec}, {-sec, 1, 5 * sec}, {5 * sec, 1, 6 * sec}, {9 * sec, 1, 10 * sec},
+	} {
+		state.Take(&l, epoch.Add(step.at), step.cost)
+		if full, ok := state.Full(); !ok || full != epoch.Add(step.full).UnixNano() {
+			t.Errorf("after %d at %v: full at %d, want %v", step.cost, step.at, full-epoch.UnixNano(), step.full)
+		}
+	}
+}
+
+// TestStoredBucket decides on stored times, including the most distant ones.
+func TestStoredBucket(t *testing.T) {
+	l := leaky(10, 10*sec, 5)
+	for _, test := range []struct {
+		full int64
+		want limit.Result // of a cost of 2
+	}{
+		{epoch.UnixNano(), limit.Result{Allowed: true, Remaining: 5}},
+		{epoch.UnixNano() - 1, limit.Result{Allowed: true, Remaining: 5}},
+		{0, limit.Result{Allowed: true, Remaining: 5}},
+		{epoch.UnixNano() + 1, limit.Result{Allowed: true, Remaining: 4, Reset: 1, Delay: 1}},
+		{epoch.Add(3 * sec).UnixNano(), limit.Result{Allowed: true, Remaining: 2, Reset: 3 * sec, Delay: 3 * sec}},
+		{epoch.Add(3*sec).UnixNano() + 1, limit.Result{Remaining: 1, Reset: 3*sec + 1, RetryAfter: 1}},
+		{epoch.Add(5 * sec).UnixNano(), limit.Result{Reset: 5 * sec, RetryAfter: 2 * sec}},
+		{epoch.Add(time.Hour).UnixNano(), limit.Result{Reset: time.Hour, RetryAfter: time.Hour - 3*sec}},
+		{math.MaxInt64, limit.Result{Reset: time.Duration(math.MaxInt64 - epoch.UnixNano()), RetryAfter: time.Duration(math.MaxInt64-epoch.UnixNano()) - 3*sec}},
+	} {
+		state := limit.NewBucket(test.full)
+		if got := state.Decide(&l, epoch, 2); got != test.want {
+			t.Errorf("full at %d: got %+v, want %+v", test.full, got, test.want)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -99,4 +102,85 @@ func TestOneSlot(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFresh: the bound is ten seconds to either side, as docs/redis.md and
+// docs/accuracy.md promise.
+func TestFresh(t *testing.T) {
+	taken := time.Unix(1_700_000_000, 0)
+	for age, want := range map[time.Duration]bool{
+		0: true, 10 * time.Second: true, 10*time.Second + 1: false, -10 * time.Second: true, -10*time.Second - 1: false,
+	} {
+		if got := limit.Fresh(taken, taken.Add(age)); got != want {
+			t.Errorf("after %v: %v, want %v", age, got, want)
+		}
+	}
+}
+
+// TestTimesFarApart: a limit that was used up at any time that callers may
+// state denies a caller whose clock is behind, however far, and is unused long after.
+func TestTimesFarApart(t *testing.T) {
+	first, last := time.Date(1930, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, -1, time.UTC)
+	for _, at := range []time.Time{first, last} {
+		if !limit.InRange(at) || limit.InRange(first.Add(-1)) || limit.InRange(last.Add(1)) {
+			t.Fatalf("the range does not begin or end at %v", at)
+		}
+	}
+	long := []limit.Limit{
+		sliding(5, limit.MaxWindow, limit.MaxWindow/600), sliding(5, limit.MaxWindow, limit.MaxWindow), fixed(5, limit.MaxWindow),
+		weighted(5, limit.MaxWindow), exact(5, limit.MaxWindow), token(1, limit.MaxDrain/2, 2), leaky(1, limit.MaxDrain/2, 2),
+	}
+	for _, l := range append(everyAlgorithm(), long...) {
+		var early, late limit.State
+		late.Take(&l, last, l.MaxCost())
+		if got := late.Decide(&l, first, 1); got.Allowed || got.RetryAfter <= 0 || got.Reset <= 0 {
+			t.Errorf("%s of %v: a caller far behind gets %+v", l.Algorithm, l.Window, got)
+		}
+		early.Take(&l, first, l.MaxCost())
+		if got, want := early.Decide(&l, last, 1), (limit.Result{Allowed: true, Remaining: l.MaxCost()}); got != want {
+			t.Errorf("%s of %v: long after, a caller gets %+v", l.Algorithm, l.Window, got)
+		}
+	}
+}
+
+// TestApply: Apply is Decide and then Take, also into a verdict that has been
+// used before, for limits of all algorithms.
+func TestApply(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &limit.Charge{Key: "k"}
+		for range rapid.IntRange(1, 3).Draw(t, "limits") {
+			c.Limits = append(c.Limits, drawLimit(t))
+		}
+		c.Costs = make([]int64, len(c.Limits))
+		applied, taken := make([]limit.State, len(c.Limits)), make([]limit.State, len(c.Limits))
+		got, now := limit.Verdict{}, epoch
+		for range rapid.IntRange(1, 20).Draw(t, "charges") {
+			now = now.Add(drawStep(t, &c.Limits[0]))
+			for i := range c.Costs {
+				c.Costs[i] = rapid.Int64Range(0, 4).Draw(t, "cost")
+			}
+			var want limit.Verdict
+			limit.Decide(taken, c, now, &want)
+			changed := want.Allowed && !c.ZeroCost()
+			if changed {
+				limit.Take(taken, c, now, &want)
+			}
+			got.Receipt.Generation, got.Receipt.Serial = "of the call before", 7
+			if limit.Apply(applied, c, now, &got) != changed {
+				t.Fatalf("Apply reports %t for %+v", !changed, want)
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Fatalf("verdicts differ (-Decide and Take +Apply):\n%s", diff)
+			}
+			for i := range applied {
+				if a, b := slices.Collect(applied[i].All()), slices.Collect(taken[i].All()); !slices.Equal(a, b) {
+					t.Fatalf("limit %d: Apply leaves %v, Decide and Take %v", i, a, b)
+				}
+				a, _ := applied[i].Full()
+				if b, _ := taken[i].Full(); a != b {
+					t.Fatalf("limit %d: Apply leaves a bucket that is full at %d, Decide and Take at %d", i, a, b)
+				}
+			}
+		}
+	})
 }

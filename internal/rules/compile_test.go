@@ -1,10 +1,14 @@
 package rules
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -90,6 +94,146 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		if _, problems := Compile(d); len(problems) > 0 {
 			b.Fatal(problems)
+		}
+	}
+}
+
+// TestCompileWith: limits of Go programs compile to what the same limits compile
+// to in a document, so both share their counters.
+func TestCompileWith(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day, second := 15, time.Second
+	for _, test := range []struct {
+		name  string
+		goes  []GoLimit
+		texts []ruledoc.Limit
+	}{
+		{"a window", []GoLimit{{Capacity: 9, Window: time.Minute}}, []ruledoc.Limit{{Capacity: 9, Window: "1m"}}},
+		{"slots", []GoLimit{{Capacity: 9, Window: 61 * time.Second, Slots: &second}},
+			[]ruledoc.Limit{{Capacity: 9, Window: "61s", Granularity: "1s"}}},
+		{"a log", []GoLimit{{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Minute}},
+			[]ruledoc.Limit{{Algorithm: "sliding_window_log", Capacity: 9, Window: "1m"}}},
+		{"a counter", []GoLimit{{Algorithm: limit.SlidingWindowCounter, Capacity: 9, Window: 7 * time.Minute}},
+			[]ruledoc.Limit{{Algorithm: "sliding_window_counter", Capacity: 9, Window: "7m"}}},
+		{"buckets in the order of their names", []GoLimit{
+			{Algorithm: limit.TokenBucket, Capacity: 9, Size: 50, Window: time.Second},
+			{Algorithm: limit.LeakyBucket, Capacity: 9, Window: time.Hour},
+			{Name: "a", Algorithm: limit.LeakyBucket, Capacity: 9, Size: 2, Window: 24 * time.Hour},
+		}, []ruledoc.Limit{
+			{Algorithm: "token_bucket", Capacity: 9, Burst: 50, Window: "1s"},
+			{Algorithm: "leaky_bucket", Capacity: 9, Window: "1h"},
+			{Name: "a", Algorithm: "leaky_bucket", Capacity: 9, Queue: 2, Window: "1d"},
+		}},
+		{"calendars, and days of UTC without one", []GoLimit{
+			{Algorithm: limit.FixedWindow, Capacity: 9, Zone: time.UTC},
+			{Algorithm: limit.FixedWindow, Capacity: 9, Zone: berlin, Name: "berlin"},
+			{Algorithm: limit.FixedWindow, Capacity: 9, Zone: time.UTC, Unit: limit.Week},
+			{Algorithm: limit.FixedWindow, Capacity: 9, Zone: berlin, Unit: limit.Month, Anchor: &day},
+		}, []ruledoc.Limit{
+			{Algorithm: "fixed_window", Capacity: 9, Window: "1d", Timezone: "UTC"},
+			{Algorithm: "fixed_window", Capacity: 9, Window: "1d", Timezone: "Europe/Berlin", Name: "berlin"},
+			{Capacity: 9, Window: "1w"},
+			{Capacity: 9, Window: "1mo", Timezone: "Europe/Berlin", Anchor: &ruledoc.Anchor{Day: 15}},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			document := func(limits []ruledoc.Limit) *ruledoc.Document {
+				return &ruledoc.Document{Rules: []ruledoc.Rule{{Name: "r", Key: "ip:{ip}", Limits: limits}}}
+			}
+			got, problems := CompileWith(document(nil), [][]GoLimit{test.goes})
+			want, others := Compile(document(test.texts))
+			if len(problems)+len(others) > 0 {
+				t.Fatal(problems, others)
+			}
+			g, w := got.Rules[0], want.Rules[0]
+			if !reflect.DeepEqual(g.Limits, w.Limits) || !reflect.DeepEqual(g.Costs, w.Costs) || !reflect.DeepEqual(g.Places, w.Places) {
+				t.Errorf("got  %+v %v %v\nwant %+v %v %v", g.Limits, g.Costs, g.Places, w.Limits, w.Costs, w.Places)
+			}
+		})
+	}
+}
+
+func TestCompileAddress(t *testing.T) {
+	for _, tt := range []struct {
+		fields string
+		want   request.ClientAddress
+	}{
+		{"{trusted_hops: 0}", request.ClientAddress{}},
+		{"{trusted_hops: 32}", request.ClientAddress{Hops: 32}},
+		{"{trusted_hops: 2, header: Forwarded}", request.ClientAddress{Hops: 2, Header: request.Forwarded}},
+		{"{header: CF-Connecting-IP, secret: {header: X-Origin, env: ORIGIN_SECRET}}",
+			request.ClientAddress{Header: "cf-connecting-ip", SecretHeader: "x-origin", SecretEnv: "ORIGIN_SECRET"}},
+	} {
+		if got := parse(t, "{rules: [], client_ip: "+tt.fields+"}").address; got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.fields, got, tt.want)
+		}
+	}
+}
+
+const threePlans = `
+plan: {from: jwt.plan}
+plans:
+  pro: {api: 6000, chat: {tokens: 90000}, upload: 50, steady: 50, only: {hour: 7}}
+  enterprise: {api: unlimited, chat: {requests: 600, tokens: 900000}}
+  "price_1Hx free": {}
+rules:
+- {name: api, key: k, limits: [{capacity: 100, window: 60s}]}
+- {name: chat, key: k, limits: [{name: requests, capacity: 10, window: 60s}, {name: tokens, capacity: 4000, window: 60s}]}
+- {name: upload, key: k, limits: [{algorithm: token_bucket, capacity: 10, window: 1s}]}
+- {name: steady, key: k, limits: [{algorithm: token_bucket, capacity: 10, window: 1s, burst: 5}]}
+- {name: only, key: k, limits: [{name: hour, capacity: 10, window: 1h}]}
+- {name: clamped, key: k, cost: 60, limits: [{capacity: 50, window: 1h, over: clamp}]}
+`
+
+func TestPlans(t *testing.T) {
+	s := parse(t, threePlans)
+	if diff := cmp.Diff([]string{"enterprise", "price_1Hx free", "pro"}, s.plans); diff != "" {
+		t.Errorf("plans (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct{ rule, plan, want string }{
+		{"api", "pro", "6000/1m0s cost 1"},
+		{"api", "price_1Hx free", "100/1m0s cost 1"},
+		{"chat", "pro", "requests 10/1m0s cost 1, tokens 90000/1m0s cost 1"},
+		{"chat", "enterprise", "requests 600/1m0s cost 1, tokens 900000/1m0s cost 1"},
+		{"only", "pro", "hour 7/1h0m0s cost 1"},
+		{"only", "enterprise", "hour 10/1h0m0s cost 1"},
+		{"clamped", "pro", "50/1h0m0s cost 50"},
+	} {
+		r, _ := s.Rule(tt.rule)
+		terms := r.Terms(&request.Request{}, tt.plan, nil, time.Time{})
+		if got := describeTerms(terms); got != tt.want {
+			t.Errorf("%s on %s: %s, want %s", tt.rule, tt.plan, got, tt.want)
+		}
+		if before := own(r); r.Item("k", terms) != r.Item("k", before) {
+			t.Errorf("%s on %s is another counter", tt.rule, tt.plan)
+		}
+	}
+	bursts := func(rule string) (own, pro int64) {
+		r, _ := s.Rule(rule)
+		terms := r.Terms(&request.Request{}, "pro", nil, time.Time{})
+		return r.Limits[0].Burst, terms.Limits[0].Burst
+	}
+	if own, pro := bursts("upload"); own != 10 || pro != 50 {
+		t.Errorf("a burst that follows its capacity goes from %d to %d", own, pro)
+	}
+	if own, pro := bursts("steady"); own != 5 || pro != 5 {
+		t.Errorf("a burst of its own goes from %d to %d", own, pro)
+	}
+	api, _ := s.Rule("api")
+	if terms := api.Terms(&request.Request{}, "enterprise", nil, time.Time{}); !terms.Unlimited {
+		t.Error("api is limited for enterprise")
+	}
+}
+
+// A plan that raises a limit raises what a clamped cost takes.
+func TestPlanUnclamps(t *testing.T) {
+	s := parse(t, "{plan: {from: jwt.p}, plans: {pro: {r: 500}}, rules: [{name: r, key: k, cost: 60, limits: [{capacity: 50, window: 1h, over: clamp}]}]}")
+	for plan, want := range map[string]int64{"": 50, "pro": 60} {
+		if terms := s.Rules[0].Terms(&request.Request{}, plan, nil, time.Time{}); terms.Costs[0] != want {
+			t.Errorf("plan %q: cost %d, want %d", plan, terms.Costs[0], want)
 		}
 	}
 }

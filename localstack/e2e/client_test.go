@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,4 +136,106 @@ func number(t *testing.T, item map[string]types.AttributeValue, name string) int
 		t.Fatalf("attribute %s: %v", name, err)
 	}
 	return n
+}
+
+// httpAPI uses up a limit. The backend gets the context of payload version 2.0,
+// and answers the denial that the authorizer passes on.
+func (d *deployment) httpAPI(t *testing.T, user string) {
+	for i := range 3 {
+		got := send(t, http.MethodGet, d.http+"/v1/items/1", user)
+		if got.status != http.StatusOK {
+			t.Fatalf("request %d is answered %d, want 200", i, got.status)
+		}
+		context, _ := got.echo.Authorizer["lambda"].(map[string]any)
+		if context["allowed"] != "true" || context["rule"] != "per-user" || context["remaining"] != fmt.Sprint(2-i) {
+			t.Errorf("request %d has the context %v", i, got.echo.Authorizer)
+		}
+	}
+	got := send(t, http.MethodGet, d.http+"/v1/items/2", user)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Content-Type") != "application/problem+json" || got.header.Get("Retry-After") == "" {
+		t.Errorf("the request over the limit is answered %d, with %v; want 429", got.status, got.header)
+	}
+	d.counted(t, user, 3)
+}
+
+// settles sends requests of at most 40 units to a backend that settles and
+// refunds, until 100 are used up.
+func (d *deployment) settles(t *testing.T, api, user string) {
+	for i, step := range []struct {
+		query        string
+		status, used int
+	}{
+		{"limit=chat&cost=5", 200, 5},
+		{"status=503", 503, 5}, // refunded
+		{"", 200, 45},
+		{"limit=chat&cost=60", 200, 105}, // more than the request paid, and than is left
+		{"limit=chat&cost=1", 429, 105},
+	} {
+		if got := send(t, http.MethodGet, api+"/chat?"+step.query, user); got.status != step.status {
+			t.Fatalf("request %d is answered %d, want %d", i, got.status, step.status)
+		}
+		if c := d.counter(t, "chat|user:"+user+"|"); c == nil || c.inSlots != int64(step.used) {
+			t.Fatalf("after request %d the counter is %+v, want %d units", i, c, step.used)
+		}
+	}
+}
+
+// tokenAPI uses up a limit. The event has no route, so the key ends in the
+// pattern that the path matches.
+func (d *deployment) tokenAPI(t *testing.T, user string) {
+	for i, want := range []int{200, 200, 200, 429} {
+		got := send(t, http.MethodGet, fmt.Sprint(d.token, "/v1/items/", i), user)
+		if got.status != want {
+			t.Fatalf("request %d is answered %d, want %d", i, got.status, want)
+		}
+		if want == 200 && got.echo.Authorizer["rule"] != "per-user" {
+			t.Errorf("request %d has the context %v", i, got.echo.Authorizer)
+		}
+	}
+	if got := send(t, http.MethodGet, d.token+"/v1/items/1", ""); got.status != http.StatusUnauthorized {
+		t.Errorf("without a token the gateway answers %d, want 401", got.status)
+	}
+	d.counted(t, user, 3)
+}
+
+// specAPI uses up a limit. AWS answers the denial by the definition's gateway
+// response, which MiniStack does not read.
+func (d *deployment) specAPI(t *testing.T, user string) {
+	for i, want := range [][]int{{200}, {200}, {200}, {429, 403}} {
+		if got := send(t, http.MethodGet, d.spec+"/v1/items/1", user); !slices.Contains(want, got.status) {
+			t.Fatalf("request %d is answered %d, want one of %d", i, got.status, want)
+		}
+	}
+	d.counted(t, user, 3)
+}
+
+// webSocketAPI connects until a limit is used up.
+func (d *deployment) webSocketAPI(t *testing.T, user string) {
+	for i, want := range []int{101, 101, 403} {
+		if got := d.connect(t, field{"Authorization", user}); got != want {
+			t.Fatalf("handshake %d is answered %d, want %d", i, got, want)
+		}
+	}
+}
+
+// connect returns the status of a WebSocket handshake, and hangs up.
+func (d *deployment) connect(t *testing.T, c field) (status int) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.socket, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		c.name: c.value, "Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+	} {
+		request.Header.Set(name, value)
+	}
+	client := http.Client{Timeout: 30 * time.Second}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +136,201 @@ func TestAtomicOutage(t *testing.T) {
 				t.Errorf("the local store has %d left, want %d", local.Remaining, want)
 			}
 		})
+	}
+}
+
+// batcher is a store that charges all rules of a request in one call.
+type batcher struct {
+	*fakestore.Store
+	apart bool // Batches is false
+}
+
+func (g *batcher) Batches() bool { return !g.apart }
+
+func newBatcherFixture(t *testing.T, document string) (*fixture, *batcher) {
+	t.Helper()
+	b := newFixture(t, document)
+	b.store.NoSnapshot = true
+	g := &batcher{Store: b.store}
+	b.engine = engine.New(engine.Options{Rules: engine.Fixed{Set: parse(t, document)}, Store: g, Local: b.local, Observer: b.recorder})
+	return b, g
+}
+
+// groups returns how many rules each call charged that charged several.
+func groups(s *fakestore.Store) (sizes []int) {
+	for _, c := range s.Calls(fakestore.Charge) {
+		if len(c.Keys) > 1 {
+			sizes = append(sizes, len(c.Keys))
+		}
+	}
+	return sizes
+}
+
+const groupedRules = `rules:
+  - {name: everyone, key: all, limits: [{algorithm: token_bucket, capacity: 100, window: 60s}]}
+  - {name: log, key: all, on_error: allow, limits: [{algorithm: sliding_window_log, capacity: 100, window: 60s}]}
+  - {name: small, key: all, limits: [{capacity: 2, window: 60s}]}
+`
+
+// TestTogether: all rules of a request are charged in one call. A denial charges
+// none of them, so a flood that a later rule denies takes nothing from the
+// budgets that others share.
+func TestTogether(t *testing.T) {
+	b, _ := newBatcherFixture(t, groupedRules)
+	b.flood(t, 52)
+	if len(groups(b.store)) != 52 || slices.Max(groups(b.store)) != 3 || slices.Min(groups(b.store)) != 3 {
+		t.Errorf("together %v", groups(b.store))
+	}
+}
+
+// flood sends requests of which rule small denies all but two. They take nothing
+// from the other rules of groupedRules.
+func (b *fixture) flood(t *testing.T, calls int) {
+	t.Helper()
+	first := b.decide(t, "/")
+	if !first.Allowed || names(first) != "everyone log small" {
+		t.Fatalf("allowed %t, rules %s", first.Allowed, names(first))
+	}
+	b.decide(t, "/")
+	for range 50 {
+		if d := b.decide(t, "/"); d.Allowed || names(d) != "small" {
+			t.Fatalf("got %+v", d)
+		}
+	}
+	for rule, want := range map[string]int64{"everyone": 98, "log": 98, "small": 0} {
+		if got := b.left(t, first, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+	if b.store.Count(fakestore.Charge) != calls {
+		t.Errorf("%d calls for 52 requests, want %d", b.store.Count(fakestore.Charge), calls)
+	}
+}
+
+// TestTogetherRefused: if the store refuses rules because they are together, each
+// is charged alone, and on_error decides for none but those that fail alone.
+func TestTogetherRefused(t *testing.T) {
+	b, g := newBatcherFixture(t, groupedRules)
+	healthy := b.decide(t, "/")
+	g.Hook = func(c *fakestore.Call) error {
+		if c.Op == fakestore.Charge && len(c.Keys) > 1 {
+			return errors.Join(errors.New("counter of log is malformed"), limit.ErrGroup)
+		}
+		return fakestore.Down(errDown, "log")(c)
+	}
+	d := b.decide(t, "/")
+	if !d.Allowed || !d.Degraded || names(d) != "everyone log small" || len(b.recorder.failures) != 1 || b.recorder.failures[0].rule != "log" {
+		t.Fatalf("allowed %t, degraded %t, rules %s, failures %v", d.Allowed, d.Degraded, names(d), b.recorder.failures)
+	}
+	for rule, want := range map[string]int64{"everyone": 98, "log": 99, "small": 0} {
+		if got := b.left(t, healthy, rule); got != want {
+			t.Errorf("%s has %d left, want %d", rule, got, want)
+		}
+	}
+	if b.store.Count(fakestore.Charge) != 1+4 {
+		t.Errorf("%d calls, want one that is refused and one for each rule", b.store.Count(fakestore.Charge)-1)
+	}
+}
+
+// TestTogetherShared: rules that share a counter are charged one after the other,
+// because each takes its units.
+func TestTogetherShared(t *testing.T) {
+	b, _ := newBatcherFixture(t, `rules:
+  - {name: one, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
+  - {name: two, counter: both, key: all, limits: [{capacity: 5, window: 60s}]}
+`)
+	for i, want := range []bool{true, true, false} {
+		if d := b.decide(t, "/"); d.Allowed != want || d.Degraded || len(b.recorder.failures) > 0 {
+			t.Errorf("request %d: allowed %t, degraded %t, failures %v", i, d.Allowed, d.Degraded, b.recorder.failures)
+		}
+	}
+}
+
+// TestTogetherDown: if the store fails, or refuses a rule that is alone, on_error
+// decides for each rule, and nothing is charged twice.
+func TestTogetherDown(t *testing.T) {
+	for document, failures := range map[string]int{groupedRules: 3, "rules: [{name: log, key: all, limits: [{capacity: 9, window: 60s}]}]": 1} {
+		b, g := newBatcherFixture(t, document)
+		g.Hook = fakestore.Fail(errDown)
+		if failures == 1 {
+			g.Hook = fakestore.Fail(errors.Join(errDown, limit.ErrGroup))
+		}
+		if d := b.decide(t, "/"); !d.Degraded || b.store.Count(fakestore.Charge) != 1 || len(b.recorder.failures) != failures {
+			t.Errorf("degraded %t after %d calls, failures %v", d.Degraded, b.store.Count(fakestore.Charge), b.recorder.failures)
+		}
+	}
+}
+
+// TestNotTogether: more rules than a store takes at once, and a store that says
+// no, are charged as without AtomicBatcher.
+func TestNotTogether(t *testing.T) {
+	for many, charges := range map[int]int{limit.MaxLimits: 1, limit.MaxLimits + 1: limit.MaxLimits + 1} {
+		document := "rules:\n"
+		for i := range many {
+			document += fmt.Sprintf("  - {name: r%d, key: all, limits: [{capacity: 9, window: 60s}]}\n", i)
+		}
+		b, _ := newBatcherFixture(t, document)
+		if d := b.decide(t, "/"); !d.Allowed || b.store.Count(fakestore.Charge) != charges {
+			t.Errorf("%d rules: %d charges, together %v", many, b.store.Count(fakestore.Charge), groups(b.store))
+		}
+	}
+	b, g := newBatcherFixture(t, groupedRules)
+	g.apart = true
+	if d := b.decide(t, "/"); !d.Allowed || len(groups(b.store)) != 0 || b.store.Count(fakestore.Charge) != 3 {
+		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
+	}
+}
+
+// TestTogetherTie: of rules that deny for as long, the first in file order is
+// reported, as if they were charged one after the other.
+func TestTogetherTie(t *testing.T) {
+	b, _ := newBatcherFixture(t, `rules:
+  - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: narrow, key: all, limits: [{capacity: 2, window: 60s}, {name: hour, capacity: 100, window: 3600s}]}
+`)
+	b.decide(t, "/")
+	b.decide(t, "/")
+	if d := b.decide(t, "/"); d.Allowed || names(d) != "wide" {
+		t.Errorf("allowed %t, rules %s, want wide alone", d.Allowed, names(d))
+	}
+}
+
+// TestLowestRateFirst: a store that takes no groups is asked for the rule of the
+// lowest rate first, so a flood that it denies takes nothing from the others
+// here too. The answer names the rules in file order all the same.
+func TestLowestRateFirst(t *testing.T) {
+	b, g := newBatcherFixture(t, groupedRules)
+	g.apart = true
+	b.flood(t, 2*3+50)
+}
+
+// TestChargingOrder: of several limits of a rule, the lowest rate counts. Equal
+// rates keep file order.
+func TestChargingOrder(t *testing.T) {
+	for _, c := range []struct{ name, rules, want string }{
+		{"rates", `
+  - {name: wide, key: all, limits: [{capacity: 60, window: 1s}]}
+  - {name: narrow, key: all, limits: [{capacity: 100, window: 60s}]}`, "narrow wide"},
+		{"several limits", `
+  - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
+  - {name: narrow, key: all, limits: [{name: s, capacity: 5, window: 1s}, {name: h, capacity: 60, window: 3600s}]}`, "narrow wide"},
+		{"costs", `
+  - {name: requests, key: all, limits: [{capacity: 100, window: 60s}]}
+  - {name: bytes, key: all, cost: 500, limits: [{capacity: 1000, window: 60s}, {name: free, capacity: 1, window: 60s, cost: 0}]}
+  - {name: free, key: all, cost: 0, limits: [{capacity: 1, window: 60s}]}`, "bytes requests free"},
+		{"equal rates", `
+  - {name: one, key: all, limits: [{capacity: 1, window: 60s}]}
+  - {name: two, key: all, limits: [{capacity: 60, window: 3600s}]}`, "one two"},
+	} {
+		b, g := newBatcherFixture(t, "rules:"+c.rules)
+		g.apart = true
+		b.decide(t, "/")
+		var charged []string
+		for _, call := range g.Calls(fakestore.Charge) {
+			charged = append(charged, call.Rules()...)
+		}
+		if got := strings.Join(charged, " "); got != c.want {
+			t.Errorf("%s: charged %s, want %s", c.name, got, c.want)
+		}
 	}
 }

@@ -1,7 +1,11 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -88,15 +92,104 @@ func TestCandidateOfZeroCost(t *testing.T) {
 	}
 }
 
-// TestOverrideByAnotherKey: a rule may look its overrides up by another key than
-// it counts by.
-func TestOverrideByAnotherKey(t *testing.T) {
-	set := parse(t, `
-rules: [{name: r, key: "user:{jwt.sub}:{jwt.device}", overrides: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}]
-overrides: {r: {"user:7": {capacity: 5}}}`)
-	r := engine.Resolver{Set: set, Now: epoch}
-	res := r.Resolve(t.Context(), set.Rules[0], &request.Request{Claims: map[string]any{"sub": "7", "device": "phone"}}, "")
-	if res.Charge.Limits[0].Capacity != 5 {
-		t.Errorf("%+v", res)
+// TestTightestBucket: the share left of a bucket is that of its burst. A bucket
+// with 1,999 of 2,000 left is less used than a window with 990 of 1,000, though
+// it refills at only 10 a minute.
+func TestTightestBucket(t *testing.T) {
+	const (
+		window = `{name: window, key: all, cost: 10, limits: [{capacity: 1000, window: 60s}]}`
+		full   = `{name: full, key: all, limits: [{algorithm: token_bucket, capacity: 10, window: 60s, burst: 2000}]}`
+		half   = `{name: half, key: all, cost: 1000, limits: [{algorithm: token_bucket, capacity: 10, window: 60s, burst: 2000}]}`
+	)
+	for rules, want := range map[string]string{
+		window + ", " + full: "window", full + ", " + window: "window",
+		window + ", " + half: "half", half + ", " + window: "half",
+	} {
+		d := newFixture(t, "rules: ["+rules+"]").decide(t, "/")
+		if v, i := d.Tightest(); v == nil || v.PolicyName(i) != want {
+			t.Errorf("got %v %d, want %s", v, i, want)
+		}
+	}
+}
+
+// TestTightestInOrder chooses among results of two limits of 10 and 1,000 units.
+// The first limit stays if the second is not tighter.
+func TestTightestInOrder(t *testing.T) {
+	d := newFixture(t, `rules: [{name: r, key: all, limits: [{name: a, capacity: 10, window: 60s}, {name: b, capacity: 1000, window: 60s}]}]`).decide(t, "/")
+	left := func(n int64) limit.Result { return limit.Result{Allowed: true, Remaining: n} }
+	denial := func(n int64, wait time.Duration) limit.Result { return limit.Result{Remaining: n, RetryAfter: wait} }
+	for name, test := range map[string]struct {
+		a, b limit.Result
+		want int
+	}{
+		"as much of each left":         {left(5), left(500), 0},
+		"less of the second":           {left(5), left(499), 1},
+		"a denial with more left":      {denial(9, time.Second), left(0), 0},
+		"a later denial with more":     {left(0), denial(900, time.Second), 1},
+		"equal waits":                  {denial(0, time.Second), denial(0, time.Second), 0},
+		"two that never allow it":      {denial(0, limit.Never), denial(0, limit.Never), 0},
+		"a wait, and one without end":  {denial(0, time.Second), denial(0, limit.Never), 1},
+		"one without end, and a wait":  {denial(0, limit.Never), denial(0, time.Second), 0},
+		"a longer wait of the second":  {denial(0, time.Second), denial(0, time.Minute), 1},
+		"a shorter wait of the second": {denial(0, time.Minute), denial(0, time.Second), 0},
+	} {
+		d.Verdicts[0].Limits = []limit.Result{test.a, test.b}
+		if _, i := d.Tightest(); i != test.want {
+			t.Errorf("%s: limit %d, want %d", name, i, test.want)
+		}
+	}
+}
+
+// TestStoreCalls: the observer sees each call of the shared store, and whether
+// the call fails. A denial by a snapshot makes none.
+func TestStoreCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, onError, down string
+		noSnapshot          bool
+		want                []string // of two requests, the second of which is denied
+	}{
+		"two rules":             {"", "deny", "", true, []string{"charge", "charge", "settle", "charge", "charge", "refund"}},
+		"a snapshot":            {"", "deny", "", false, []string{"charge", "charge", "settle"}},
+		"an atomic pair":        {"atomic: true, ", "deny", "", true, []string{"charge all", "settle", "charge all"}},
+		"failures":              {"", "deny", "narrow", true, []string{"charge", "charge failed", "refund", "charge", "charge failed", "refund"}},
+		"counts that are local": {"", "local", "narrow", true, []string{"charge", "charge failed", "charge", "charge failed", "refund"}},
+	} {
+		b := newFixture(t, fmt.Sprintf(`rules:
+  - {name: wide, %[1]skey: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: narrow, %[1]skey: all, on_error: %[2]s, limits: [{name: tokens, capacity: 1, window: 60s, cost: {from: header.x-n, min: 1, max: 1, settle: true}}]}
+`, test.kind, test.onError))
+		b.store.NoSnapshot = test.noSnapshot
+		if test.down != "" {
+			b.store.Hook = fakestore.Down(errDown, test.down)
+		}
+		for range 2 {
+			if d := b.decide(t, "/"); d.Allowed {
+				b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Costs: map[string]int64{"narrow.tokens": 2}})
+			}
+		}
+		if !slices.Equal(b.recorder.calls, test.want) {
+			t.Errorf("%s: calls %q, want %q", name, b.recorder.calls, test.want)
+		}
+	}
+}
+
+// denying is a store that denies each charge by a snapshot, as Redis may.
+type denying struct{ limit.Store }
+
+func (denying) Charge(_ context.Context, _ time.Time, _ *limit.Charge, v *limit.Verdict) error {
+	v.Resize(1)
+	v.Snapshot, v.Allowed = true, false
+	return nil
+}
+
+// TestChargeBySnapshot: the observer learns that a charge sent nothing.
+func TestChargeBySnapshot(t *testing.T) {
+	seen := &recorder{}
+	e := engine.New(engine.Options{
+		Rules: engine.Fixed{Set: parse(t, `rules: [{name: api, key: all, limits: [{capacity: 9, window: 60s}]}]`)}, Store: denying{memory.New(0)}, Observer: seen,
+	})
+	d, err := e.Decide(t.Context(), epoch, &request.Request{Method: "GET", Path: "/"})
+	if err != nil || d.Allowed || !slices.Equal(seen.calls, []string{"charge failed"}) {
+		t.Errorf("%+v, error %v, calls %q", d, err, seen.calls)
 	}
 }

@@ -107,31 +107,6 @@ rules:
   - {name: narrow, when: {route: /v1/chat}, key: "ip:{ip}", limits: [{capacity: 2, window: 60s}]}
 `
 
-func TestReasons(t *testing.T) {
-	b := newFixture(t, twoRules)
-	for path, want := range map[string]struct {
-		allowed bool
-		reason  engine.Reason
-		rules   int
-	}{
-		"/v1/items": {true, engine.Limited, 1},
-		"/v1/chat":  {true, engine.Limited, 2},
-		"/health":   {true, engine.Skipped, 0},
-		"/banned":   {false, engine.Banned, 0},
-		"/other":    {false, engine.Unmatched, 0},
-
-		"/v1//chat":      {false, engine.Ambiguous, 0},
-		"/x/../health":   {false, engine.Ambiguous, 0},
-		"/banned;x":      {false, engine.Ambiguous, 0},
-		"/v1/chat%2Ff/x": {false, engine.Ambiguous, 0},
-	} {
-		d := b.decide(t, path)
-		if d.Allowed != want.allowed || d.Reason != want.reason || len(d.Verdicts) != want.rules || d.Degraded {
-			t.Errorf("%s: got %+v, want %+v", path, d, want)
-		}
-	}
-}
-
 // TestAmbiguousPaths: an ambiguous path is denied before anything is counted.
 // With ambiguous_paths: clean, the rules match both variants of the path.
 func TestAmbiguousPaths(t *testing.T) {
@@ -155,32 +130,6 @@ func TestAmbiguousPaths(t *testing.T) {
 	}
 	if d := b.decide(t, "/x/../health"); d.Allowed || d.Reason != engine.Unmatched {
 		t.Errorf("a path that is not clean was skipped: %+v", d)
-	}
-}
-
-// TestSeveralRules: if the second rule denies, the charge of the first is
-// refunded.
-func TestSeveralRules(t *testing.T) {
-	for _, noSnapshot := range []bool{false, true} {
-		b := newFixture(t, twoRules)
-		b.store.NoSnapshot = noSnapshot
-		for range 2 {
-			if d := b.decide(t, "/v1/chat"); !d.Allowed {
-				t.Fatal("denied too early")
-			}
-		}
-		for range 3 {
-			d := b.decide(t, "/v1/chat")
-			if d.Allowed || len(d.Verdicts) != 1 || d.Verdicts[0].Rule.Name != "narrow" || d.Verdicts[0].RetryAfter != 61*time.Second {
-				t.Fatalf("got %+v", d)
-			}
-		}
-		if d := b.decide(t, "/v1/items"); d.Verdicts[0].Remaining != 97 {
-			t.Errorf("no snapshot %v: %d left, want 97: a denied request counted against the first rule", noSnapshot, d.Verdicts[0].Remaining)
-		}
-		if want := map[bool]int{false: 5, true: 11}[noSnapshot]; b.store.Count(fakestore.Charge) != want {
-			t.Errorf("no snapshot %v: %d charges, want %d", noSnapshot, b.store.Count(fakestore.Charge), want)
-		}
 	}
 }
 
@@ -208,38 +157,6 @@ func TestOnError(t *testing.T) {
 		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || d.Verdicts[0].Remaining != 39 {
 			t.Errorf("%s: after the outage got %+v", policy, d)
 		}
-	}
-}
-
-// TestOnErrorOfOneRule: while the store fails for one rule, the others decide.
-func TestOnErrorOfOneRule(t *testing.T) {
-	b := newFixture(t, `rules:
-  - {name: first, key: "ip:{ip}", limits: [{capacity: 9, window: 60s}]}
-  - {name: remote, key: "ip:{ip}", on_error: allow, limits: [{capacity: 1, window: 60s}]}
-  - {name: last, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
-`)
-	b.store.Hook, b.store.NoSnapshot = fakestore.Down(errDown, "remote"), true
-	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || len(d.Verdicts) != 3 || !d.Verdicts[1].Uncounted {
-		t.Errorf("got %+v", d)
-	}
-	if d := b.decide(t, "/"); d.Allowed || !d.Degraded || d.Verdicts[0].Rule.Name != "last" {
-		t.Errorf("got %+v", d)
-	}
-	b.store.Hook, b.store.NoSnapshot = nil, false
-	before := b.store.Count(fakestore.Charge)
-	if d := b.decide(t, "/"); d.Allowed || d.Degraded || d.Verdicts[0].Rule.Name != "last" || b.store.Count(fakestore.Charge) != before {
-		t.Errorf("got %+v after %d charges, want a denial by last without any", d, b.store.Count(fakestore.Charge)-before)
-	}
-}
-
-type noRules struct{}
-
-func (noRules) Rules(context.Context, time.Time) (*rules.Set, error) { return nil, errDown }
-
-func TestNoRules(t *testing.T) {
-	e := engine.New(engine.Options{Rules: noRules{}, Store: memory.New(0), Local: memory.New(0)})
-	if d, err := e.Decide(context.Background(), epoch, &request.Request{}); !errors.Is(err, errDown) || d != nil {
-		t.Errorf("decision %v, error %v", d, err)
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/store/memory"
@@ -127,12 +130,117 @@ rules:
 	}
 }
 
-// TestLeastSettlement: a limit whose requests cost one unit at most settles.
-func TestLeastSettlement(t *testing.T) {
-	b := newFixture(t, `rules: [{name: r, key: all, cost: {from: header.x-n, min: 1, max: 1, settle: true}, limits: [{capacity: 9, window: 60s}]}]`)
+const corrected = `
+rules:
+  - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: once, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
+  - {name: bucket, key: all, limits: [{capacity: 9, window: 60s, algorithm: token_bucket}]}
+  - name: chat
+    key: all
+    limits:
+      - {name: requests, capacity: 9, window: 60s}
+      - {name: tokens, capacity: 900, window: 60s, cost: {from: header.x-tokens, min: 100, max: 300, settle: true}}
+  - {name: trial, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}], refund_on: [503]}
+`
+
+// TestPending lists the charges that an outcome may correct: those with statuses
+// that refund what can be refunded, and those that settle. It settles each as
+// another process does, from plain data.
+func TestPending(t *testing.T) {
+	b := newFixture(t, corrected)
 	d := b.decide(t, "/")
-	b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Status: 200, Costs: map[string]int64{"r": 0}})
-	if left := b.left(t, d, "r"); left != 9 {
-		t.Errorf("%d of 9 are left", left)
+	all := d.Pending()
+	most := map[string][]int64{}
+	for i := range all {
+		p := &all[i]
+		most[p.Rule] = p.MaxCosts[:len(p.Charge.Costs)]
+		if p.Receipt.Generation == "" || p.Receipt.Slots[0] == 0 {
+			t.Errorf("the receipt of %s names no charge: %+v", p.Rule, p.Receipt)
+		}
+		if err := p.Settle(t.Context(), epoch, b.store, b.recorder, &engine.Outcome{Status: 503, Costs: map[string]int64{"chat.tokens": 100}}); err != nil {
+			t.Error(err)
+		}
+	}
+	want := map[string][]int64{"once": {engine.Unsettled}, "chat": {engine.Unsettled, 300}, "trial": {engine.Unsettled}}
+	if diff := gocmp.Diff(want, most); diff != "" {
+		t.Errorf("the most that an answer may cost (-want +got):\n%s", diff)
+	}
+	if b.store.Count(fakestore.Settle) != 3 {
+		t.Errorf("%d corrections, want 3", b.store.Count(fakestore.Settle))
+	}
+	if got := b.left(t, d, "once"); got != 9 {
+		t.Errorf("%d of 9 are left after a refund", got)
+	}
+	if d.Allowed = false; d.Pending() != nil {
+		t.Error("a denied request has charges to correct")
+	}
+}
+
+// TestPendingHere: no other process can correct what this one counted by itself,
+// or what was not counted.
+func TestPendingHere(t *testing.T) {
+	b := newFixture(t, `
+rules:
+  - {name: local, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
+  - {name: open, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503], on_error: allow}`)
+	b.store.Hook = fakestore.Down(errDown, "local", "open")
+	d := b.decide(t, "/")
+	if all := d.Pending(); len(d.Verdicts) != 2 || all != nil {
+		t.Errorf("pending: %+v", all)
+	}
+}
+
+// TestSettleRule corrects the limits that can be corrected, and leaves a bucket
+// and a rule that was not charged.
+func TestSettleRule(t *testing.T) {
+	b := newFixture(t, `rules: [{name: r, key: all, limits: [
+		{name: b, capacity: 9, window: 60s, algorithm: token_bucket}, {name: w, capacity: 9, window: 60s}]}]`)
+	d := b.decide(t, "/")
+	v := &d.Verdicts[0]
+	if err := b.engine.SettleRule(t.Context(), epoch, v, []int64{5, 4}); err != nil {
+		t.Fatal(err)
+	}
+	var now limit.Verdict
+	c := v.Charge
+	c.Costs = []int64{0, 0}
+	if err := b.store.Peek(t.Context(), epoch, &c, &now); err != nil {
+		t.Fatal(err)
+	}
+	if now.Limits[0].Remaining != 8 || now.Limits[1].Remaining != 5 {
+		t.Errorf("%d and %d of 9 are left, want 8 and 5", now.Limits[0].Remaining, now.Limits[1].Remaining)
+	}
+	v.Renew()
+	if err := b.engine.SettleRule(t.Context(), epoch, v, []int64{5, 5}); err != nil || b.store.Count(fakestore.Settle) != 1 {
+		t.Errorf("a charge that was not made is settled: %d corrections, error %v", b.store.Count(fakestore.Settle), err)
+	}
+}
+
+// TestDegraded: a decision says that part of what it needs was not there.
+func TestDegraded(t *testing.T) {
+	banned := parse(t, "{plan: {from: jwt.plan, overrides: all}, plans: {pro: {r: 2}}, rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}], overrides: {plan: {all: {deny: true, why: ticket 7}}}}")
+	decide := func(set *rules.Set, o engine.OverrideSource, r request.Request) bool {
+		b := newFixture(t, corrected)
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: b.store, Local: b.local, Observer: b.recorder})
+		d, err := e.Decide(t.Context(), epoch, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Degraded
+	}
+	planned := parse(t, `{plan: {from: jwt.plan, overrides: all}, plans: {pro: {r: 2}}, rules: [{name: r, key: all, limits: [{capacity: 1, window: 60s}]}]}`)
+	get := request.Request{Method: "GET", Path: "/"}
+	unverified := get
+	unverified.Unverified = true
+	for name, test := range map[string]struct{ got, want bool }{
+		"nothing is missing":          {decide(planned, &operators{}, get), false},
+		"no rules are published":      {decide(rules.NewUnpublished(), nil, get), true},
+		"credentials are unverified":  {decide(planned, &operators{}, unverified), true},
+		"unverified, and banned":      {decide(banned, nil, unverified), true},
+		"the plan cannot be read":     {decide(planned, &operators{err: errors.New("no answer")}, get), true},
+		"unverified, but not limited": {decide(parse(t, "rules: []"), nil, unverified), true},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: degraded %t, want %t", name, test.got, test.want)
+		}
 	}
 }

@@ -169,18 +169,6 @@ func TestToday(t *testing.T) {
 	}
 }
 
-func TestExempt(t *testing.T) {
-	b := newFixture(t, `
-plans: {all: {api: unlimited}}
-plan: {from: jwt.plan}
-rules: [{name: api, key: "user:{jwt.sub}", limits: [{capacity: 1, window: 60s}]}]`)
-	for range 3 {
-		if d := b.decideFor(t, "7", "all", 0); !d.Allowed || d.Reason != engine.Exempt || d.Plan != "all" || len(d.Verdicts) > 0 || b.store.Count(fakestore.Charge) > 0 {
-			t.Fatalf("%+v, %d charges", d, b.store.Count(fakestore.Charge))
-		}
-	}
-}
-
 // TestOverrideLookups: the engine looks up overrides only for rules that take
 // them by command, not for a rule whose overrides are in the document alone.
 func TestOverrideLookups(t *testing.T) {

@@ -1,10 +1,15 @@
 package lint_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 )
 
 // TestSeveralIssuers: a claim alone does not distinguish callers of several
@@ -77,5 +82,120 @@ func TestSeveralIssuers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWithoutCredentials(t *testing.T) {
+	const limits = ", limits: [{capacity: 1, window: 1s}]}"
+	s := load(t, "rules.yaml", "rules:\n"+
+		"- {name: all, key: all"+limits+"\n"+
+		"- {name: strangers, key: 'ip:{ip}', when: {caller: [anonymous, known]}"+limits+"\n"+
+		"- {name: known, key: 'user:{jwt.sub}', when: {caller: known}"+limits+"\n"+
+		"- {name: bad, key: 'ip:{ip}', when: {caller: [rejected]}"+limits+"\n"+
+		"- {name: pro, key: 'ip:{ip}', when: {match: {jwt.plan: pro}}"+limits+"\n"+
+		"- {name: stage, key: 'ip:{ip}', when: {match: {stage: prod}}"+limits+"\n"+
+		"- {name: user, key: 'user:{jwt.sub}'"+limits+"\n"+
+		"- {name: both, key: 'ip:{ip}|{apikey}'"+limits+"\n"+
+		"- {name: key, key: 'key:{apikey}', mode: shadow"+limits+"\n"+
+		"- {name: off, key: '{apikey}', mode: off"+limits+"\n")
+	idle, lumped := lint.WithoutCredentials(s)
+	if !slices.Equal(idle, []string{"known", "bad", "pro"}) || !slices.Equal(lumped, []string{"user", "key"}) {
+		t.Errorf("idle %q, lumped %q", idle, lumped)
+	}
+	for _, r := range s.Rules { // as it says
+		req := &request.Request{Method: "GET", Path: "/", Stage: "prod"}
+		if r.Mode != rules.Off && r.Matches(req) == slices.Contains(idle, r.Name) {
+			t.Errorf("rule %s covers a request without credentials: %t", r.Name, r.Matches(req))
+		}
+	}
+}
+
+// TestGatewayKeys: keys of API Gateway make callers known, and have no claims.
+func TestGatewayKeys(t *testing.T) {
+	const limits = ", limits: [{capacity: 1, window: 1s}]}"
+	s := load(t, "rules.yaml", "authentication: {api_key: {from: api_gateway}, pass_claims: sub}\nrules:\n"+
+		"- {name: known, key: 'key:{apikey}', when: {caller: known}"+limits+"\n"+
+		"- {name: partner, key: all, when: {match: {apikey: k1}}"+limits+"\n"+
+		"- {name: pro, key: all, when: {match: {jwt.plan: pro}}"+limits+"\n"+
+		"- {name: user, key: 'user:{jwt.sub}'"+limits+"\n")
+	idle, lumped := lint.WithoutCredentials(s)
+	if !slices.Equal(idle, []string{"pro"}) || !slices.Equal(lumped, []string{"user"}) {
+		t.Errorf("idle %q, lumped %q", idle, lumped)
+	}
+	if got := strings.Join(s.Caveats, "\n"); strings.Count(got, "tokens are not verified") != 3 ||
+		!strings.Contains(got, "1:61: authentication.pass_claims: tokens are not verified without authentication.jwt: no claim is passed on") {
+		t.Errorf("caveats %q", s.Caveats)
+	}
+}
+
+// TestSecretsInKeys: a key of a secret that is not hashed draws one warning, which
+// names the rule.
+func TestSecretsInKeys(t *testing.T) {
+	const last = ", limit: 1/s}\n- {name: ip, key: 'ip:{ip}', limit: 9/s}\n"
+	const hashed = "hash_secret: {env: KEY_SECRET, check: 1a2b3c4d}\n"
+	for _, test := range []struct{ top, rule, want string }{
+		{"", "key: 'token:{header.authorization}'", "key {header.authorization}"},
+		{"", "key: 'session:{header.Cookie}'", "key {header.cookie}"},
+		{"", "key: 'key:{header.x-api-key}|{ip}'", "key {header.x-api-key}"},
+		{"", "key: '{query.access_token}|{query.password}'", "key {query.access_token}"},
+		{"", "key: '{query.token}'", "key {query.token}"},
+		{"", "key: '{query.key}'", "key {query.key}"},
+		{"", "key: '{query.apiKey}'", "key {query.apiKey}"},
+		{"", "key: '{query.user[password]}'", "key {query.user[password]}"},
+		{"", "key: '{header.x-amz-security-token}'", "key {header.x-amz-security-token}"},
+		{"", "key: '{header.proxy-authorization}'", "key {header.proxy-authorization}"},
+		{"", "key: '{header.ocp-apim-subscription-key}'", "key {header.ocp-apim-subscription-key}"},
+		{"", "key: '{path.token}'", "key {path.token}"},
+		{"", "key: '{ip}', overrides: 'key:{header.x-api-key}'", "overrides {header.x-api-key}"},
+		{"", "mode: shadow, key: '{query.sid}'", "key {query.sid}"},
+		{hashed, "hash: true, key: 'token:{header.authorization}'", ""},
+		{hashed, "hash: true, key: '{ip}', overrides: '{header.cookie}'", ""},
+		{"", "mode: off, key: 'token:{header.authorization}'", ""},
+		{"", "key: 'key:{apikey}'", ""},
+		{"", "key: 'user:{jwt.token}'", ""},
+		{"", "key: '{ip}', cost: {from: header.x-token, min: 1, max: 1}", ""},
+		{"", "key: '{header.x-max-tokens}'", ""},
+		{"", "key: '{header.x-api-key-id}'", ""},
+		{"", "key: '{query.compass}|{query.secretary}|{header.x-cache-key}|{header.x-tenant-key}'", ""},
+	} {
+		want := ""
+		if field, source, ok := strings.Cut(test.want, " "); ok {
+			want = "rules[0]." + field + ": rule by-secret puts " + source + ", a secret, into tables and logs: write hash: true in the rule, " +
+				`and hash_secret: {env: KEY_SECRET, check: "1a2b3c4d"} at the top of the document`
+		}
+		var got []string
+		for _, warning := range load(t, "", test.top+"rules:\n- {name: by-secret, "+test.rule+last).Warnings {
+			if _, text, _ := strings.Cut(warning, " "); strings.Contains(text, "secret") {
+				got = append(got, text)
+			}
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s: warnings %q, want %q", test.rule, got, want)
+		}
+	}
+}
+
+// A process charges at most half of what is left ahead, so a longer lease has no
+// effect. Plans and overrides may raise what is left.
+func TestWarningsOfLongLeases(t *testing.T) {
+	for _, c := range []struct{ rule, plans, want string }{
+		{"lease: 500, limit: 1000/minute", "", ""},
+		{"lease: 501, limit: 1000/minute", "", "write lease: 500"},
+		{"lease: 501, overrides: true, limit: 1000/minute", "", ""},
+		{"lease: 501, limit: 1000/minute", "plan: {from: jwt.plan}, plans: {pro: {r: 9000}}, authentication: {jwt: [{issuer: 'https://a.example/', audience: b}]}, ", ""},
+		{"lease: 501, limit: 1000/minute", "overrides: {r: {all: {capacity: 9000}}}, ", ""},
+		{"lease: 101, cost: 5, limit: 1000/minute", "", "write lease: 100"},
+		{"lease: 101, cost: {from: header.n, min: 5, max: 9, settle: true}, limit: 1000/minute", "", "write lease: 100"},
+		{"lease: 9, limits: [{name: a, capacity: 100, window: 1s}, {name: b, capacity: 12, window: 60s}]", "", "write lease: 6"},
+		{"lease: 9, limits: [{name: a, capacity: 100, window: 1s}, {name: b, capacity: 12, window: 60s, cost: 0}]", "", ""},
+		{"lease: 2, limit: 4/minute", "", ""},
+		{"lease: 2, limit: 3/minute", "", "remove lease, which is for keys above 1,000 requests a second"},
+		{"lease: 2, limit: 3/minute, mode: off", "", ""},
+	} {
+		s := load(t, "rules.yaml", "{"+c.plans+"rules: [{name: r, key: all, "+c.rule+"}]}")
+		got := strings.Join(s.Warnings, "\n")
+		if c.want == "" && got != "" || !strings.HasSuffix(got, c.want) || c.want != "" && !strings.Contains(got, "rules[0].lease: ") {
+			t.Errorf("%s: warnings %q, want %q", c.rule, got, c.want)
+		}
 	}
 }

@@ -6,18 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
 	"math"
 	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/metrics"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/aws/smithy-go/tracing"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
@@ -155,5 +162,212 @@ func TestFastUpdateEnds(t *testing.T) {
 	_, err := client.UpdateItem(ctx, update())
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(dynamo.Translate(err, "counters"), dynamo.ErrTimeout) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// rotating gives credentials that change.
+type rotating struct{ id string }
+
+func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: r.id, SecretAccessKey: "secret"}, nil
+}
+
+// TestFastUpdateCredentials has the SDK make the first call under other credentials,
+// which may belong to another address.
+func TestFastUpdateCredentials(t *testing.T) {
+	e, keys := dynamotest.NewEndpoint(t, nil), &rotating{"FIRST"}
+	client := e.Client(func(o *dynamodb.Options) { o.Credentials = keys })
+	for i, bySDK := range []bool{true, false, true, false} {
+		if i == 2 {
+			keys.id = "SECOND"
+		}
+		if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+			t.Fatal(err)
+		}
+		r := e.Requests[i]
+		if !strings.Contains(r.Header.Get("Authorization"), keys.id+"/") || (r.Header.Get("Amz-Sdk-Invocation-Id") != "") != bySDK {
+			t.Errorf("call %d: %v", i, r.Header)
+		}
+	}
+}
+
+// TestFastUpdateCopiesNothingOfOneCall has the SDK make calls with header fields that
+// are true of one call alone: its deadline, by a server's clock that is ahead,
+// and the trace of a Lambda's invocation.
+func TestFastUpdateCopiesNothingOfOneCall(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "api")
+	t.Setenv("_X_AMZN_TRACE_ID", "Root=1-5759e988-bd862e3fe1be46a994272793")
+	e, keys := dynamotest.NewEndpoint(t, nil), &rotating{"FIRST"}
+	e.Set(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		dynamotest.Succeed(w, r)
+	})
+	client := e.Client(func(o *dynamodb.Options) { o.Credentials = keys })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, keys.id = range []string{"FIRST", "SECOND", "SECOND"} {
+		if _, err := client.UpdateItem(ctx, update()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sdk, direct := e.Requests[1].Header, e.Requests[2].Header
+	if !strings.Contains(sdk.Get("Amz-Sdk-Request"), "ttl=") || sdk.Get("X-Amzn-Trace-Id") == "" {
+		t.Errorf("the SDK sends %v: the test shows nothing", sdk)
+	}
+	if got := direct.Get("Amz-Sdk-Request"); got != "attempt=1; max=1" || direct.Get("X-Amzn-Trace-Id") != "" {
+		t.Errorf("fastUpdate sends %v", direct)
+	}
+}
+
+// TestFastUpdateChecksum has an answer name a checksum. The SDK compares it too, but
+// only logs that it is wrong.
+func TestFastUpdateChecksum(t *testing.T) {
+	for name, test := range map[string]struct {
+		sum     string
+		ignored bool
+		fails   bool
+	}{
+		"right": {sum: fmt.Sprint(crc32.ChecksumIEEE([]byte(`{"Attributes":{}}`)))}, "wrong": {sum: "1", fails: true},
+		"no number": {sum: "x", fails: true}, "ignored": {sum: "1", ignored: true},
+	} {
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = test.ignored })
+		_, _ = client.UpdateItem(t.Context(), update())
+		e.Set(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Crc32", test.sum)
+			dynamotest.Succeed(w, nil)
+		})
+		if _, err := client.UpdateItem(t.Context(), update()); (err != nil) != test.fails || e.Count() != 2 {
+			t.Errorf("%s: error %v, %d requests", name, err, e.Count())
+		}
+	}
+}
+
+// rewriting is an HTTP client that changes a header field of requests.
+type rewriting struct {
+	http.Client
+	name, value string
+}
+
+func (c *rewriting) Do(r *http.Request) (*http.Response, error) {
+	r.Header.Set(c.name, c.value)
+	return c.Client.Do(r)
+}
+
+// TestFastUpdateTemplate has the SDK make calls that are no template: of
+// another operation, in another format, or signed otherwise.
+func TestFastUpdateTemplate(t *testing.T) {
+	for name, value := range map[string]string{
+		"X-Amz-Target": "DynamoDB_20120810.GetItem", "Content-Type": "application/cbor", "Authorization": "Bearer token",
+	} {
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(func(o *dynamodb.Options) { o.HTTPClient = &rewriting{name: name, value: value} })
+		for range 2 {
+			if _, err := client.UpdateItem(t.Context(), update()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e.Requests[1].Header.Get("Amz-Sdk-Invocation-Id") == "" {
+			t.Errorf("a call like one with %s %s", name, value)
+		}
+	}
+}
+
+// TestFastUpdateIsObservedOnce has answers take 0.7 s on their way back. Their
+// dates contradict a clock that takes them for sent when they were received.
+func TestFastUpdateIsObservedOnce(t *testing.T) {
+	var mu sync.Mutex
+	now, ahead := time.Unix(1_700_000_040, 900_000_000), time.Duration(0)
+	machine := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	e := dynamotest.NewEndpoint(t, nil)
+	client := dynamo.NewClient(dynamodb.New(e.Options()), machine)
+	_, _ = client.UpdateItem(t.Context(), update())
+	e.Set(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		w.Header().Set("Date", now.Add(ahead).UTC().Format(http.TimeFormat))
+		now = now.Add(700 * time.Millisecond)
+		mu.Unlock()
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`)
+	})
+	for _, ahead = range []time.Duration{0, time.Hour} {
+		for range 10 {
+			_, _ = client.UpdateItem(t.Context(), update())
+		}
+		off := client.Clock.Now().Sub(machine())
+		if wrong := (off - ahead).Abs(); wrong > time.Second || ahead == 0 && wrong > 0 {
+			t.Errorf("the clock is %v ahead, want %v", off, ahead)
+		}
+	}
+}
+
+type interceptor struct{}
+
+func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
+
+// failover finds the addresses of calls.
+type failover struct{ dynamodb.EndpointResolverV2 }
+
+// TestNoFastUpdate has the SDK make every call of a client with middleware or
+// endpoints of its own, and every call that package itemjson cannot write.
+func TestNoFastUpdate(t *testing.T) {
+	ours := func(*dynamodb.Options) {}
+	for name, test := range map[string]struct {
+		change func(*dynamodb.Options)
+		input  func(*dynamodb.UpdateItemInput)
+		opts   []func(*dynamodb.Options)
+	}{
+		"middleware": {change: func(o *dynamodb.Options) {
+			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
+		}},
+		"traced":      {change: func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.NopTracerProvider }{} }},
+		"measured":    {change: func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.NopMeterProvider }{} }},
+		"intercepted": {change: func(o *dynamodb.Options) { o.Interceptors.AddBeforeExecution(interceptor{}) }},
+		"skewed":      {change: func(o *dynamodb.Options) { o.DisableClockSkewCorrection = true }},
+		"endpoints":   {change: func(o *dynamodb.Options) { o.EndpointResolverV2 = &failover{o.EndpointResolverV2} }},
+		"deprecated endpoints": {change: func(o *dynamodb.Options) {
+			reflect.ValueOf(o).Elem().FieldByName("EndpointResolver").Set(reflect.ValueOf(dynamodb.EndpointResolverFromURL(*o.BaseEndpoint)))
+		}},
+		"compressed":        {change: func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }},
+		"logged":            {change: func(o *dynamodb.Options) { o.ClientLogMode = aws.LogRetries }},
+		"options of a call": {change: ours, opts: []func(*dynamodb.Options){ours}},
+		"another type": {change: ours, input: func(in *dynamodb.UpdateItemInput) {
+			in.ExpressionAttributeValues[":one"] = &types.AttributeValueMemberBOOL{Value: true}
+		}},
+		"capacity": {change: ours, input: func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal }},
+	} {
+		e := dynamotest.NewEndpoint(t, nil)
+		client := e.Client(test.change)
+		for range 3 {
+			in := update()
+			if test.input != nil {
+				test.input(in)
+			}
+			if _, err := client.UpdateItem(t.Context(), in, test.opts...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range e.Requests {
+			if r.Header.Get("Amz-Sdk-Invocation-Id") == "" {
+				t.Errorf("%s: a request that is not the SDK's", name)
+			}
+		}
+	}
+}
+
+// TestCallWithOptions: a call with options of its own is the SDK's, with the
+// SDK's answer.
+func TestCallWithOptions(t *testing.T) {
+	e := dynamotest.NewEndpoint(t, dynamotest.Fail(http.StatusOK, `{"Attributes":{"a":{"N":"1"}}}`))
+	client := e.Client()
+	for range 2 {
+		out, err := client.UpdateItem(t.Context(), update(), func(o *dynamodb.Options) { o.Region = "eu-west-2" })
+		if r := e.Requests[len(e.Requests)-1]; err != nil || len(out.Attributes) != 1 || r.Header.Get("Amz-Sdk-Invocation-Id") == "" {
+			t.Errorf("got %+v, %v", out, err)
+		}
 	}
 }

@@ -1,9 +1,18 @@
 package dynamo_test
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // correct settles and wants this many writes and no error.
@@ -127,6 +136,79 @@ func TestExtraChargeOfZeroCost(t *testing.T) {
 	for slot, want := range map[int64]int64{2: 1, 3: 0, 4: 0, 5: 3, 6: 1, 7: 0} {
 		if got := w.slot(slot); got != want {
 			t.Errorf("slot %d has %d units, want %d", slot, got, want)
+		}
+	}
+}
+
+// TestNothingIsSentTwice answers with the errors that the SDK retries by
+// default. A charge sent again could be counted twice.
+func TestNothingIsSentTwice(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"a server error":           dynamotest.Fail(500, "{}"),
+		"throttled":                dynamotest.Fail(400, dynamotest.Error("ProvisionedThroughputExceededException", "")),
+		"a connection that breaks": dynamotest.Drop,
+	} {
+		e := dynamotest.NewEndpoint(t, answer)
+		store := dynamo.New(e.Client(), "counters", dynamo.Options{Wall: time.Now})
+		err := store.Charge(t.Context(), epoch, minute(key, 1), &limit.Verdict{})
+		if n := e.Count(); err == nil || n != 1 {
+			t.Errorf("%s: sent %d times, error %v; want once, and an error", name, n, err)
+		}
+	}
+}
+
+// TestConnectionsAreKept makes 65 calls at once, twice. The second round reuses
+// 64 connections and opens one.
+func TestConnectionsAreKept(t *testing.T) {
+	const calls = 65
+	var made atomic.Int64
+	var arrived sync.WaitGroup // no connection is free again before all calls are there
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived.Done()
+		arrived.Wait()
+		_, _ = w.Write([]byte("{}"))
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			made.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
+	for _, want := range []int64{calls, calls + 1} {
+		arrived.Add(calls)
+		var round sync.WaitGroup
+		for range calls {
+			round.Go(func() {
+				if err := store.Reset(context.Background(), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if round.Wait(); made.Load() != want {
+			t.Errorf("%d connections opened so far, want %d", made.Load(), want)
+		}
+	}
+}
+
+// TestMissingDates answers without a date, or with a malformed one: the clock
+// stays as it is.
+func TestMissingDates(t *testing.T) {
+	for _, date := range [][]string{nil, {"soon"}, {""}} {
+		client := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"] = date
+			w.WriteHeader(http.StatusBadRequest)
+		}).Client()
+		store := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now})
+		for range 3 {
+			if err := store.Reset(context.Background(), "k"); err == nil {
+				t.Error("status 400 is no error")
+			}
+		}
+		if now := client.Clock.Now(); client.Clock.Confirmed() || time.Since(now).Abs() > time.Minute {
+			t.Errorf("date %q: the clock is at %v, confirmed %v", date, now, client.Clock.Confirmed())
 		}
 	}
 }

@@ -3,6 +3,10 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
+	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
 // busy is a table on which transactions of another caller refuse some of the next
@@ -170,5 +175,69 @@ func TestLastAnswerDeniesAGroup(t *testing.T) {
 	err := store.ChargeAll(t.Context(), epoch, []*limit.Charge{minute("a", 1), minute("b", 1)}, []*limit.Verdict{&vs[0], &vs[1]})
 	if err != nil || !vs[0].Allowed || vs[1].Allowed || len(b.reasons) != 0 {
 		t.Errorf("%+v, error %v", vs, err)
+	}
+}
+
+// TestEightLimits charges eight limits of each algorithm in one write. The
+// placeholders of their attributes and values must differ.
+func TestEightLimits(t *testing.T) {
+	for algorithm := range limit.Algorithm(len(limit.Algorithms())) {
+		engine, table := newTable(t)
+		store := dynamo.New(engine, table, dynamo.Options{Wall: func() time.Time { return epoch }})
+		eight := slices.Repeat([]limit.Limit{one(algorithm)}, limit.MaxLimits)
+		c := &limit.Charge{Key: key, Limits: eight, Costs: slices.Repeat([]int64{1}, len(eight))}
+		var v limit.Verdict
+		check := func(what string, left int64, err error) {
+			t.Helper()
+			if err != nil || !v.Allowed || v.Remaining != left {
+				t.Errorf("%s, %s: %+v, error %v; want %d left of 3", algorithm, what, v.Result, err, left)
+			}
+		}
+		ctx := context.Background()
+		check("a new counter", 2, store.Charge(ctx, epoch, c, &v))
+		check("by a snapshot", 1, store.Charge(ctx, epoch, c, &v))
+		check("in a transaction", 0, store.ChargeAll(ctx, epoch, []*limit.Charge{c}, []*limit.Verdict{&v}))
+		if !eight[0].Correctable() {
+			continue
+		}
+		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{-1, -1, -1, -1, -1, -1, -1, -1}); err != nil {
+			t.Errorf("%s, refund: %v", algorithm, err)
+		}
+		if err := store.Settle(ctx, epoch, c, &v.Receipt, []int64{1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
+			t.Errorf("%s, extra charge: %v", algorithm, err)
+		}
+		check("refunded and charged again", 0, store.Peek(ctx, epoch, &limit.Charge{Key: key, Limits: eight, Costs: make([]int64, 8)}, &v))
+	}
+}
+
+// TestDialsAreBounded has 100 clients call an address that takes connections and
+// never answers the TLS handshake. Each call gives up after 50 ms, and net/http
+// goes on with its dial.
+func TestDialsAreBounded(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	proxy := servers.NewProxy(t, server.Listener.Addr().String())
+	if err := proxy.Set(servers.Fault{Blackhole: true}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "https://"+proxy.Address)
+	store := dynamo.New(dynamotest.Connect(t), "counters", dynamo.Options{Wall: time.Now})
+	var clients sync.WaitGroup
+	for range 100 {
+		clients.Go(func() {
+			for range 6 {
+				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+				var v limit.Verdict
+				if store.Charge(ctx, epoch, minute("a", 1), &v) == nil {
+					t.Error("a charge succeeded")
+				}
+				cancel()
+			}
+		})
+	}
+	clients.Wait()
+	const most = 2 * 128 // the proxy counts both sides
+	if open := proxy.Most(); open > most || open == 0 {
+		t.Errorf("%d connections were open at once, want at most %d", open, most)
 	}
 }

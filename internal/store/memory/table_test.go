@@ -1,13 +1,17 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // TestTable compares a table with a map. Few hashes make many keys share a home,
@@ -96,4 +100,51 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLayout checks that a charge finds what it needs of its shard in one line of
+// a cache, and that a counter has the size that its doc states.
+func TestLayout(t *testing.T) {
+	const line = 64
+	var s Store
+	var sh shard
+	if first, size := unsafe.Offsetof(s.shards), unsafe.Sizeof(sh); first%line != 0 || size%line != 0 {
+		t.Errorf("shards of %d bytes, from byte %d on, do not begin with a line", size, first)
+	}
+	if end := unsafe.Offsetof(sh.bound) + unsafe.Sizeof(sh.bound); end > line {
+		t.Errorf("what a charge needs of a shard ends at byte %d", end)
+	}
+	if size := unsafe.Sizeof(counter{}); size > 96 {
+		t.Errorf("a counter takes %d bytes", size)
+	}
+}
+
+// TestFallback: keys that the other store has not admitted fill half of each
+// shard, and at least one place. The rest is for those that it has.
+func TestFallback(t *testing.T) {
+	for perShard, strangers := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 10: 5} {
+		f := NewFallback(perShard * shardCount)
+		fill := func(format string, note bool) (admitted int) {
+			for i := range 100 * shardCount {
+				c := &limit.Charge{Key: fmt.Sprintf(format, i), Limits: []limit.Limit{minute}, Costs: []int64{1}}
+				if note {
+					f.Note(c.Key)
+				}
+				var v limit.Verdict
+				err := f.Charge(t.Context(), epoch, c, &v)
+				if err == nil && v.Allowed {
+					admitted++
+				} else if !errors.Is(err, ErrFull) {
+					t.Fatalf("%s: %+v, error %v", c.Key, v, err)
+				}
+			}
+			return admitted
+		}
+		if got := fill("stranger-%d", false); got != strangers*shardCount {
+			t.Errorf("room for %d strangers in each of %d shards for %d keys; want %d", got/shardCount, shardCount, perShard, strangers)
+		}
+		if got := fill("known-%d", true); got != (perShard-strangers)*shardCount {
+			t.Errorf("room for %d known keys in shards for %d, of which strangers fill %d", got/shardCount, perShard, strangers)
+		}
+	}
 }

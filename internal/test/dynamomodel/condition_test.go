@@ -2,6 +2,7 @@ package dynamomodel_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -135,6 +136,130 @@ func TestFailedConditionReturnsTheItem(t *testing.T) {
 		}
 		if formatItem(table.Item(itemKey)) != formatItem(test.item) {
 			t.Errorf("a refused write changed the item to %s", formatItem(table.Item(itemKey)))
+		}
+	}
+}
+
+func TestUpdates(t *testing.T) {
+	for _, test := range []struct{ item, update, want string }{
+		{"", "SET #a = :1", "a=1"},
+		{"a=5", "SET #a = :1", "a=1"},
+		{"a=5", "SET #a = :x, #b = :2", "a=x b=2"},
+		{"a=5", "SET #b = #a", "a=5 b=5"},
+		{"a=5", "SET #a = #a + :2", "a=7"},
+		{"a=5", "SET #a = #a - :2", "a=3"},
+		{"a=5", "SET #a = :2 - #a", "a=-3"},
+		{"a=5", "SET #b = :2 + :3", "a=5 b=5"},
+		{"a=5 b=7", "SET #c = #b - #a", "a=5 b=7 c=2"},
+		{"", "SET #a = if_not_exists(#a, :0) + :2", "a=2"},
+		{"a=5", "SET #a = if_not_exists(#a, :0) + :2", "a=7"},
+		{"a=5", "SET #b = :10 - if_not_exists(#a, :0)", "a=5 b=5"},
+		{"a=5", "SET #b = if_not_exists(#b, #a)", "a=5 b=5"},
+		{"", "SET #a = if_not_exists(#b, if_not_exists(#c, :7))", "a=7"},
+		{"a=5", "SET #a = if_not_exists(#a, #missing)", "a=5"},
+		{"a=5", "SET #a = :half", "a=0.5"},
+		{"a=5", "set #a = :1 remove #b", "a=1"},
+		{"a=5 b=6", "REMOVE #a", "b=6"},
+		{"a=5 b=6", "REMOVE #a, #b, #c", ""},
+		{"a=5 b=6", "REMOVE #b SET #a = #b", "a=6"},
+		{"a=1 b=2", "SET #a = #b, #b = #a", "a=2 b=1"}, // both read the item before the update
+		{"a=1 b=2", "SET #b = #a - :1 REMOVE #a", "b=0"},
+		{"a=9223372036854775807", "SET #a = #a + :1", "a=9223372036854775808"},
+		{"a=0.1", "SET #a = #a + :half", "a=0.6"},
+		{"a=0.5", "SET #a = #a + :half", "a=1"},
+		{"a=0.5", "SET #a = #a - :half", "a=0"},
+	} {
+		got, err := update(tableWith(t, item(test.item)), updateInput("", test.update))
+		if err != nil || formatItem(got) != test.want {
+			t.Errorf("%q of an item %q: %s, %v; want %s", test.update, test.item, formatItem(got), err, test.want)
+		}
+	}
+}
+
+// TestUpdateOfNoItem makes one, unless the update only removes attributes.
+func TestUpdateOfNoItem(t *testing.T) {
+	for _, test := range []struct{ update, want string }{
+		{"SET #a = :1", "a=1"},
+		{"SET #a = :1 REMOVE #b", "a=1"},
+		{"", ""},
+		{"REMOVE #a", "none"},
+	} {
+		table := tableWith(t, nil)
+		got, err := update(table, updateInput("", test.update))
+		if err != nil || formatItem(got) != test.want || formatItem(table.Item(itemKey)) != test.want {
+			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, formatItem(got), formatItem(table.Item(itemKey)), err, test.want)
+		}
+	}
+}
+
+// TestRefusedUpdates checks updates that are impossible for their item.
+func TestRefusedUpdates(t *testing.T) {
+	const (
+		missing   = "The provided expression refers to an attribute that does not exist in the item"
+		wrongType = "An operand in the update expression has an incorrect data type"
+		overflow  = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+		tooLarge  = "Item size to update has exceeded the maximum allowed size"
+	)
+	for _, test := range []struct{ item, update, want string }{
+		{"", "SET #a = #b", missing},
+		{"", "SET #a = #a + :1", missing},
+		{"", "SET #a = :1 - #a", missing},
+		{"", "SET #a = if_not_exists(#b, #c)", missing},
+		{"a=x", "SET #a = #a + :1", wrongType},
+		{"a=x", "SET #b = :1 + #a", wrongType},
+		{"", "SET #a = if_not_exists(#a, :x) + :1", wrongType},
+		{"", "SET #a = :max + :1, #b = :1 + :1", ""}, // 10^38 has one significant digit
+		{"", "SET #a = :max + :2", overflow},
+		{"", "SET #a = :max + :half", overflow},
+		{"b=1", "SET #b = :2, #a = #c", missing}, // and b stays 1
+		{"b=:long", "SET #a = :long", tooLarge},
+		{"b=:long", "SET #a = :long REMOVE #b", ""},
+	} {
+		table := tableWith(t, item(test.item))
+		_, err := update(table, updateInput("", test.update))
+		if test.want == "" && err != nil || test.want != "" && message(err) != test.want {
+			t.Errorf("%q of an item %.30q: %v, want %q", test.update, test.item, err, test.want)
+		}
+		if err != nil && formatItem(table.Item(itemKey)) != formatItem(item(test.item)) {
+			t.Errorf("%q of an item %.30q left %.99s", test.update, test.item, formatItem(table.Item(itemKey)))
+		}
+	}
+}
+
+// TestFailedConditionComesFirst makes an update whose condition fails and which
+// is also impossible for its item.
+func TestFailedConditionComesFirst(t *testing.T) {
+	_, err := update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = #missing"))
+	if code(err) != "ConditionalCheckFailedException" {
+		t.Errorf("got %v", err)
+	}
+	_, err = update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = :x + :1"))
+	if code(err) != "ValidationException" {
+		t.Errorf("a request that is wrong whatever the item: %v", err)
+	}
+}
+
+// TestItemSize grows an item to DynamoDB's largest size in bytes. Names and
+// values count, including the key's.
+func TestItemSize(t *testing.T) {
+	room := 400*1024 - len("k") - len(itemKey) - len("a")
+	for _, test := range []struct {
+		length int
+		want   string
+	}{{room, ""}, {room + 1, "ValidationException"}} {
+		in := updateInput("", "SET #a = :v")
+		in.ExpressionAttributeValues[":v"] = text(strings.Repeat("x", test.length))
+		table := tableWith(t, item("b=12345"))
+		if _, err := update(table, in); code(err) != "ValidationException" {
+			t.Errorf("b has no room beside %d bytes: %v", test.length, err)
+		}
+		removing := updateInput("", "SET #a = :v REMOVE #b")
+		removing.ExpressionAttributeValues = in.ExpressionAttributeValues
+		if _, err := update(table, removing); code(err) != test.want {
+			t.Errorf("%d bytes: %v, want %q", test.length, err, test.want)
+		}
+		if err := table.Put("x", attributes{"a": text(strings.Repeat("x", test.length+len(itemKey)-1))}); code(err) != test.want {
+			t.Errorf("Put of %d bytes: %v, want %q", test.length, err, test.want)
 		}
 	}
 }

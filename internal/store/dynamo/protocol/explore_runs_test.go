@@ -129,3 +129,99 @@ func TestExplore(t *testing.T) {
 		})
 	}
 }
+
+// wideRuns returns the systems that -explore.wide adds. Each takes seconds to
+// minutes.
+func wideRuns() []run { return append(wideCallers(), wideAdversaries()...) }
+
+func wideCallers() []run {
+	window := one(1, sliding(2, 1))
+	return []run{
+		withCallers("wide: cost 2, clocks agree", callers{scope: one(2, sliding(3, 1)), callers: 2, last: 4}),
+		withCallers("wide: fixed, skew 1, cost 2", callers{scope: one(2, sliding(3, 0)), callers: 2, last: 3, skew: 1}),
+		withCallers("wide: fixed, capacity 3 to 2, cost 2", callers{scope: one(2, sliding(3, 0), sliding(2, 0)), callers: 2, last: 2, skew: 1}),
+		withCallers("wide: 3 callers, clocks agree", callers{scope: window, callers: 3, last: 5}),
+		withCallers("wide: 3 callers, skew 1", callers{scope: window, callers: 3, last: 3, skew: 1}),
+		withCallers("wide: 3 callers, cost 2", callers{scope: one(2, sliding(3, 1)), callers: 3, last: 3}),
+		withCallers("wide: 3 callers, delete", callers{scope: window, callers: 3, last: 3, deletes: 1}),
+		withCallers("wide: 3 callers, 1 down", callers{scope: window, callers: 3, last: 3, downs: 1}),
+		withCallers("wide: 3 callers, 1 up", callers{scope: window, callers: 3, last: 3, ups: 1}),
+		withCallers("wide: k=2, cost 2, skew 1", callers{scope: one(2, sliding(3, 2)), callers: 2, last: 4, skew: 1}),
+		withCallers("wide: cost 2, skew 1", callers{scope: one(2, sliding(3, 1)), callers: 2, last: 4, skew: 1}),
+		withCallers("wide: capacity 3 to 1, 2 deletes", callers{scope: one(1, sliding(3, 1), sliding(1, 1)), callers: 2, last: 3, skew: 1, deletes: 2}),
+		withCallers("wide: capacity 1 to 3, skew 1", callers{scope: one(1, sliding(1, 1), sliding(3, 1)), callers: 2, last: 3, skew: 1}),
+		withCallers("wide: cost 2, 1 down, skew 1", callers{scope: one(2, sliding(2, 1)), callers: 2, last: 3, skew: 1, downs: 1}),
+		withCallers("wide: k=2, 1 down, skew 1", callers{scope: one(1, sliding(2, 2)), callers: 2, last: 4, skew: 1, downs: 1}),
+		withCallers("wide: 2 down, skew 1", callers{scope: window, callers: 2, last: 3, skew: 1, downs: 2}),
+		withCallers("wide: 1 down, 1 up, skew 1", callers{scope: window, callers: 2, last: 3, skew: 1, downs: 1, ups: 1}),
+		withCallers("wide: 1 down, delete", callers{scope: window, callers: 2, last: 2, downs: 1, deletes: 1}),
+		withCallers("wide: 1 down, capacity 2 to 1", callers{scope: one(1, sliding(2, 1), sliding(1, 1)), callers: 2, last: 2, skew: 1, downs: 1}),
+		withCallers("wide: 1 up, delete", callers{scope: window, callers: 2, last: 2, ups: 1, deletes: 1}),
+		withCallers("wide: 1 free up, delete", callers{scope: window, callers: 2, last: 3, ups: 1, free: true, deletes: 1}),
+		withCallers("wide: expiry, 2 units", callers{scope: one(1, sliding(2, 0)).expiring(), callers: 2, last: 4, skew: 1}),
+		withCallers("wide: expiry, k=1", callers{scope: window.expiring(), callers: 2, last: 5, skew: 1}),
+		withCallers("wide: expiry, 1 up", callers{scope: one(1, sliding(1, 0)).expiring(), callers: 2, last: 4, skew: 1, ups: 1}),
+		withCallers("wide: expiry, 1 down", callers{scope: one(1, sliding(2, 0)).expiring(), callers: 2, last: 3, skew: 1, downs: 1}),
+		withCallers("wide: transactions, delete", callers{scope: window, callers: 2, last: 3, skew: 1, transacts: true, deletes: 1}),
+		withCallers("wide: transactions, 1 down", callers{scope: window, callers: 2, last: 3, transacts: true, downs: 1}),
+		withCallers("wide: still, 3 callers, skew 1", callers{scope: window, callers: 3, last: 3, skew: 1, still: true}),
+		withCallers("wide: still, delete", callers{scope: window, callers: 2, last: 4, deletes: 1, still: true}),
+		withCallers("wide: still, capacity 3 to 1", callers{scope: one(1, sliding(3, 1), sliding(1, 1)), callers: 2, last: 4, still: true}),
+		withCallers("wide: still, capacity 1 to 3", callers{scope: one(1, sliding(1, 1), sliding(3, 1)), callers: 2, last: 4, still: true}),
+		withCallers("wide: still, 1 down", callers{scope: window, callers: 2, last: 3, downs: 1, still: true}),
+		withCallers("wide: still, 1 up", callers{scope: window, callers: 2, last: 3, ups: 1, still: true}),
+		withCallers("wide: pruning, 1 down", callers{scope: window, callers: 2, last: 3, prunes: true, downs: 1}),
+		withCallers("wide: 2 jumps ahead", callers{scope: window, callers: 2, last: 3, jumps: 2, jump: 6}),
+		withCallers("wide: jump back, skew 1", callers{scope: window, callers: 2, last: 5, skew: 1, jumps: 1, jump: -2}),
+		withCallers("wide: bucket", callers{scope: one(2, bucket(2)), callers: 2, last: 7}),
+		withCallers("wide: bucket, skew 2, delete", callers{scope: one(2, bucket(2)), callers: 2, last: 5, skew: 2, deletes: 1}),
+		withCallers("wide: 3 callers, bucket", callers{scope: one(1, bucket(2)), callers: 3, last: 4, skew: 1}),
+		withCallers("wide: log, skew 1, delete", callers{scope: one(1, logged(3, 2)), callers: 2, last: 4, skew: 1, deletes: 1}),
+		withCallers("wide: weighted, skew 1, 1 down", callers{scope: one(1, weighted(3, 2)), callers: 2, last: 5, skew: 1, downs: 1}),
+		withCallers("wide: window and bucket", callers{scope: two(sliding(2, 1), bucket(2)), callers: 2, last: 3}),
+	}
+}
+
+func wideAdversaries() []run {
+	down := []int64{-1, 0}
+	return []run{
+		withAny("wide: any k=1", adversary{scope: one(1, sliding(3, 1)), clocks: 7, past: 12}),
+		withAny("wide: any cost 2", adversary{scope: one(2, sliding(4, 1)), clocks: 5}),
+		withAny("wide: any k=2", adversary{scope: one(2, sliding(3, 2)), clocks: 7}),
+		withAny("wide: any k=0", adversary{scope: one(2, sliding(3, 0)), clocks: 4}),
+		withAny("wide: any capacities", adversary{scope: one(2, sliding(3, 1), sliding(2, 1)), clocks: 5}),
+		withAny("wide: any capacities, 2 down", adversary{scope: one(2, sliding(3, 1), sliding(2, 1)), clocks: 4, past: 12, downs: 2}),
+		withAny("wide: any 2 deletes", adversary{scope: one(1, sliding(2, 1)), clocks: 4, deletes: 2}),
+		withAny("wide: any cost 2, 2 down", adversary{scope: one(2, sliding(3, 1)), clocks: 5, past: 12, downs: 2}),
+		withAny("wide: any k=2, cost 2, 2 down", adversary{scope: one(2, sliding(3, 2)), clocks: 6, past: 12, downs: 2}),
+		withAny("wide: any cost 2, 1 down, 2 up", adversary{scope: one(2, sliding(3, 1)), clocks: 4, past: 12, downs: 1, ups: 2}),
+		withAny("wide: any 2 down, 2 up, delete", adversary{scope: one(1, sliding(2, 1)), clocks: 3, past: 12, downs: 2, ups: 2, deletes: 1}),
+		withAny("wide: any free ups", adversary{scope: one(1, sliding(2, 1)), clocks: 4, past: 12, ups: 2, free: true, deletes: 1}),
+		withAny("wide: any pruning, delete", adversary{scope: one(1, sliding(2, 1)), clocks: 5, past: 12, downs: 1, prunes: true, deletes: 1}),
+		withAny("wide: any weighted", adversary{scope: one(2, weighted(4, 4)), clocks: 16, past: 12}),
+		withAny("wide: any weighted, 3 ticks", adversary{scope: one(2, weighted(3, 3)), clocks: 15, past: 12}),
+		withAny("wide: any weighted, capacities", adversary{scope: one(1, weighted(3, 3), weighted(1, 3)), clocks: 12, past: 12}),
+		withAny("wide: any weighted, 2 down", adversary{scope: one(2, weighted(3, 3)), clocks: 9, past: 12, downs: 2}),
+		withAny("wide: any weighted, 1 down, 1 up", adversary{scope: one(2, weighted(3, 3)), clocks: 9, past: 12, downs: 1, ups: 1}),
+		withAny("wide: any bucket, 2 deletes", adversary{scope: one(2, bucket(2)), clocks: 6, deletes: 2}),
+		withAny("wide: any log, delete", adversary{scope: one(2, logged(3, 2)), clocks: 5, deletes: 1}),
+		withAny("wide: any window and bucket", adversary{scope: two(sliding(2, 1), bucket(2)), clocks: 5, past: 12}),
+		withAny("wide: any window and log", adversary{scope: two(sliding(2, 1), logged(2, 2)), clocks: 5, past: 12}),
+		withAny("wide: any window and weighted", adversary{scope: two(sliding(2, 1), weighted(2, 2)), clocks: 6, past: 12}),
+		withAny("wide: any weighted and bucket", adversary{scope: two(weighted(2, 2), bucket(2)), clocks: 6, past: 12}),
+		withAny("wide: any windows, 2 down", adversary{scope: two(sliding(2, 1), sliding(2, 0), down, []int64{0, -1}, []int64{1, 1}), clocks: 3, past: 12, downs: 2, ups: 1}),
+		withAny("wide: any transactions", adversary{scope: one(1, sliding(3, 1)), clocks: 5, transactions: true}),
+		withAny("wide: any transactions, cost 2", adversary{scope: one(2, sliding(3, 1)), clocks: 5, transactions: true}),
+		withAny("wide: any transactions, 1 down, delete", adversary{scope: one(1, sliding(2, 1)), clocks: 4, transactions: true, downs: 1, deletes: 1}),
+		withAny("wide: any transactions, 1 up", adversary{scope: one(1, sliding(2, 1)), clocks: 5, transactions: true, ups: 1}),
+		withAny("wide: any transactions, k=2", adversary{scope: one(1, sliding(3, 2)), clocks: 6, transactions: true}),
+		withAny("wide: any transactions, capacities", adversary{scope: one(1, sliding(3, 1), sliding(2, 1)), clocks: 4, transactions: true}),
+		withAny("wide: any transactions, pruning", adversary{scope: one(1, sliding(2, 1)), clocks: 6, transactions: true, prunes: true}),
+		withAny("wide: any transactions, weighted", adversary{scope: one(1, weighted(3, 3)), clocks: 12, transactions: true}),
+		withAny("wide: any transactions, weighted, 1 down", adversary{scope: one(1, weighted(2, 3)), clocks: 12, transactions: true, downs: 1}),
+		withAny("wide: any transactions, bucket", adversary{scope: one(2, bucket(3)), clocks: 8, transactions: true, deletes: 1}),
+		withAny("wide: any transactions, log", adversary{scope: one(2, logged(3, 2)), clocks: 5, transactions: true, deletes: 1}),
+		withAny("wide: any transactions, window and bucket", adversary{scope: two(sliding(2, 1), bucket(2)), clocks: 5, transactions: true}),
+		withAny("wide: any transactions, window and log", adversary{scope: two(sliding(2, 1), logged(2, 2)), clocks: 4, transactions: true}),
+	}
+}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,4 +119,112 @@ func (o *oracle) prune(snapshot uint32) uint32 {
 		kind: pruning, of: &limit.Charge{Key: "key", Limits: o.limits[0]}, now: dawn, snapshot: old,
 		update: func(string) *Update { return PlanPruning(old, o.limits[0]) },
 	})
+}
+
+// The files explore_*_test.go search small systems exhaustively. They call this
+// package's planning code, interpret its real expressions with a model of
+// DynamoDB, and try every interleaving that a scope allows. Small systems have
+// few different decisions: the oracle calls the real code once for each and
+// caches the answer, so that a state of a search is a few small integers.
+
+// tick is the step of all clocks. It is as long as the slack of the ttl, so
+// that a search reaches the expiry of items.
+const tick = slack
+
+// dawn is tick 0, at which a window of every explored length starts.
+var dawn = time.Unix(0, 0).Add(480_000 * tick)
+
+// moment returns the time that a clock shows after some ticks.
+func moment(ticks int8) time.Time { return dawn.Add(time.Duration(ticks) * tick) }
+
+// ticksOf returns how many ticks after dawn a slot begins.
+func ticksOf(l *limit.Limit, slot int64) int8 { return int8(l.Until(slot, dawn) / tick) }
+
+// scope is the range of a search: the limits of one key, at each of the
+// capacities that callers may know, the costs of charges, and their
+// corrections.
+type scope struct {
+	limits [][]limit.Limit
+	costs  [][]int64
+	deltas [][]int64
+	ttl    bool // whether expiry is explored; otherwise items have no ttl
+	mutant *mutant
+}
+
+// sliding returns a sliding window of k slots before the current one, each one
+// tick wide; a fixed window for k = 0.
+func sliding(capacity, k int64) limit.Limit {
+	if k == 0 {
+		return limit.Limit{Algorithm: limit.FixedWindow, Capacity: capacity, Window: tick, Granularity: tick}
+	}
+	return limit.Limit{Capacity: capacity, Window: time.Duration(k) * tick, Granularity: tick}
+}
+
+// weighted returns a sliding window counter whose window lasts some ticks.
+func weighted(capacity, ticks int64) limit.Limit {
+	window := time.Duration(ticks) * tick
+	return limit.Limit{Algorithm: limit.SlidingWindowCounter, Capacity: capacity, Window: window, Granularity: window}
+}
+
+// logged returns a sliding window log.
+func logged(capacity, ticks int64) limit.Limit {
+	window := time.Duration(ticks) * tick
+	return limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: capacity, Window: window, Granularity: limit.Exact}
+}
+
+// bucket returns a token bucket that refills one unit in two ticks.
+func bucket(burst int64) limit.Limit {
+	return limit.Limit{Algorithm: limit.TokenBucket, Capacity: 1, Window: 2 * tick, Burst: burst}
+}
+
+// one returns a scope of a single limit, whose capacity may change, and whose
+// charges cost from 1 to costs units.
+func one(costs int64, limits ...limit.Limit) scope {
+	var s scope
+	for _, l := range limits {
+		s.limits = append(s.limits, []limit.Limit{l})
+	}
+	for cost := int64(1); cost <= costs; cost++ {
+		s.costs = append(s.costs, []int64{cost})
+		s.deltas = append(s.deltas, []int64{-cost})
+	}
+	s.deltas = append(s.deltas, []int64{1})
+	if !limits[0].Correctable() {
+		s.deltas = nil
+	}
+	return s
+}
+
+// two returns a scope of two limits. A charge takes from both, or from one
+// alone.
+func two(a, b limit.Limit, deltas ...[]int64) scope {
+	return scope{limits: [][]limit.Limit{{a, b}}, costs: [][]int64{{1, 1}, {1, 0}, {0, 2}}, deltas: deltas}
+}
+
+func (s scope) expiring() scope {
+	s.ttl = true
+	return s
+}
+
+// charge returns a charge of the explored key.
+func (s *scope) charge(capacity, cost int8) *limit.Charge {
+	return &limit.Charge{Key: "key", Limits: s.limits[capacity], Costs: s.costs[cost]}
+}
+
+// slots returns k of the first limit.
+func (s *scope) slots() int8 { return int8(s.limits[0][0].Slots()) }
+
+// quiet returns the number of ticks without a request after which every limit
+// is empty.
+func (s *scope) quiet() (ticks int8) {
+	for i := range s.limits[0] {
+		l := &s.limits[0][i]
+		ticks = max(ticks, int8((l.Drain()+l.Window+l.Granularity)/tick)+1)
+	}
+	return ticks
+}
+
+// charges reports whether a settlement charges more.
+func (s *scope) charges(delta int) bool {
+	return slices.ContainsFunc(s.deltas[delta], func(d int64) bool { return d > 0 })
 }
