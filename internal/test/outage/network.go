@@ -2,9 +2,11 @@ package outage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -134,5 +136,97 @@ func (w *world) apply(c *call) {
 	}
 	if !c.over {
 		c.out, c.err, c.date = out, err, serverDate(w.now)
+	}
+}
+
+// Network describes the latency of calls to DynamoDB, and how often they fail,
+// in shares of all calls.
+type Network struct {
+	Latency  time.Duration // one way, the least; on the average a quarter more
+	Slow     float64       // takes up to a hundred times as long
+	Deadline time.Duration // for all calls of a request together
+
+	Throttled    float64       // refused and not done
+	LostRequests float64       // not done, and never answered
+	LostAnswers  float64       // done, but the connection breaks
+	Stuck        float64       // done after the deadline
+	StuckFor     time.Duration // by so much, on the average
+}
+
+// fate is the outcome of a call.
+type fate struct {
+	dropped bool  // it never takes effect
+	effect  int64 // when it takes effect
+	answer  int64 // when the store gets its answer
+	failure error // the error that the store gets in place of the answer
+}
+
+var errReset = errors.New("connection reset by peer")
+
+func (n *Network) draw(w *world, c *call) fate {
+	deadline := max(w.now, c.request.trueNow+int64(n.Deadline))
+	f := fate{effect: w.now + int64(n.latency(w))}
+	f.answer = f.effect + int64(n.latency(w))
+	switch u := w.Float64(); {
+	case below(&u, n.Throttled):
+		f.dropped = true
+		f.failure = &types.ProvisionedThroughputExceededException{Message: aws.String("the table is throttled")}
+	case below(&u, n.LostRequests):
+		f.dropped, f.answer, f.failure = true, deadline, context.DeadlineExceeded
+	case below(&u, n.LostAnswers):
+		f.failure = errReset
+	case below(&u, n.Stuck):
+		f.effect = deadline + int64(w.exponential(n.StuckFor))
+		f.answer, f.failure = deadline, context.DeadlineExceeded
+	}
+	if f.answer > deadline {
+		f.answer, f.failure = deadline, context.DeadlineExceeded
+	}
+	return f
+}
+
+// below reports whether u falls into the next share of [0, 1), and takes that
+// share off it.
+func below(u *float64, share float64) bool {
+	*u -= share
+	return *u < 0
+}
+
+func (n *Network) latency(w *world) time.Duration {
+	d := n.Latency + w.exponential(n.Latency/4)
+	if w.chance(n.Slow) {
+		d += time.Duration(w.Int64N(int64(100*n.Latency) + 1))
+	}
+	return d
+}
+
+// updated records the outcome of a write. The table may refuse it for its
+// condition alone.
+func (w *world) updated(c *call, err error) {
+	w.count("writes", 1)
+	k := w.counters[c.key()]
+	if k != c.request.counter {
+		w.count("pruning writes", 1) // nothing else writes a counter that the request is not about
+	}
+	refused := new(types.ConditionalCheckFailedException)
+	switch {
+	case err != nil && !errors.As(err, &refused):
+		k.violated(w, "the table refuses a write as invalid: "+err.Error())
+	case err != nil && k == c.request.counter:
+		for _, member := range c.members {
+			member.attempts++
+		}
+		k.note(w, "refused by %d", c.environment.number)
+	case err != nil:
+	case k != c.request.counter:
+		k.stored(w, w.table.Item(k.key))
+		k.note(w, "pruned by %d", c.environment.number)
+	default:
+		for i, member := range c.members {
+			member.attempts++
+			one := *c
+			one.request, one.more = member, i+1 < len(c.members)
+			k.charge(w, &one, w.table.Item(k.key))
+		}
 	}
 }
