@@ -66,10 +66,9 @@ func Open(path string) (*File, error) {
 //
 //	go file.Watch(ctx)
 //
-// It looks at the file every second, and reads it once it has not changed for
-// that long, or once two looks have read the same text. A file that is missing or
-// not valid changes nothing, and the log of the gate says why. Counters of rules
-// that did not change stay.
+// It reads the file every second, and a change counts once two reads in a row are
+// the same. A file that is missing or not valid changes nothing, and the log of the
+// gate says why. Counters of rules that did not change stay.
 func (f *File) Watch(ctx context.Context) {
 	ticker := time.NewTicker(rulefile.LookEvery)
 	defer ticker.Stop()
