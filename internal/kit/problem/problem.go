@@ -1,8 +1,8 @@
 // Package problem has what is wrong with rules as data, and the words for it.
 //
 // The compiler of rules reports a Problem: where it is, which kind of mistake it
-// is, and what a sentence about it needs. Two tables turn it into a sentence:
-// one in the words of rules files, one in those of Go programs.
+// is, and what a sentence about it needs. Its Code has the words of the sentence:
+// for rules files, and for Go programs where those differ.
 package problem
 
 import (
@@ -37,11 +37,16 @@ type Fault struct {
 func New(code Code, args ...any) Fault { return Fault{code, args} }
 
 // Found reports whether there is a fault.
-func (f Fault) Found() bool { return f.Code != 0 }
+func (f Fault) Found() bool { return f.Code != nil }
 
 // Reason says what is wrong and what to write instead, in the words of rules
 // files; "" for no fault.
-func (f Fault) Reason() string { return sentence(inFiles[f.Code], f.Args) }
+func (f Fault) Reason() string {
+	if f.Code == nil {
+		return ""
+	}
+	return sentence(f.Code.inFiles, f.Args)
+}
 
 // sentence fills in the words of a table. They may leave arguments out.
 func sentence(words string, args []any) string {

@@ -34,7 +34,7 @@ func (w Program) Join(problems []Problem) error {
 
 // Text says where a problem is, what is wrong and what to write instead.
 func (w Program) Text(p Problem) string {
-	words := cmp.Or(inPrograms[p.Code], inFiles[p.Code])
+	words := cmp.Or(p.Code.inPrograms, p.Code.inFiles)
 	args := make([]any, len(p.Args))
 	for i, arg := range p.Args {
 		args[i] = w.argument(arg)

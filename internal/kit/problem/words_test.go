@@ -16,20 +16,14 @@ var ofFiles = []Code{
 	CandidateBucket, UnpayableCost, CannotSettle, RestrictedBy, UnderstatedCost, UnstatedCost,
 }
 
-// TestWords: each code has words, those for Go programs name no field of a rules
-// file, and words that are the same for both stand in one table.
+// TestWords: words for Go programs name no field of a rules file, and words that
+// are the same for both are said once.
 func TestWords(t *testing.T) {
 	field := regexp.MustCompile(`\b(algorithm|anchor|atomic|capacity|client_ip|cost|granularity|hash|headers|key|` +
 		`limits?|mode|name|over|overrides|refund_on|settle|trusted|unless|when|window): `)
-	for code := range codes {
-		words := cmp.Or(inPrograms[code], inFiles[code])
-		switch {
-		case (inFiles[code] != "") != (code != None):
-			t.Errorf("code %d has the words %q", code, inFiles[code])
-		case inFiles[code] == inPrograms[code] && code != None:
-			t.Errorf("code %d: say once what is the same in both tables: %q", code, inFiles[code])
-		case field.MatchString(words) != slices.Contains(ofFiles, code):
-			t.Errorf("code %d has words for Go programs that name a field of rules files, or is wrongly in ofFiles: %q", code, words)
+	for _, code := range codes {
+		if field.MatchString(cmp.Or(code.inPrograms, code.inFiles)) != slices.Contains(ofFiles, code) || code.inFiles == code.inPrograms {
+			t.Errorf("words for Go programs that name a field of rules files or are said twice, or the code is wrongly in ofFiles: %q", *code)
 		}
 	}
 }

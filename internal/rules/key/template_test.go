@@ -17,7 +17,7 @@ func parsed(t testing.TB, text string) *Template {
 	t.Helper()
 	parsed, problems := Parse(text)
 	if len(problems) > 0 {
-		t.Fatalf("template %q: %q", text, problems)
+		t.Fatalf("template %q: %s", text, problems[0].Reason())
 	}
 	return &parsed
 }
