@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/match"
@@ -43,20 +42,10 @@ func compileText(file string, text []byte) (*Set, *ruledoc.Document, error) {
 		return nil, nil, err
 	}
 	s, problems := Compile(d)
-	if errs := locate(positions, problems); len(errs) > 0 {
+	if errs := positions.Locate(problems); len(errs) > 0 {
 		return nil, nil, errs
 	}
 	return s, d, nil
-}
-
-// locate does what rulefile does, which imports this package.
-func locate(positions *yamlfile.Positions, problems []problem.Problem) yamlfile.Errors {
-	located := make([]yamlfile.Problem, len(problems))
-	for i, p := range problems {
-		missing := p.Code == problem.Missing || p.Code == problem.MissingLeast
-		located[i] = yamlfile.Problem{Path: p.Path.String(), AtKey: p.AtKey, Missing: missing, Reason: p.Reason()}
-	}
-	return positions.Locate(located)
 }
 
 // checkNormal compiles a document in its canonical form and out of JSON.
@@ -181,7 +170,7 @@ func parseOverride(place string, document []byte) (*Override, error) {
 		return nil, err
 	}
 	o, problems := CompileOverride(d)
-	if errs := locate(positions, problems); len(errs) > 0 {
+	if errs := positions.Locate(problems); len(errs) > 0 {
 		return nil, errs
 	}
 	return o, nil

@@ -224,9 +224,10 @@ func TestWatch(t *testing.T) {
 	e.edit("replace", "rules: [{name: second, key: ip, limit: 1/s}]")
 	signals <- os.Interrupt // any value
 	signals <- os.Interrupt
+	ticks <- time.Time{} // returns when the signals have been served
 	e.edit("replace", "third")
 	for range 3 {
-		ticks <- time.Time{} // returns when the one before has been served
+		ticks <- time.Time{}
 	}
 	cancel()
 	<-ended

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
@@ -70,10 +69,10 @@ func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnin
 		document.SetDefaults(d)
 	}
 	set, problems := rules.Compile(document)
-	if errs := locate(positions, problems); len(errs) > 0 {
+	if errs := positions.Locate(problems); len(errs) > 0 {
 		return nil, nil, nil, errs
 	}
-	return set, locate(positions, lint.Check(document, set)), locate(positions, lint.Caveats(document, set)), nil
+	return set, positions.Locate(lint.Check(document, set)), positions.Locate(lint.Caveats(document, set)), nil
 }
 
 // rulesLike matches texts with a field of rules files where a map of them would
@@ -124,16 +123,6 @@ func notRules(name string, text []byte, err error) error {
 	return append(shown, last)
 }
 
-// locate returns problems with their places in the file.
-func locate(positions *yamlfile.Positions, problems []problem.Problem) yamlfile.Errors {
-	located := make([]yamlfile.Problem, len(problems))
-	for i, p := range problems {
-		missing := p.Code == problem.Missing || p.Code == problem.MissingLeast
-		located[i] = yamlfile.Problem{Path: p.Path.String(), AtKey: p.AtKey, Missing: missing, Reason: p.Reason()}
-	}
-	return positions.Locate(located)
-}
-
 // ParseOverride reads one override, as a rules document states it, and compiles
 // it. place is its name in errors, which are of type yamlfile.Errors.
 // Set.CheckOverride tells whether a rule can have it.
@@ -144,7 +133,7 @@ func ParseOverride(place string, text []byte) (*rules.Override, *ruledoc.Overrid
 		return nil, nil, err
 	}
 	override, problems := rules.CompileOverride(document)
-	if errs := locate(positions, problems); len(errs) > 0 {
+	if errs := positions.Locate(problems); len(errs) > 0 {
 		return nil, nil, errs
 	}
 	return override, document, nil

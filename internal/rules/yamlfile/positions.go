@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -51,16 +52,6 @@ func (p *Positions) At(path string) Place {
 	return placeOf(p.places[p.nearest(path)].value)
 }
 
-// Problem is something that is wrong with a decoded value.
-type Problem struct {
-	Path  string // such as "rules[1].limits[0].window"; "" is the document itself
-	AtKey bool   // the problem is the last name in Path, not the value that it names
-	// Missing says that the value is not there, so that the reason continues its
-	// name: "is missing: write it".
-	Missing bool
-	Reason  string
-}
-
 // Locate returns the errors that Decode found, and the problems that were found
 // later in the decoded value, in the order of the text. It leaves out problems
 // that follow from an error of Decode: those of values that it could not
@@ -69,24 +60,24 @@ type Problem struct {
 // A problem whose path the file does not state has the place and the path of
 // the nearest value around it. The reason that it is missing then begins with the
 // name of the field.
-func (p *Positions) Locate(problems []Problem) Errors {
+func (p *Positions) Locate(problems []problem.Problem) Errors {
 	all := slices.Clone(p.errors)
-	for _, problem := range problems {
-		if !p.follows(problem) {
-			all = append(all, p.locate(problem))
+	for _, one := range problems {
+		if path := one.Path.String(); !p.follows(path, one.AtKey) {
+			all = append(all, p.locate(path, one))
 		}
 	}
 	return all.in(p.file)
 }
 
-func (p *Positions) locate(problem Problem) *Error {
-	path, reason := p.nearest(problem.Path), problem.Reason
-	missing := strings.TrimPrefix(strings.TrimPrefix(problem.Path, path), ".")
-	if missing != "" && problem.Missing {
+func (p *Positions) locate(stated string, one problem.Problem) *Error {
+	path, reason := p.nearest(stated), one.Reason()
+	missing := strings.TrimPrefix(strings.TrimPrefix(stated, path), ".")
+	if missing != "" && (one.Code == problem.Missing || one.Code == problem.MissingLeast) {
 		reason = missing + " " + reason
 	}
 	n := p.places[path].value
-	if problem.AtKey && missing == "" {
+	if one.AtKey && missing == "" {
 		n = p.places[path].key
 	}
 	return p.errorIn(n, path, reason)
@@ -162,9 +153,8 @@ func aboutOdd(character string) string {
 }
 
 // follows reports whether a problem follows from an error of Decode.
-func (p *Positions) follows(problem Problem) bool {
-	path := problem.Path
-	if problem.AtKey {
+func (p *Positions) follows(path string, atKey bool) bool {
+	if atKey {
 		path = parent(path) // the key itself was decoded
 	} else if p.incomplete[path] {
 		return true

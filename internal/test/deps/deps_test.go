@@ -129,11 +129,11 @@ var allowed = map[string]string{
 		internal/kit/problem internal/request internal/request/urlpath internal/rules/key github.com/gaissmai/bart`,
 	"internal/rules/ruledoc": "internal/kit/problem",
 	"internal/rules/rulefile": `
-		internal/kit/problem internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile`,
+		internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile`,
 	"internal/rules/ruletable": `
 		internal/kit/problem internal/kit/swr internal/rules internal/rules/ruledoc internal/store/dynamo
 		github.com/aws/aws-sdk-go-v2 golang.org/x/sync`,
-	"internal/rules/yamlfile": "internal/rules/ruledoc go.yaml.in/yaml",
+	"internal/rules/yamlfile": "internal/kit/problem internal/rules/ruledoc go.yaml.in/yaml",
 
 	"internal/store/breaker": "internal/limit github.com/sony/gobreaker",
 	"internal/store/dynamo": `
@@ -217,7 +217,7 @@ var allowed = map[string]string{
 		github.com/spf13/cobra`,
 
 	"cmd/slidegate/internal/imports": `
-		cmd/slidegate/internal/text internal/rules internal/rules/ruledoc internal/rules/rulefile
+		cmd/slidegate/internal/text internal/kit/problem internal/rules internal/rules/ruledoc internal/rules/rulefile
 		internal/rules/yamlfile`,
 	"cmd/slidegate/internal/imports/envoy": "cmd/slidegate/internal/imports internal/rules/key internal/rules/ruledoc",
 	"cmd/slidegate/internal/imports/usageplans": `

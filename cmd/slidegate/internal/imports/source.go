@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
@@ -33,7 +34,7 @@ type Source struct {
 	number    int
 	positions *yamlfile.Positions // nil if the file is not YAML
 	syntax    yamlfile.Errors     // why it is not
-	problems  []yamlfile.Problem
+	problems  []problem.Problem
 }
 
 // Read decodes a YAML or JSON file into a tagged struct. It returns nil if the
@@ -59,9 +60,11 @@ func (s *Source) Place(path string) Place {
 // Fail records an error at the value at a path. A format that begins with "is
 // missing" continues the name of the field.
 func (s *Source) Fail(path, format string, args ...any) {
-	s.problems = append(s.problems, yamlfile.Problem{
-		Path: path, Missing: strings.HasPrefix(format, "is missing"), Reason: fmt.Sprintf(format, args...),
-	})
+	reason, code := fmt.Sprintf(format, args...), problem.Refused
+	if instead, missing := strings.CutPrefix(reason, "is missing: "); missing {
+		reason, code = instead, problem.Missing
+	}
+	s.problems = append(s.problems, problem.Problem{Path: problem.Root(path), Fault: problem.New(code, reason)})
 }
 
 // RecordUnused records the fields of a decoded struct that are set and have a

@@ -69,7 +69,7 @@ func checkList(s *imports.Source, prefix string, list []descriptor, ids map[stri
 func (d *descriptor) check(s *imports.Source, path string) {
 	d.place = s.Place(path)
 	if d.Key == "" {
-		s.Fail(path+".key", "is missing")
+		s.Fail(path+".key", "is missing: write the key of the descriptor's entries")
 	}
 	if d.SharedThreshold && !strings.Contains(d.Value, "*") {
 		s.Fail(path+".share_threshold", "needs a value that contains *")
