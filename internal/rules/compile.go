@@ -8,15 +8,11 @@ import (
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
 // The files compile*.go turn documents into a Set. They use the rest of the
 // package, which never uses them: a test checks that.
-
-// GoLimit is a limit as a Go program states it.
-type GoLimit = limits.OfProgram
 
 // Compile checks a document and builds the Set that evaluates requests by it.
 // The problems are everything that is wrong; there is no Set if there are any.

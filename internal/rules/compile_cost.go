@@ -4,7 +4,6 @@ import (
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -57,7 +56,7 @@ func (c *compiler) price(path problem.Path, d *ruledoc.Limit, l *limit.Limit, in
 		c.fail(at, problem.CannotSettle, path, l.Algorithm, limit.SlidingWindow)
 	}
 	if most := l.MaxCost(); most != 0 && cost.unpayable(most) {
-		c.fail(at, problem.CostTooHigh, cost.Min, problem.Field(limits.SizeField(l.Algorithm)), most, path)
+		c.fail(at, problem.CostTooHigh, cost.Min, problem.Field(SizeField(l.Algorithm)), most, path)
 	}
 	return cost
 }

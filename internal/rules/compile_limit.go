@@ -10,7 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -64,21 +63,21 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 		report := func(field string, wrong problem.Fault) { c.check(at.To(field), wrong) }
 		l := limit.Limit{Name: g.Name, Algorithm: g.Algorithm}
 		var wrong problem.Fault
-		l.Capacity, l.Burst = g.Units(report)
-		l.Window, wrong = g.Length()
+		l.Capacity, l.Burst = g.units(report)
+		l.Window, wrong = g.length()
 		report("window", wrong)
 		if len(stated) > 1 && l.Window != 0 {
-			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.WindowText()))
+			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.windowText()))
 		}
 		c.name(at, "name", l.Name, limitName, taken)
-		l.Calendar, wrong = g.Calendar()
+		l.Calendar, wrong = g.calendar()
 		report("timezone", wrong)
 		if g.Anchor != nil {
-			report("anchor", limits.SetAnchor(&l, *g.Anchor))
+			report("anchor", setAnchor(&l, *g.Anchor))
 		}
-		slots, wrong := g.Width()
+		slots, wrong := g.width()
 		report("granularity", wrong)
-		report(limits.SetSlots(&l, slots))
+		report(setSlots(&l, slots))
 		charges = append(charges, charge{path: at, place: i, limit: l, cost: c.price(at, &ruledoc.Limit{}, &l, in)})
 	}
 	sortByName(charges)
@@ -109,7 +108,7 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 	var known bool
 	if l.Algorithm, known = limit.ParseAlgorithm(d.Algorithm); known {
 		var wrong problem.Fault
-		l.Window, wrong = limits.Window(d.Window, l.Algorithm)
+		l.Window, wrong = windowLength(d.Window, l.Algorithm)
 		c.check(path.To("window"), wrong)
 		c.refuseMisplaced(path, d, l.Algorithm)
 		c.detail(path, d, l)
@@ -125,15 +124,15 @@ func (c *compiler) detail(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 	var slots *time.Duration
 	switch {
 	case l.Algorithm == limit.SlidingWindow && d.Granularity != "":
-		width, wrong := limits.Granularity(d.Granularity)
+		width, wrong := duration(d.Granularity, "")
 		c.check(path.To("granularity"), wrong)
 		slots = &width
 	case l.Algorithm == limit.FixedWindow && l.Window != 0:
 		c.calendar(path, d, l)
-	case l.Bucket() && l.Capacity != 0 && !c.isWrong(path.To(limits.SizeField(l.Algorithm))):
+	case l.Bucket() && l.Capacity != 0 && !c.isWrong(path.To(SizeField(l.Algorithm))):
 		l.Burst = max(d.Burst, d.Queue) // only one of them is allowed
 	}
-	field, wrong := limits.SetSlots(l, slots)
+	field, wrong := setSlots(l, slots)
 	c.check(path.To(field), wrong)
 }
 
@@ -141,16 +140,16 @@ func (c *compiler) detail(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 func (c *compiler) calendar(path problem.Path, d *ruledoc.Limit, l *limit.Limit) {
 	if d.Timezone != "" {
 		at := path.To("timezone")
-		zone, wrong := limits.Zone(d.Timezone)
+		zone, wrong := zoneNamed(d.Timezone)
 		c.check(at, wrong)
 		var ok bool
-		if l.Calendar, ok = limits.Calendar(d.Window, zone); !ok {
+		if l.Calendar, ok = calendarIn(d.Window, zone); !ok {
 			c.fail(at, problem.Instead, "goes with the windows 1d, 1w and 1mo", "one of them, or remove timezone")
 		}
 	}
 	at := path.To("anchor")
 	if d.Anchor != nil && !c.isWrong(at) {
-		c.check(at, limits.SetAnchor(l, int(d.Anchor.Day)))
+		c.check(at, setAnchor(l, int(d.Anchor.Day)))
 	}
 }
 
@@ -165,7 +164,7 @@ func (c *compiler) candidate(path problem.Path, d *ruledoc.Limit, l *limit.Limit
 	tried.Capacity = d.Candidate.Units
 	if l.Bucket() {
 		c.fail(at, problem.CandidateBucket, l.Algorithm)
-	} else if field, wrong := limits.Uncountable(&tried); field == "capacity" {
+	} else if field, wrong := uncountable(&tried); field == "capacity" {
 		c.check(at, wrong)
 	}
 	return *d.Candidate
@@ -187,7 +186,7 @@ func (c *compiler) refuseMisplaced(path problem.Path, d *ruledoc.Limit, a limit.
 			continue
 		}
 		instead := "remove it"
-		if size := limits.SizeField(a); size != "capacity" && limits.SizeField(f.owner) == f.name {
+		if size := SizeField(a); size != "capacity" && SizeField(f.owner) == f.name {
 			instead = "write " + size
 		}
 		c.fail(path.To(f.name), problem.NotOfAlgorithm, a, problem.Field(f.name), instead, f.owner)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
@@ -20,7 +19,7 @@ func (c *Cost) tooHigh(l *limit.Limit) (wrong problem.Fault) {
 	if !c.unpayable(l.MaxCost()) {
 		return wrong
 	}
-	return problem.New(problem.UnpayableCost, c.Min, limits.SizeField(l.Algorithm), l.MaxCost())
+	return problem.New(problem.UnpayableCost, c.Min, SizeField(l.Algorithm), l.MaxCost())
 }
 
 // adjusted returns a limit of the rule with another capacity. The burst of a
@@ -31,7 +30,7 @@ func (r *Rule) adjusted(name string, units int64) (i int, l limit.Limit, wrong p
 		return i, l, r.noLimit(r.Limits, name)
 	}
 	l = withCapacity(r.Limits[i], units)
-	if _, wrong = limits.Uncountable(&l); !wrong.Found() {
+	if _, wrong = uncountable(&l); !wrong.Found() {
 		wrong = r.Costs[i].tooHigh(&l)
 	}
 	return i, l, wrong

@@ -8,7 +8,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -221,7 +220,7 @@ func (t *Terms) anchor(anchors []anchor, req *request.Request) {
 		l.Calendar = &calendar
 		text, _ := a.from.Value(req)
 		if day, err := strconv.Atoi(text); err == nil {
-			limits.SetAnchor(l, day) // a wrong day leaves the default
+			setAnchor(l, day) // a wrong day leaves the default
 		}
 	}
 	t.suffix = suffix(t.Limits)

@@ -13,7 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/limits"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -124,7 +123,7 @@ func (c *checker) checkCost(path problem.Path, l *limit.Limit, cost *rules.Cost,
 		c.warn(path, problem.UnderstatedCost, source, cost.Min)
 	}
 	if !cost.Clamp && cost.Max > l.MaxCost() {
-		c.warn(path, problem.UnstatedCost, cost.Max, limits.SizeField(l.Algorithm), l.MaxCost())
+		c.warn(path, problem.UnstatedCost, cost.Max, rules.SizeField(l.Algorithm), l.MaxCost())
 	}
 }
 

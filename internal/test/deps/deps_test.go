@@ -118,13 +118,12 @@ var allowed = map[string]string{
 	"internal/request/urlpath":     "internal/kit/problem",
 
 	"internal/rules": `
-		internal/kit/problem internal/limit internal/request internal/rules/key internal/rules/limits
+		internal/kit/problem internal/limit internal/request internal/rules/key
 		internal/rules/match internal/rules/ruledoc github.com/cespare/xxhash`,
-	"internal/rules/key":    "internal/kit/problem internal/request internal/request/urlpath internal/rules/ruledoc",
-	"internal/rules/limits": "internal/kit/problem internal/limit internal/rules/ruledoc",
+	"internal/rules/key": "internal/kit/problem internal/request internal/request/urlpath internal/rules/ruledoc",
 	"internal/rules/lint": `
 		internal/kit/problem internal/limit internal/request internal/request/urlpath internal/rules internal/rules/key
-		internal/rules/limits internal/rules/match internal/rules/ruledoc`,
+		internal/rules/match internal/rules/ruledoc`,
 	"internal/rules/match": `
 		internal/kit/problem internal/request internal/request/urlpath internal/rules/key github.com/gaissmai/bart`,
 	"internal/rules/ruledoc": "internal/kit/problem",

@@ -1,6 +1,4 @@
-// Package limits makes limits out of the values that rules documents and Go
-// programs state, and says what is wrong with those.
-package limits
+package rules
 
 import (
 	"strconv"
@@ -16,8 +14,8 @@ import (
 // is 24 hours.
 var calendarUnits = map[string]limit.Unit{"1d": limit.Day, "1w": limit.Week, "1mo": limit.Month}
 
-// Window returns the length of a document's window: of 1mo, 30 days.
-func Window(text string, a limit.Algorithm) (length time.Duration, wrong problem.Fault) {
+// windowLength returns the length of a document's window: of 1mo, 30 days.
+func windowLength(text string, a limit.Algorithm) (length time.Duration, wrong problem.Fault) {
 	unit, ok := calendarUnits[text]
 	nominal := (&limit.Calendar{Unit: unit}).Nominal()
 	switch {
@@ -31,9 +29,6 @@ func Window(text string, a limit.Algorithm) (length time.Duration, wrong problem
 	return 0, problem.New(problem.Instead, "a "+a.String()+" does not follow the calendar",
 		ruledoc.FormatDuration(nominal)+", or algorithm: fixed_window")
 }
-
-// Granularity returns the width of a document's slots.
-func Granularity(text string) (width time.Duration, wrong problem.Fault) { return duration(text, "") }
 
 // duration reads a length of time; "" is 0. besides names other values that the
 // field allows.
@@ -62,9 +57,9 @@ func bounded(length time.Duration, text string) (time.Duration, problem.Fault) {
 	return length, problem.Fault{}
 }
 
-// Calendar returns the calendar of a document's window and zone; ok is false for
+// calendarIn returns the calendar of a document's window and zone; ok is false for
 // a window that follows none. See calendarOf.
-func Calendar(window string, zone *time.Location) (c *limit.Calendar, ok bool) {
+func calendarIn(window string, zone *time.Location) (c *limit.Calendar, ok bool) {
 	unit, ok := calendarUnits[window]
 	if !ok {
 		return nil, false
@@ -86,8 +81,8 @@ func calendarOf(unit limit.Unit, zone *time.Location) *limit.Calendar {
 // seconds, which other systems do not have.
 var zoneName = ruledoc.Regexp(`^[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*)*$`)
 
-// Zone returns the time zone of a name; UTC for one that is wrong.
-func Zone(name string) (zone *time.Location, wrong problem.Fault) {
+// zoneNamed returns the time zone of a name; UTC for one that is wrong.
+func zoneNamed(name string) (zone *time.Location, wrong problem.Fault) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" || !zoneName().MatchString(name) {
 		return time.UTC, problem.New(problem.UnknownZone, name)
@@ -95,9 +90,9 @@ func Zone(name string) (zone *time.Location, wrong problem.Fault) {
 	return zone, wrong
 }
 
-// SetAnchor sets the day on which the months of a limit start, unless it is
+// setAnchor sets the day on which the months of a limit start, unless it is
 // wrong.
-func SetAnchor(l *limit.Limit, day int) (wrong problem.Fault) {
+func setAnchor(l *limit.Limit, day int) (wrong problem.Fault) {
 	switch {
 	case l.Calendar == nil || l.Calendar.Unit != limit.Month:
 		return problem.New(problem.NotOfMonths)
@@ -108,10 +103,10 @@ func SetAnchor(l *limit.Limit, day int) (wrong problem.Fault) {
 	return wrong
 }
 
-// SetSlots sets the width of the slots. stated is the width that the author
+// setSlots sets the width of the slots. stated is the width that the author
 // states: nil for the default, 0 for one that is wrong. A fault is one of the
-// field, as of Uncountable.
-func SetSlots(l *limit.Limit, stated *time.Duration) (field string, wrong problem.Fault) {
+// field, as of uncountable.
+func setSlots(l *limit.Limit, stated *time.Duration) (field string, wrong problem.Fault) {
 	switch l.Algorithm {
 	case limit.SlidingWindow:
 		if stated != nil {
@@ -124,7 +119,7 @@ func SetSlots(l *limit.Limit, stated *time.Duration) (field string, wrong proble
 	case limit.SlidingWindowLog:
 		l.Granularity = limit.Exact
 	}
-	return Uncountable(l)
+	return uncountable(l)
 }
 
 // noDefault says what to write for a window that has no default granularity.
@@ -134,16 +129,16 @@ func noDefault(window time.Duration) problem.Fault {
 		return problem.New(problem.UnevenWindow, text, ruledoc.FormatDuration(ruledoc.MinWindow))
 	}
 	return problem.New(problem.NoDefaultSlots, text, ruledoc.MinDefaultSlots, ruledoc.MaxDefaultSlots,
-		NearestGranularity(window, window/ruledoc.MaxDefaultSlots))
+		nearestGranularity(window, window/ruledoc.MaxDefaultSlots))
 }
 
-// Uncountable returns the field of a limit that its algorithm cannot count, and
+// uncountable returns the field of a limit that its algorithm cannot count, and
 // what to write instead. There is no fault in a good limit, nor in one that
 // lacks a field.
-func Uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
+func uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
 	window, width := ruledoc.FormatDuration(l.Window), l.Granularity
 	slots := func(code problem.Code) problem.Fault {
-		return problem.New(code, window, ruledoc.FormatDuration(width), l.Window/width, limit.MaxSlots, NearestGranularity(l.Window, width))
+		return problem.New(code, window, ruledoc.FormatDuration(width), l.Window/width, limit.MaxSlots, nearestGranularity(l.Window, width))
 	}
 	switch {
 	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
@@ -161,10 +156,10 @@ func Uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
 	return "", wrong
 }
 
-// NearestGranularity returns the width of slots nearest to g that a window can
+// nearestGranularity returns the width of slots nearest to g that a window can
 // be cut into, in whole tenths of a second if the window is such. There always
 // is one: the window itself.
-func NearestGranularity(window, g time.Duration) string {
+func nearestGranularity(window, g time.Duration) string {
 	unit := ruledoc.MinWindow
 	if window%unit != 0 {
 		unit = 1

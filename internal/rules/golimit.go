@@ -1,4 +1,4 @@
-package limits
+package rules
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
-// OfProgram is a limit as a Go program states it, right or wrong.
-type OfProgram struct {
+// GoLimit is a limit as a Go program states it, right or wrong.
+type GoLimit struct {
 	Call      string // the function that made it, such as "SlidingWindow"; "" if none did
 	Name      string // "" for that of the window
 	Algorithm limit.Algorithm
@@ -27,7 +27,7 @@ type OfProgram struct {
 
 // String returns the call that makes the limit, such as
 // "SlidingWindow(100, 1m)".
-func (p OfProgram) String() string {
+func (p GoLimit) String() string {
 	if p.Call == "" {
 		return "Limit{}"
 	}
@@ -51,19 +51,19 @@ func (p OfProgram) String() string {
 	return call
 }
 
-func (p *OfProgram) bucket() bool { return SizeField(p.Algorithm) != "capacity" }
+func (p *GoLimit) bucket() bool { return SizeField(p.Algorithm) != "capacity" }
 
-// WindowText returns the window as a document would state it.
-func (p *OfProgram) WindowText() string {
+// windowText returns the window as a document would state it.
+func (p *GoLimit) windowText() string {
 	if p.Zone == nil {
 		return ruledoc.FormatDuration(p.Window)
 	}
 	return [...]string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[p.Unit]
 }
 
-// Units returns how many units a window allows, and how many a bucket holds. It
+// units returns how many units a window allows, and how many a bucket holds. It
 // reports what is wrong by the name of the field. A wrong number becomes 0.
-func (p *OfProgram) Units(report func(field string, wrong problem.Fault)) (capacity, burst int64) {
+func (p *GoLimit) units(report func(field string, wrong problem.Fault)) (capacity, burst int64) {
 	units := func(field string, units, most int64, least string) int64 {
 		switch {
 		case units < 1:
@@ -76,7 +76,7 @@ func (p *OfProgram) Units(report func(field string, wrong problem.Fault)) (capac
 		return 0
 	}
 	most := int64(limit.MaxCapacity)
-	if p.Algorithm == limit.SlidingWindowLog { // Uncountable checks its own bound
+	if p.Algorithm == limit.SlidingWindowLog { // uncountable checks its own bound
 		most = math.MaxInt64
 	}
 	capacity = units("capacity", p.Capacity, most, "1")
@@ -89,20 +89,20 @@ func (p *OfProgram) Units(report func(field string, wrong problem.Fault)) (capac
 	return capacity, units(SizeField(p.Algorithm), p.Size, limit.MaxCapacity, "1, or 0 for n")
 }
 
-// Length returns the length of the window.
-func (p *OfProgram) Length() (length time.Duration, wrong problem.Fault) {
+// length returns the length of the window.
+func (p *GoLimit) length() (length time.Duration, wrong problem.Fault) {
 	if p.Zone != nil {
 		return (&limit.Calendar{Unit: p.Unit}).Nominal(), wrong
 	}
 	if same := p.sameRate(); same != "" {
 		return 0, problem.New(problem.ShortBucket, ruledoc.FormatDuration(ruledoc.MinWindow), same)
 	}
-	return bounded(p.Window, p.WindowText())
+	return bounded(p.Window, p.windowText())
 }
 
 // sameRate writes a bucket with a window that is too short as one with a longer
 // window, which means the same; it returns "" for other limits.
-func (p OfProgram) sameRate() string {
+func (p GoLimit) sameRate() string {
 	if !p.bucket() || p.Window < 1 || p.Window >= ruledoc.MinWindow || p.Capacity < 1 {
 		return ""
 	}
@@ -116,18 +116,18 @@ func (p OfProgram) sameRate() string {
 	return p.String()
 }
 
-// Calendar returns where the windows begin; nil for multiples of their length.
+// calendar returns where the windows begin; nil for multiples of their length.
 // Only the name of a zone tells whether another process can have the same.
-func (p *OfProgram) Calendar() (c *limit.Calendar, wrong problem.Fault) {
+func (p *GoLimit) calendar() (c *limit.Calendar, wrong problem.Fault) {
 	if p.Zone == nil {
 		return nil, wrong
 	}
-	zone, wrong := Zone(p.Zone.String())
+	zone, wrong := zoneNamed(p.Zone.String())
 	return calendarOf(p.Unit, zone), wrong
 }
 
-// Width returns the width of slots that the program states, for SetSlots.
-func (p *OfProgram) Width() (width *time.Duration, wrong problem.Fault) {
+// width returns the width of slots that the program states, for setSlots.
+func (p *GoLimit) width() (width *time.Duration, wrong problem.Fault) {
 	switch {
 	case p.Slots == nil:
 	case p.Algorithm != limit.SlidingWindow:
