@@ -29,7 +29,7 @@ type Handler struct {
 	Skip func(*http.Request) bool
 	// Denied writes the answer to a denied request, whose fields are set; nil
 	// writes what the rules document says, by default problem details with
-	// status 429, 403 for a ban, or 400 for an ambiguous path.
+	// status 429, 403 for a ban or no rule, or 400 for an ambiguous path.
 	Denied func(http.ResponseWriter, *http.Request, *engine.Decision)
 	// MaxDelay bounds how long a request waits for its turn in a leaky bucket. A
 	// delay that is longer, or that the request's context would not outlive, denies

@@ -105,7 +105,7 @@ var (
 	}
 	Unmatched = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",
-		Title: "No rule admits this request",
+		Title: "No rule admits this request", status: http.StatusForbidden, // waiting brings no rule
 	}
 	AmbiguousPath = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#ambiguous-path",

@@ -24,8 +24,8 @@ type Context struct {
 	Degraded string `json:"degraded,omitempty"` // "true" if the store did not answer and on_error decided, if no rules are published, or if no key could verify a token
 	DelayMs  string `json:"delayMs,omitempty"`  // milliseconds to delay an allowed request, above 0
 
-	// The answer to a ban, an ambiguous path or invalid credentials, and the document's own answer
-	// to a denial: all three or none. A body may hold quotes. REST APIs answer as
+	// The answer to a ban, an unmatched request, an ambiguous path or invalid credentials, and the
+	// document's own answer to a denial: all three or none. A body may hold quotes. REST APIs answer as
 	// they were deployed, whatever these say.
 	DeniedBody        string `json:"deniedBody,omitempty"`
 	DeniedContentType string `json:"deniedContentType,omitempty"`
@@ -158,7 +158,7 @@ func TooLong(d *engine.Decision) *Context {
 }
 
 // OwnDenial returns the custom response, if the rules define one. It is also that
-// to a ban, an ambiguous path and invalid credentials.
+// to a ban, an unmatched request, an ambiguous path and invalid credentials.
 func (c *Context) OwnDenial() (own headers.Denial, ok bool) {
 	status, err := strconv.Atoi(c.DeniedStatus)
 	return headers.Denial{Status: status, ContentType: c.DeniedContentType, Body: c.DeniedBody}, err == nil

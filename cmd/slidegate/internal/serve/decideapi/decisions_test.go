@@ -155,7 +155,7 @@ rules:
 	for body, want := range map[string]decision{
 		`"path": "/v1/a"`:                           {Allowed: true, Reason: "limited", Rule: "items.second", Remaining: 3},
 		`"path": "/health"`:                         {Allowed: true, Reason: "skipped"},
-		`"path": "/other"`:                          {Reason: "unmatched", Rule: "unmatched", RetryAfter: -1, Status: 429},
+		`"path": "/other"`:                          {Reason: "unmatched", Rule: "unmatched", RetryAfter: -1, Status: 403},
 		`"path": "//a"`:                             {Reason: "ambiguous", Rule: "ambiguous_paths", RetryAfter: -1, Status: 400},
 		`"path": "/v1/a#b"`:                         {Reason: "ambiguous", Rule: "ambiguous_paths", RetryAfter: -1, Status: 400},
 		`"path": "/v1/a", "ip": "192.0.2.1"`:        {Reason: "banned", Rule: "deny", RetryAfter: -1, Status: 403},
