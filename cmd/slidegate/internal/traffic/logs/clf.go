@@ -115,12 +115,7 @@ func (r *record) setOutcome(rest string) error {
 }
 
 func isDecimal(text string) bool {
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return false
-		}
-	}
-	return text != ""
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // cutQuoted cuts text behind an opening quote at the closing one, and unescapes
