@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"net/netip"
 	"strings"
@@ -30,6 +31,9 @@ func ParseAddr(text string) netip.Addr {
 // a NAT64 (RFC 6052). All of its clients would share the counter of one /64.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
+// shared are the private addresses of providers (RFC 6598), and of overlay networks.
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
 // Canonical returns the address by which a client counts: without a zone, and
 // the IPv4 address that an IPv4-mapped address or one of NAT64 carries. RFC 6052
 // forbids to translate private addresses, so these stay IPv6: they must not pass
@@ -40,7 +44,7 @@ func Canonical(addr netip.Addr) netip.Addr {
 	if nat64.Contains(addr) {
 		all := addr.As16()
 		carried := netip.AddrFrom4([4]byte(all[12:]))
-		if !carried.IsPrivate() && !carried.IsLoopback() && !carried.IsLinkLocalUnicast() {
+		if !carried.IsPrivate() && !carried.IsLoopback() && !carried.IsLinkLocalUnicast() && !shared.Contains(carried) {
 			return carried
 		}
 	}
@@ -48,10 +52,11 @@ func Canonical(addr netip.Addr) netip.Addr {
 }
 
 // CanonicalNetwork returns the network of the Canonical forms of a network's
-// addresses.
+// addresses; the zero Prefix for one that carries all IPv4 addresses, such as
+// 64:ff9b::/96, whose own clients are none.
 func CanonicalNetwork(network netip.Prefix) netip.Prefix {
 	if addr := Canonical(network.Addr()); addr.Is4() && network.Bits() >= 96 {
-		network = netip.PrefixFrom(addr, network.Bits()-96)
+		network = netip.PrefixFrom(addr, cmp.Or(network.Bits()-96, -1))
 	}
 	return network.Masked()
 }

@@ -84,7 +84,7 @@ func parseCIDR(text string) (c netip.Prefix, wrong problem.Fault) {
 		return c, problem.New(problem.Malformed, strconv.Quote(text), "network", "one such as 198.51.100.0/24 or 2001:db8::/32")
 	}
 	switch right := request.CanonicalNetwork(c); {
-	case right.Bits() == 0 && c.Bits() > 0: // of 64:ff9b::/96 and the like
+	case !right.IsValid():
 		return c, problem.New(problem.Remove, strconv.Quote(text)+" has no clients: its addresses count as the IPv4 addresses that they carry", "it")
 	case right != c:
 		return c, problem.New(problem.Instead, strconv.Quote(text)+" is not how a network is written", right.String())

@@ -118,17 +118,16 @@ var allowed = map[string]string{
 	"internal/request/urlpath":     "internal/kit/problem",
 
 	"internal/rules": `
-		internal/kit/problem internal/limit internal/request internal/rules/key
-		internal/rules/match internal/rules/ruledoc github.com/cespare/xxhash`,
+		internal/kit/problem internal/limit internal/request internal/rules/key internal/rules/match
+		internal/rules/ruledoc github.com/cespare/xxhash`,
 	"internal/rules/key": "internal/kit/problem internal/request internal/request/urlpath internal/rules/ruledoc",
 	"internal/rules/lint": `
 		internal/kit/problem internal/limit internal/request internal/request/urlpath internal/rules internal/rules/key
 		internal/rules/match internal/rules/ruledoc`,
 	"internal/rules/match": `
 		internal/kit/problem internal/request internal/request/urlpath internal/rules/key github.com/gaissmai/bart`,
-	"internal/rules/ruledoc": "internal/kit/problem",
-	"internal/rules/rulefile": `
-		internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile`,
+	"internal/rules/ruledoc":  "internal/kit/problem",
+	"internal/rules/rulefile": "internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile",
 	"internal/rules/ruletable": `
 		internal/kit/problem internal/kit/swr internal/rules internal/rules/ruledoc internal/store/dynamo
 		github.com/aws/aws-sdk-go-v2 golang.org/x/sync`,
@@ -152,10 +151,9 @@ var allowed = map[string]string{
 	"internal/test/fakestore":   "internal/limit internal/store/memory",
 	"internal/test/golden":      "github.com/google/go-cmp",
 	"internal/test/oracle":      "internal/rules/yamlfile github.com/santhosh-tekuri/jsonschema",
-	"internal/test/servers":     "github.com/redis/go-redis",
 	"internal/test/outage": `
-		internal/kit/clock internal/limit internal/store/dynamo internal/test/dynamomodel
-		 github.com/aws/aws-sdk-go-v2`,
+		internal/kit/clock internal/limit internal/store/dynamo internal/test/dynamomodel github.com/aws/aws-sdk-go-v2`,
+	"internal/test/servers":   "github.com/redis/go-redis",
 	"internal/test/storetest": "internal/limit github.com/anishathalye/porcupine pgregory.net/rapid",
 
 	"cmd/slidegate": "cmd/slidegate/internal/cli",
@@ -177,9 +175,9 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/apikeyscmd cmd/slidegate/internal/cli/awscmd cmd/slidegate/internal/cli/command
 		cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile cmd/slidegate/internal/cli/overridescmd
 		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/term cmd/slidegate/internal/cli/trafficcmd
-		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
-		cmd/slidegate/internal/text internal/decide/engine internal/request internal/rules internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
-		github.com/redis/go-redis github.com/spf13/cobra`,
+		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/text
+		internal/decide/engine internal/request internal/rules internal/rules/rulefile internal/rules/ruletable
+		internal/rules/yamlfile github.com/redis/go-redis github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/apikeyscmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
 		cmd/slidegate/internal/operator cmd/slidegate/internal/text internal/request internal/rules/ruletable
@@ -210,28 +208,28 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs golang.org/x/term`,
 	"cmd/slidegate/internal/cli/trafficcmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile
-		cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/text
-		cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
+		cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
+		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/replay
 		cmd/slidegate/internal/traffic/report cmd/slidegate/internal/traffic/suggest internal/rules
 		github.com/spf13/cobra`,
 
 	"cmd/slidegate/internal/imports": `
 		cmd/slidegate/internal/text internal/kit/problem internal/rules internal/rules/ruledoc internal/rules/rulefile
 		internal/rules/yamlfile`,
-	"cmd/slidegate/internal/imports/envoy": "cmd/slidegate/internal/imports internal/rules/key internal/rules/ruledoc",
+	"cmd/slidegate/internal/imports/envoy": `
+		cmd/slidegate/internal/imports internal/request internal/rules/key internal/rules/ruledoc`,
 	"cmd/slidegate/internal/imports/usageplans": `
 		cmd/slidegate/internal/imports internal/limit internal/rules/key internal/rules/ruledoc`,
 
 	"cmd/slidegate/internal/operator": `
-		cmd/slidegate/internal/imports cmd/slidegate/internal/operator/session
-		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway
-		cmd/slidegate/internal/serve/live cmd/slidegate/internal/text
-		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/apikeys internal/decide/authn
-		internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog
-		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
-		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
-		internal/store/memory`,
+		cmd/slidegate/internal/imports cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
+		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/serve/live
+		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
+		cmd/slidegate/internal/traffic/report cmd/slidegate/internal/traffic/suggest internal/assemble/app
+		internal/decide/apikeys internal/decide/authn internal/decide/engine internal/decide/usage internal/lambda/apigw
+		internal/limit internal/observe/oplog internal/observe/telemetry internal/request internal/rules
+		internal/rules/key internal/rules/lint internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable
+		internal/rules/yamlfile internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
@@ -264,16 +262,15 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/traffic/peaks":    "internal/limit",
 	"cmd/slidegate/internal/traffic/pictures": "cmd/slidegate/internal/traffic/chart internal/limit",
 	"cmd/slidegate/internal/traffic/replay": `
-		cmd/slidegate/internal/traffic/logs internal/decide/engine internal/kit/clock internal/limit internal/request
-		internal/rules internal/rules/match`,
+		cmd/slidegate/internal/traffic/logs internal/decide/engine internal/limit internal/request internal/rules`,
 	"cmd/slidegate/internal/traffic/report": `
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart cmd/slidegate/internal/traffic/cost
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/peaks cmd/slidegate/internal/traffic/replay
 		internal/decide/engine internal/limit internal/request internal/rules internal/rules/ruledoc`,
 	"cmd/slidegate/internal/traffic/suggest": `
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/peaks
-		cmd/slidegate/internal/traffic/replay internal/limit internal/request internal/rules
-		internal/rules/ruledoc internal/rules/rulefile`,
+		cmd/slidegate/internal/traffic/replay internal/limit internal/request internal/rules internal/rules/ruledoc
+		internal/rules/rulefile`,
 }
 
 // TestRulesfile: a program that reads its rules from a file links no store but

@@ -293,7 +293,8 @@ func TestManyValues(t *testing.T) {
 func TestNetwork(t *testing.T) {
 	for value, want := range map[string]string{
 		"192.0.2.1": "192.0.2.1/32", "192.0.2.0/24": "192.0.2.0/24", "2001:db8::1": "2001:db8::1/128", "2001:DB8::/32": "2001:db8::/32",
-		"192.0.2.1/24": "", "::ffff:192.0.2.1": "", "fe80::1%eth0": "", "home": "", "": "", "192.0.2.01": "",
+		"::ffff:192.0.2.1": "192.0.2.1/32", "64:ff9b::c000:201": "192.0.2.1/32", "64:ff9b::c000:200/120": "192.0.2.0/24", // as rules count them
+		"64:ff9b::/96": "", "64:ff9b::c000:201/120": "", "192.0.2.1/24": "", "fe80::1%eth0": "", "home": "", "": "", "192.0.2.01": "",
 	} {
 		n := &node{meaning: meaning{"ip", value}}
 		network, ok := n.network()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
@@ -118,12 +119,13 @@ func (n *node) resolve() {
 	}
 }
 
-// network returns the client addresses that the node is for. It reports false
-// if the node is for anything but one address or network in its usual form.
+// network returns the client addresses that the node is for, as rules count
+// them. It reports false if the node is for anything but one address or network.
 func (n *node) network() (network netip.Prefix, ok bool) {
 	network, err := netip.ParsePrefix(n.sourceValue)
 	if addr, notAddr := netip.ParseAddr(n.sourceValue); notAddr == nil && addr.Zone() == "" {
 		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	return network, err == nil && n.source == "ip" && network == network.Masked() && !network.Addr().Is4In6()
+	own := request.CanonicalNetwork(network)
+	return own, err == nil && n.source == "ip" && network == network.Masked() && own.IsValid()
 }

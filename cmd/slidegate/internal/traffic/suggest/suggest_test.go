@@ -151,6 +151,7 @@ func TestOptions(t *testing.T) {
 		{nil, []rules.Statuses{{First: 200, Last: 299}}, "40 of 40 keys, knee 1, 0 excluded, 53 other"},
 		{nil, []rules.Statuses{{First: 200, Last: 200}, {First: 403, Last: 403}}, "90 of 42 keys, knee 30, 0 excluded, 3 other"},
 		{[]string{"::ffff:198.51.100.0/120"}, nil, "43 of 40 keys, knee 3, 50 excluded, 0 other"},
+		{[]string{"64:ff9b::/96"}, nil, "93 of 42 keys, knee 30, 0 excluded, 0 other, unused [64:ff9b::/96]"}, // not every IPv4 address
 		{[]string{"192.0.2.0/26"}, nil, "want at least 30 keys, got 2 (50 requests, 43 left out): add logs, or use a key with more values"},
 	} {
 		r, err := run(traffic(logs.ByTime, b.String()), Options{Key: "ip:{ip}", Windows: []string{"1m"}, Exclude: tc.exclude, Only: tc.only})
