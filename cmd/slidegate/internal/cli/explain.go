@@ -103,6 +103,9 @@ func requestRows(r *operator.ExplainReport) (rows term.Labelled) {
 	if r.Peer != "" {
 		client += ", behind " + r.Peer
 	}
+	if r.Entry != "" {
+		client += ", because a proxy's entry is no address: " + text.Printable(r.Entry)
+	}
 	rows.Add("client", client)
 	rows.Add("caller", r.Caller)
 	if r.Plan != nil {

@@ -25,10 +25,11 @@ type ExplainReport struct {
 	Path     string        `json:"path"`
 	Route    string        `json:"route,omitempty"`
 	Stage    string        `json:"stage,omitempty"`
-	Client   string        `json:"client"`         // the address in keys; empty if it is not known
-	Peer     string        `json:"peer,omitempty"` // who calls the gateway, if that is a proxy
-	Caller   string        `json:"caller"`         // anonymous, known or rejected
-	Plan     *PlanReport   `json:"plan"`           // null if the rules have no plans
+	Client   string        `json:"client"`          // the address in keys; empty if it is not known
+	Peer     string        `json:"peer,omitempty"`  // who calls the gateway, if that is a proxy
+	Entry    string        `json:"entry,omitempty"` // of a proxy for its client that is no address, with its header
+	Caller   string        `json:"caller"`          // anonymous, known or rejected
+	Plan     *PlanReport   `json:"plan"`            // null if the rules have no plans
 	At       time.Time     `json:"at"`
 	Counters string        `json:"counters"` // the store; empty if they were taken to be empty
 	Outcome  OutcomeReport `json:"outcome"`
@@ -175,6 +176,7 @@ func (x *explainer) request(req *request.Request) *ExplainReport {
 	if peer != req.IP && peer.IsValid() {
 		report.Peer = peer.String()
 	}
+	report.Entry = req.Unreadable
 	return report
 }
 

@@ -150,6 +150,10 @@ func noteLog(x *logs.Extent, listener Listener) {
 		listener.Warn("%s of %s have no method in the log: only rules without methods cover them",
 			text.Thousands(x.NoMethod), text.Plural(x.Requests, "request"))
 	}
+	if x.NoAddress > 0 {
+		listener.Warn("in %s of %s a proxy's entry for its client is no address, so the address of the proxy counts; first: %s",
+			text.Thousands(x.NoAddress), text.Plural(x.Requests, "request"), text.Printable(x.FirstEntry))
+	}
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)
 	}

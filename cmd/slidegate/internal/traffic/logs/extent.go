@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -15,6 +16,8 @@ type Extent struct {
 	Skipped      int64      `json:"skipped"`  // lines that could not be read
 	FirstSkipped *LineError `json:"-"`
 	NoMethod     int64      `json:"no_method"`    // requests whose method the log does not have
+	NoAddress    int64      `json:"no_address"`   // requests whose proxy's entry for the client is no address
+	FirstEntry   string     `json:"-"`            // of these, with its header
 	Order        Order      `json:"order"`        // in which the requests were decided
 	OutOfOrder   int64      `json:"out_of_order"` // requests earlier than the one before in their log
 	Late         int64      `json:"late"`         // requests decided after later ones, although the order is ByTime
@@ -35,7 +38,7 @@ func (x *Extent) HowOrdered() string {
 	return "sorted by time"
 }
 
-// Count counts a request.
+// Count counts a request, whose client is located.
 func (x *Extent) Count(e *Entry) {
 	at := e.Time
 	if e.Status > 0 {
@@ -43,6 +46,10 @@ func (x *Extent) Count(e *Entry) {
 	}
 	if e.Request.Method == "" {
 		x.NoMethod++
+	}
+	if e.Request.Unreadable != "" {
+		x.NoAddress++
+		x.FirstEntry = cmp.Or(x.FirstEntry, e.Request.Unreadable)
 	}
 	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
 		x.First = at

@@ -56,8 +56,9 @@ func Compare(ctx context.Context, t *logs.Traffic, current, next Decider, nextRu
 		}
 		after, err := decide(ctx, next, e.Time, &same)
 		if err == nil {
-			c.count(e, before, after)
-			c.next.count(&logs.Entry{Time: e.Time, Request: &same, Status: e.Status}, after)
+			next := &logs.Entry{Time: e.Time, Request: &same, Status: e.Status}
+			c.count(next, before, after)
+			c.next.count(next, after)
 		}
 		return err
 	})

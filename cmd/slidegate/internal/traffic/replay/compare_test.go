@@ -113,6 +113,10 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	c = compare(t, one, "client_ip: {trusted_hops: 1}\n"+one, line(1, "unknown")+line(2, "192.0.2.2"))
+	if c.NoAddress != 1 || c.FirstEntry != "x-forwarded-for: unknown" {
+		t.Errorf("%d requests without an address, first %q", c.NoAddress, c.FirstEntry)
+	}
 }
 
 func TestMostChanged(t *testing.T) {

@@ -28,6 +28,7 @@ func notes(t *replay.Report, r *Recording) (all []string) {
 	add(t.Late > 0, "%s came too late to be sorted, and were decided after later ones.", text.Plural(t.Late, "request"))
 	add(t.Order == logs.AsLogged && t.OutOfOrder > 0, "%s are earlier than the line before, and were left in that order.", text.Plural(t.OutOfOrder, "request"))
 	add(t.NoMethod > 0, "%s have no method in the log. Only rules without methods cover them.", text.Plural(t.NoMethod, "request"))
+	add(t.NoAddress > 0, "In %s a proxy's entry for its client is no address, so the address of the proxy counts. The first: %s.", text.Plural(t.NoAddress, "request"), text.Printable(t.FirstEntry))
 	if t.Requests == 0 {
 		return all
 	}

@@ -283,6 +283,7 @@ func TestPage(t *testing.T) {
 		want, lacks   []string
 	}{
 		"a peak beside its limit": {two, burst, []string{"3 of 2", "2023-11-14T22:14:19Z", "Denied 0", "1 of 5 requests have no status", "The log spans 5m 0s", "5 requests have no method in the log."}, nil},
+		"a proxy's entry":         {"client_ip: {trusted_hops: 1}\n" + two, line(0, `,"headers":{"x-forwarded-for":"unix:"}`) + line(1, ""), []string{"In 1 request a proxy's entry for its client is no address, so the address of the proxy counts. The first: x-forwarded-for: unix:."}, nil},
 		"no statuses":             {two, line(0, "") + line(1, ""), []string{"The log has no statuses", "2 of 2"}, []string{"answered 2xx</dt>", "a month"}},
 		"a cost":                  {`rules: [{name: r, key: all, limits: [{capacity: 9, window: 1m, cost: 3}]}]`, burst, []string{"Rule r charges by cost"}, []string{"Peak of limit"}},
 		"an unlimited key": {

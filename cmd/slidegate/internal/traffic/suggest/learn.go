@@ -93,8 +93,8 @@ func newLearner(o *Options) (*learner, error) {
 // learn counts a request of the first pass.
 func (l *learner) learn(_ context.Context, e *logs.Entry) error {
 	r := &l.report
-	r.Extent.Count(e)
-	if left := l.leftOut(e); left != nil {
+	left := l.leftOut(e)
+	if r.Extent.Count(e); left != nil {
 		*left++
 		return nil
 	}

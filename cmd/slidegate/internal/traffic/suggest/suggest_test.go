@@ -136,7 +136,7 @@ func TestOptions(t *testing.T) {
 		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"198.51.100.%d","status":403}`+"\n", 1_000_000_000+i, 7+i%2)
 	}
 	for i := range 3 {
-		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"192.0.2.3"}`+"\n", 1_000_000_000+i)
+		fmt.Fprintf(&b, `{"time":%d,"path":"/","ip":"192.0.2.3","headers":{"x-forwarded-for":"unknown"}}`+"\n", 1_000_000_000+i)
 	}
 	for _, tc := range []struct {
 		exclude []string
@@ -154,9 +154,12 @@ func TestOptions(t *testing.T) {
 		{[]string{"64:ff9b::/96"}, nil, "93 of 42 keys, knee 30, 0 excluded, 0 other, unused [64:ff9b::/96]"}, // not every IPv4 address
 		{[]string{"192.0.2.0/26"}, nil, "want at least 30 keys, got 2 (50 requests, 43 left out): add logs, or use a key with more values"},
 	} {
-		r, err := run(traffic(logs.ByTime, b.String()), Options{Key: "ip:{ip}", Windows: []string{"1m"}, Exclude: tc.exclude, Only: tc.only})
+		r, err := run(traffic(logs.ByTime, b.String()), Options{Key: "ip:{ip}", Windows: []string{"1m"}, Exclude: tc.exclude, Only: tc.only, Hops: 1})
 		got := fmt.Sprint(err)
 		if err == nil {
+			if r.NoAddress != 3 || r.FirstEntry != "x-forwarded-for: unknown" {
+				t.Errorf("%d requests without an address, first %q", r.NoAddress, r.FirstEntry)
+			}
 			w := r.Windows[0].Limits
 			at := slices.IndexFunc(w, func(row Row) bool { return row.Knee })
 			got = fmt.Sprintf("%d of %d keys, knee %d, %d excluded, %d other", r.Counted, r.Keys, w[at].Limit, r.Excluded, r.OtherStatus)
