@@ -9,7 +9,7 @@ import (
 
 // ReserveAt is Reserve at a given time, for buckets and logs too.
 func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, costs ...int64) (*Reservation, error) {
-	return l.reserve(ctx, now, key, units{1, costs})
+	return l.reserve(ctx, &now, key, units{1, costs})
 }
 
 // SettleAt is Settle at a given time.

@@ -28,6 +28,7 @@ type Limiter struct {
 	order   []int // of the limits that New was given, in the rule
 	engine  *engine.Engine
 	calls   sync.Pool // of *call
+	firsts  firsts
 }
 
 // call is one call of a limiter.
@@ -151,11 +152,20 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, costs 
 	return r, err
 }
 
-// allow decides at a time, or now if at is nil. It fills in r, because to copy a
-// result takes longer than to decide. A call that fails is left to the garbage
-// collector, because a deferred Put would lengthen all others.
+// allow decides at a time, or now if at is nil. A call that fails is left to the
+// garbage collector, because a deferred Put would lengthen all others.
 func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n units, r *Result) error {
 	c := l.calls.Get().(*call)
+	err := l.do(ctx, at, c, key, n, r)
+	if err == nil {
+		l.calls.Put(c)
+	}
+	return err
+}
+
+// do makes the call c. It fills in r, because to copy a result takes longer than
+// to decide.
+func (l *Limiter) do(ctx context.Context, at *time.Time, c *call, key string, n units, r *Result) error {
 	if err := l.resolve(ctx, c, key, n); err != nil {
 		return err
 	}
@@ -169,7 +179,6 @@ func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n units,
 		return err
 	}
 	l.report(ctx, now, c, r)
-	l.calls.Put(c)
 	return nil
 }
 

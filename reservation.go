@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,8 @@ type Reservation struct {
 
 // Reserve charges one unit of each limit, or costs as [Limiter.AllowCosts] takes
 // them, and returns what Settle needs to correct the charge. It takes a limiter by
-// windows: of a bucket or a log, nothing can be returned.
+// windows, whose units can be returned, or by a [LeakyBucket], whose turns can:
+// see [Reservation.Cancel].
 //
 //	r, err := tokens.Reserve(ctx, "user:7", 4096) // the most that the answer may cost
 //	if err != nil || !r.Allowed {
@@ -34,22 +36,17 @@ type Reservation struct {
 //	answer, used := complete(prompt)
 //	err = r.Settle(ctx, used)
 func (l *Limiter) Reserve(ctx context.Context, key string, costs ...int64) (*Reservation, error) {
-	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() }) {
+	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() || c.Algorithm == limit.LeakyBucket }) {
 		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window", l.config.Limits[0].Call))
 	}
-	return l.reserve(ctx, l.config.Now(), key, units{1, costs})
+	return l.reserve(ctx, nil, key, units{1, costs})
 }
 
-func (l *Limiter) reserve(ctx context.Context, now time.Time, key string, n units) (*Reservation, error) {
-	c := l.newCall()
-	if err := l.resolve(ctx, c, key, n); err != nil {
+func (l *Limiter) reserve(ctx context.Context, at *time.Time, key string, n units) (*Reservation, error) {
+	r := &Reservation{limiter: l, call: l.newCall()}
+	if err := l.do(ctx, at, r.call, key, n, &r.Result); err != nil {
 		return nil, err
 	}
-	if err := l.charge(ctx, now, c); err != nil {
-		return nil, err
-	}
-	r := &Reservation{limiter: l, call: c}
-	l.report(ctx, now, c, &r.Result)
 	return r, nil
 }
 
@@ -71,7 +68,11 @@ func (r *Reservation) Settle(ctx context.Context, costs ...int64) error {
 	return r.settleCosts(ctx, r.limiter.config.Now(), costs)
 }
 
-// Cancel returns all units of the reservation.
+// Cancel returns all units of the reservation. A [LeakyBucket] takes back a turn
+// that has not come, so that the next caller gets it. In memory, that happens once
+// all later turns were given back too; in a shared store, only if the turn is the
+// last one of all processes then. Any other turn passes unused. Of a limiter in
+// a transaction of several rules, turns stay.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.settle(ctx, r.limiter.config.Now(), units{})
 }
@@ -110,12 +111,19 @@ var ErrNever = errors.New("the request costs more than the limit can ever allow"
 
 // Wait blocks until the limits of a key allow one unit, and charges it. For a
 // [LeakyBucket] it also waits for the turn of the request. It returns at once with
-// an error if the context would end before: the limits then have charged nothing,
-// or the turn of a leaky bucket passes unused.
+// an error if the context would end before. The limits then have charged nothing,
+// and a turn is given back as [Reservation.Cancel] does, also by a Wait whose
+// context ends later. A store that is away delays that by the deadline of a
+// decision.
 //
 // Requests that wait at the same time are admitted in no particular order. Those
 // that wait for a window all ask again when it has room; in a LeakyBucket each
 // has its turn, so that suits many of them better, above all in a shared store.
+//
+// A caller that wants several units of a bucket comes to its turn: others who wait
+// for the same key of this Limiter let it go first once it was denied. Other
+// processes do not, and neither does Allow. In a window, requests of fewer units
+// may take the room again and again.
 //
 // While the store fails, Wait does as the error policy says: under [FailClosed]
 // it asks again every second.
@@ -138,22 +146,111 @@ func (l *Limiter) WaitCosts(ctx context.Context, key string, costs ...int64) err
 }
 
 func (l *Limiter) wait(ctx context.Context, key string, n units) error {
+	c := l.calls.Get().(*call)
+	delay, err := l.admit(ctx, c, key, n)
+	if err != nil {
+		return err
+	}
+	if err = clock.AwaitTurn(ctx, delay); err != nil {
+		_ = (&Reservation{limiter: l, call: c}).Cancel(ctx) // observers see its error
+	}
+	l.calls.Put(c)
+	return l.wrap(err)
+}
+
+// admit blocks until the limits allow a request, and charges it by c. The request
+// has its turn after the delay.
+func (l *Limiter) admit(ctx context.Context, c *call, key string, n units) (delay time.Duration, err error) {
+	var me *first
+	defer func() { l.firsts.leave(key, me) }()
 	for {
-		if err := ctx.Err(); err != nil {
-			return l.wrap(err)
+		if err := l.firsts.pass(ctx, key, me); err != nil {
+			return 0, l.wrap(err)
 		}
 		var r Result
-		if err := l.allow(ctx, nil, key, n, &r); err != nil {
-			return err
-		}
-		switch {
+		switch err := l.do(ctx, nil, c, key, n, &r); {
+		case err != nil || r.Allowed:
+			return r.Delay, err
 		case r.RetryAfter == Never:
-			return l.wrap(ErrNever)
-		case r.Allowed:
-			return l.wrap(clock.AwaitTurn(ctx, r.Delay))
+			return 0, l.wrap(ErrNever)
+		case c.starves():
+			me = l.firsts.enter(key, me, r.RetryAfter)
 		}
 		if err := clock.AwaitTurn(ctx, r.RetryAfter); err != nil {
-			return l.wrap(err)
+			return 0, l.wrap(err)
 		}
 	}
+}
+
+// starves reports whether requests of single units may take what a bucket
+// refills before the denied call finds enough of it.
+func (c *call) starves() bool {
+	for i, cost := range c.Charge.Costs {
+		if cost > 1 && !c.Limits[i].Allowed && c.Charge.Limits[i].Bucket() {
+			return true
+		}
+	}
+	return false
+}
+
+// firsts are callers of Wait, at most one of a key. The others on that key let it
+// go first.
+type firsts struct {
+	mu sync.Mutex
+	of map[string]*first
+}
+
+type first struct {
+	until time.Time     // it asks again then
+	done  chan struct{} // closed once it has its units, or has given up
+}
+
+// enter has a caller go first, unless another does, and notes when it asks again.
+func (f *firsts) enter(key string, me *first, wait time.Duration) *first {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if me == nil && f.of[key] == nil {
+		me = &first{done: make(chan struct{})}
+		if f.of == nil {
+			f.of = map[string]*first{}
+		}
+		f.of[key] = me
+	}
+	if me != nil {
+		me.until = time.Now().Add(wait)
+	}
+	return me
+}
+
+func (f *firsts) leave(key string, me *first) {
+	if me == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.of, key)
+	close(me.done)
+}
+
+// pass blocks while another caller is first.
+func (f *firsts) pass(ctx context.Context, key string, me *first) error {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		other, wait := f.of[key], time.Duration(0)
+		if other != nil {
+			wait = time.Until(other.until)
+		}
+		f.mu.Unlock()
+		if other == me || other == nil {
+			return nil
+		}
+		if clock.EndsBefore(ctx, wait) {
+			return clock.AwaitTurn(ctx, wait)
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
 }

@@ -117,14 +117,13 @@ func TestSettleUnstated(t *testing.T) {
 	check(t, lim, []int64{8})
 }
 
-// TestReserveRefused: nothing can be returned to buckets and logs.
+// TestReserveRefused: nothing can be returned to token buckets and logs.
 func TestReserveRefused(t *testing.T) {
 	for _, test := range []struct {
 		limit slidegate.Limit
 		want  string
 	}{
 		{slidegate.TokenBucket(10, time.Second, 0), "nothing can be returned to a TokenBucket: reserve from a SlidingWindow or another window"},
-		{slidegate.LeakyBucket(10, time.Second, 0), "nothing can be returned to a LeakyBucket: reserve from a SlidingWindow or another window"},
 		{slidegate.SlidingLog(10, time.Second), "nothing can be returned to a SlidingLog: reserve from a SlidingWindow or another window"},
 	} {
 		lim := newLimiter(t, test.limit)
@@ -328,6 +327,122 @@ func TestWaitQueue(t *testing.T) {
 	})
 }
 
+// TestTurns: callers reserve turns of a leaky bucket, one in 100 ms, and some
+// cancel them. The next caller gets the first turn behind those that are kept.
+func TestTurns(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		cancels  []int // turns, in this order, of 0 to 4
+		after    time.Duration
+		next     time.Duration // from the start
+		afterAll time.Duration // of the caller after it
+	}{
+		{"none is cancelled", nil, 0, 500, 600},
+		{"the last one", []int{4}, 0, 400, 500},
+		{"one with others behind it stays", []int{2}, 0, 500, 600},
+		{"the last ones", []int{4, 3, 2}, 0, 200, 300},
+		{"the last ones, in any order", []int{2, 4, 3}, 0, 200, 300},
+		{"all, the first one first", []int{0, 1, 2, 3, 4}, 0, 0, 100},
+		{"turns that have come are used", []int{4, 3, 2, 1, 0}, 250, 300, 400},
+		{"all have come", []int{0, 1, 2, 3, 4}, 450, 500, 600},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock, withClock := stopped()
+			lim := newLimiter(t, slidegate.LeakyBucket(10, time.Second, 10), withClock)
+			var all []*slidegate.Reservation
+			reserve := func() time.Duration {
+				r, err := lim.Reserve(t.Context(), "k")
+				if err != nil || !r.Allowed {
+					t.Fatal(r, err)
+				}
+				all = append(all, r)
+				return r.Delay
+			}
+			for range 5 {
+				reserve()
+			}
+			clock.Advance(test.after * time.Millisecond)
+			for _, i := range test.cancels {
+				if err := all[i].Cancel(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, want := range []time.Duration{test.next, test.afterAll} {
+				if got := reserve() + test.after*time.Millisecond; got != want*time.Millisecond {
+					t.Errorf("the next turn is at %v; want %d ms", got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitsCancelled: five wait for a leaky bucket and give up, four together and
+// one by its own context. The next waits for no turn of theirs.
+func TestWaitsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := newLimiter(t, slidegate.LeakyBucket(1, 200*time.Millisecond, 10))
+		start, wait := time.Now(), func(ctx context.Context) { _ = lim.Wait(ctx, "k") }
+		wait(t.Context())
+		together, giveUp := context.WithCancel(t.Context())
+		alone, leave := context.WithCancel(t.Context())
+		for _, ctx := range []context.Context{together, together, alone, together, together} {
+			go wait(ctx)
+		}
+		synctest.Wait()
+		time.Sleep(20 * time.Millisecond)
+		leave()
+		synctest.Wait()
+		giveUp()
+		synctest.Wait()
+		if wait(t.Context()); time.Since(start) != 200*time.Millisecond {
+			t.Errorf("the next had its turn after %v", time.Since(start))
+		}
+	})
+}
+
+// TestWaitForSeveral: single units of a bucket are taken as fast as it refills,
+// and a caller who wants several comes to its turn. Another key is not held up.
+func TestWaitForSeveral(t *testing.T) {
+	for name, limit := range map[string]slidegate.Limit{
+		"token": slidegate.TokenBucket(50, time.Second, 50), "leaky": slidegate.LeakyBucket(50, time.Second, 50),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			lim := newLimiter(t, limit)
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+			defer stop()
+			for range 60 {
+				go func() {
+					for lim.Wait(ctx, "k") == nil {
+					}
+				}()
+			}
+			time.Sleep(1200 * time.Millisecond)
+			var all sync.WaitGroup
+			for _, n := range []int64{2, 10, 50} {
+				all.Go(func() {
+					if err := lim.WaitN(ctx, "k", n); err != nil {
+						t.Errorf("%s: %d units: %v", name, n, err)
+					}
+				})
+			}
+			synctest.Wait()
+			soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			if err := lim.Wait(soon, "k"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 0 {
+				t.Errorf("%s: a wait that cannot succeed failed after %v: %v", name, time.Since(start), err)
+			}
+			if err := lim.Wait(soon, "other"); err != nil {
+				t.Error(err)
+			}
+			all.Wait()
+			if err := lim.Wait(ctx, "k"); err != nil { // others go on
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestWaitFails: a wait that cannot succeed fails at once, and one whose context
 // is cancelled fails then. Neither charges a window.
 func TestWaitFails(t *testing.T) {
@@ -353,8 +468,8 @@ func TestWaitFails(t *testing.T) {
 		{"the context has ended", minute, 0, 1, -time.Second, nil, context.DeadlineExceeded,
 			"slidegate: limiter default: context deadline exceeded", 0, 2},
 		{"the context was cancelled", minute, 0, 1, 0, cancelled, context.Canceled, "slidegate: limiter default: context canceled", 0, 2},
-		{"the turn of a leaky bucket comes too late, and passes unused", slidegate.LeakyBucket(1, time.Second, 2), 1, 1, 999 * time.Millisecond, nil,
-			context.DeadlineExceeded, "slidegate: limiter default: the next turn is in 1s: context deadline exceeded", 0, 0},
+		{"the turn of a leaky bucket comes too late, and is given back", slidegate.LeakyBucket(1, time.Second, 2), 1, 1, 999 * time.Millisecond, nil,
+			context.DeadlineExceeded, "slidegate: limiter default: the next turn is in 1s: context deadline exceeded", 0, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

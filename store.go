@@ -75,15 +75,11 @@ func (l *Limiter) parts(refundOn []string) (*setup.LimiterParts, error) {
 
 // decide is AllowN for a middleware.
 func (l *Limiter) decide(ctx context.Context, key string, n int64) (*engine.Decision, error) {
-	now, c := l.config.Now(), l.newCall()
-	if err := l.resolve(ctx, c, key, units{n: n}); err != nil {
-		return nil, err
-	}
-	if err := l.charge(ctx, now, c); err != nil {
-		return nil, err
-	}
 	var r Result
-	l.report(ctx, now, c, &r)
+	c := l.newCall()
+	if err := l.do(ctx, nil, c, key, units{n: n}, &r); err != nil {
+		return nil, err
+	}
 	return engine.DecisionOf(l.set, c.Verdict), nil
 }
 

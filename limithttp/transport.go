@@ -2,10 +2,10 @@ package limithttp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxPause bounds what another side may ask for: a wrong Retry-After must
-	// not stop a client for good.
+	// maxPause bounds what another side may ask for: a wrong answer must not
+	// stop a client for good.
 	maxPause = time.Hour
 	// maxDrain bounds what is read of an answer that is retried. Reading it all
 	// lets the connection be used again; of a long one, a new connection is
@@ -45,7 +45,8 @@ const (
 //
 // It is safe for concurrent use once its fields are set. It must not be copied.
 type Transport struct {
-	// Limiter limits each key. Each attempt and each redirect takes one unit.
+	// Limiter limits each key. Each attempt and each redirect takes one unit, and
+	// another one after a pause that begins while it waits.
 	// Nil stands for none: requests then wait only if the other side asks.
 	Limiter *slidegate.Limiter
 	// Base sends the requests; nil stands for http.DefaultTransport.
@@ -53,13 +54,13 @@ type Transport struct {
 	// Key returns what a request counts by, such as the name of an account of
 	// the other side; nil stands for the host, with its port if the URL has one.
 	Key func(*http.Request) string
-	// Retries is how often a request is sent again after an answer with a
-	// Retry-After; 0 for never. The last answer is returned, as is one with a
-	// Retry-After beyond the request's context.
+	// Retries is how often a request is sent again after an answer that asks to
+	// wait; 0 for never. The last answer is returned, as is one that asks to wait
+	// beyond the request's context.
 	//
 	// A request is sent again only if that can do no harm: its body, if any, can
-	// be had again by GetBody, and the answer was 429, or 503 to a request that
-	// is idempotent, by its method or an Idempotency-Key.
+	// be had again by GetBody, and the answer was 429 or 403, or 503 to a request
+	// that is idempotent, by its method or an Idempotency-Key.
 	Retries int
 
 	mu     sync.Mutex
@@ -119,27 +120,26 @@ func (t *Transport) key(r *http.Request) string {
 	return t.Key(r)
 }
 
-// wait blocks until a request may be sent.
+// wait blocks until a request may be sent. One that had to wait for the other
+// side after its turn takes another: otherwise all would go at once.
 func (t *Transport) wait(ctx context.Context, key string) error {
-	if err := t.waitPause(ctx, key); err != nil {
-		return err
+	for {
+		if err := t.waitPause(ctx, key); err != nil || t.Limiter == nil {
+			return err
+		}
+		if err := t.Limiter.Wait(ctx, key); err != nil {
+			return err
+		}
+		if t.pauseLeft(key) <= 0 {
+			return nil
+		}
 	}
-	if t.Limiter == nil {
-		return nil
-	}
-	if err := t.Limiter.Wait(ctx, key); err != nil {
-		return err
-	}
-	return t.waitPause(ctx, key) // one that has begun meanwhile
 }
 
 // waitPause blocks while the other side has asked to wait.
 func (t *Transport) waitPause(ctx context.Context, key string) error {
 	for {
-		t.mu.Lock()
-		end := t.pauses[key]
-		t.mu.Unlock()
-		left := time.Until(end)
+		left := t.pauseLeft(key)
 		if left <= 0 {
 			return nil
 		}
@@ -147,6 +147,12 @@ func (t *Transport) waitPause(ctx context.Context, key string) error {
 			return fmt.Errorf("slidegate: %s asked to wait: %w", key, err)
 		}
 	}
+}
+
+func (t *Transport) pauseLeft(key string) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Until(t.pauses[key])
 }
 
 // pause extends the key's pause to d; a longer one stays.
@@ -163,25 +169,49 @@ func (t *Transport) pause(key string, d time.Duration) {
 	}
 }
 
-// retryAfter returns how long an answer asks to wait, at most maxPause.
+// retryAfter returns how long an answer asks to wait, at most maxPause: by its
+// Retry-After, or else by the end of a limit of which nothing remains.
 func retryAfter(r *http.Response) (d time.Duration, asked bool) {
-	text := r.Header.Get("Retry-After")
-	if text == "" || r.StatusCode != http.StatusTooManyRequests && r.StatusCode != http.StatusServiceUnavailable {
-		return 0, false
-	}
-	seconds, err := strconv.ParseUint(text, 10, 32)
-	if err == nil || errors.Is(err, strconv.ErrRange) {
-		return min(time.Duration(seconds)*time.Second, maxPause), true
-	}
-	until, err := http.ParseTime(text)
-	if err != nil {
+	switch r.StatusCode {
+	case http.StatusTooManyRequests, http.StatusForbidden, http.StatusServiceUnavailable:
+	default:
 		return 0, false
 	}
 	now, err := http.ParseTime(r.Header.Get("Date")) // by the same clock
 	if err != nil {
 		now = time.Now()
 	}
-	return min(max(until.Sub(now), 0), maxPause), true
+	d, asked = until(r.Header.Get("Retry-After"), now)
+	for _, limit := range []string{"X-RateLimit-", "X-Rate-Limit-", "RateLimit-"} {
+		if left, err := strconv.ParseFloat(r.Header.Get(limit+"Remaining"), 64); !asked && (err != nil || left < 1) {
+			d, asked = until(r.Header.Get(limit+"Reset"), now)
+		}
+	}
+	return d, asked
+}
+
+// The least numbers of a field that are Unix times, in seconds and milliseconds:
+// 1973 by both. Below are seconds to wait, which may have a fraction.
+const (
+	leastUnix      = 1e8
+	leastUnixMilli = 1e11
+)
+
+// until returns the time from now that a field states, at most maxPause: by a
+// number, or a date.
+func until(text string, now time.Time) (d time.Duration, ok bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case strings.Trim(text, ".0123456789") != "": // or a sign, or one of Go's forms
+		var end time.Time
+		end, err = http.ParseTime(text)
+		n = end.Sub(now).Seconds()
+	case n >= leastUnixMilli:
+		n = n/1e3 - float64(now.Unix())
+	case n >= leastUnix:
+		n -= float64(now.Unix())
+	}
+	return time.Duration(math.Ceil(max(0, min(n, maxPause.Seconds())) * 1e9)), err == nil
 }
 
 // repeatable reports whether a request may be sent again after an answer of this
@@ -191,7 +221,7 @@ func repeatable(r *http.Request, status int) bool {
 		return false
 	}
 	idempotent := []string{"", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete}
-	return status == http.StatusTooManyRequests || slices.Contains(idempotent, r.Method) || r.Header.Get("Idempotency-Key") != ""
+	return status != http.StatusServiceUnavailable || slices.Contains(idempotent, r.Method) || r.Header.Get("Idempotency-Key") != ""
 }
 
 // rewind returns the request with its body from the start; nil if that cannot be

@@ -41,6 +41,7 @@ func TestTransportRetries(t *testing.T) {
 			r.GetBody = func() (io.ReadCloser, error) { return nil, errDown }
 		}, 0, "0s text", 429},
 		{"a POST that may have begun is not", []answer{{503, "1", ""}, ok}, "POST", withBody("text", true), 0, "0s text", 503},
+		{"a POST that was forbidden is", []answer{{403, "1", ""}, ok}, "POST", withBody("text", true), 0, "0s text 1s text", 200},
 		{"a PUT is", []answer{{503, "1", ""}, ok}, "PUT", withBody("text", true), 0, "0s text 1s text", 200},
 		{"a POST with a key is", []answer{{503, "1", ""}, ok}, "POST", func(r *http.Request) {
 			withBody("text", true)(r)

@@ -40,8 +40,8 @@ type otherSide struct {
 	bodies []*body
 }
 
-// answer is a status with a Retry-After, if any. In a Retry-After, DATE+1m stands
-// for the date in a minute.
+// answer is a status with a Retry-After, if any, or with other fields, such as
+// "A: 1; B: 2". DATE+1m stands for the date in a minute.
 type answer struct {
 	status     int
 	retryAfter string
@@ -74,11 +74,15 @@ func (o *otherSide) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.answers = o.answers[1:]
 	}
 	header := http.Header{}
-	if in, ok := strings.CutPrefix(a.retryAfter, "DATE"); ok {
-		a.retryAfter = httpDate(in)
-	}
-	if a.retryAfter != "" {
-		header.Set("Retry-After", a.retryAfter)
+	for field := range strings.SplitSeq(a.retryAfter, "; ") {
+		name, value, ok := strings.Cut(field, ": ")
+		if !ok {
+			name, value = "Retry-After", field
+		}
+		if in, ok := strings.CutPrefix(value, "DATE"); ok {
+			value = httpDate(in)
+		}
+		header.Set(name, value)
 	}
 	if a.date != "" {
 		header.Set("Date", httpDate(a.date))
@@ -122,7 +126,17 @@ func TestTransport(t *testing.T) {
 		{"an hour at most, whatever the number", nil, []answer{{429, "99999999999999999999", ""}, ok}, []string{"GET", "GET"}, "0s 1h0m0s", "429 200"},
 		{"an hour at most, until a date", nil, []answer{{429, "DATE+48h", ""}, ok}, []string{"GET", "GET"}, "0s 1h0m0s", "429 200"},
 		{"429 without Retry-After", nil, []answer{{429, "", ""}, ok}, []string{"GET", "GET"}, "0s 0s", "429 200"},
-		{"nonsense", nil, []answer{{429, "soon", ""}, {429, "-5", ""}, {429, "1.5", ""}, ok}, []string{"GET", "GET", "GET", "GET"}, "0s 0s 0s 0s", "429 429 429 200"},
+		{"nonsense", nil, []answer{{429, "soon", ""}, {429, "-5", ""}, {429, "1e3", ""}, {429, "Inf", ""}, {429, "1.5.2", ""}, ok}, []string{"GET", "GET", "GET", "GET", "GET", "GET"}, "0s 0s 0s 0s 0s 0s", "429 429 429 429 429 200"},
+		{"a fraction of a second", nil, []answer{{429, "1.2", ""}, {503, ".5", ""}, ok}, []string{"GET", "GET", "GET"}, "0s 1.2s 1.7s", "429 503 200"},
+		{"403 with seconds", nil, []answer{{403, "30", ""}, ok}, []string{"GET", "GET"}, "0s 30s", "403 200"},
+		{"403 without", nil, []answer{{403, "", ""}, ok}, []string{"GET", "GET"}, "0s 0s", "403 200"},
+		{"the end of a limit, in seconds", nil, []answer{{429, "X-RateLimit-Reset: 29.5; X-RateLimit-Remaining: 0.0", ""}, ok}, []string{"GET", "GET"}, "0s 29.5s", "429 200"},
+		{"the end of a limit, as a Unix time", nil, []answer{{403, "X-RateLimit-Reset: 946684830; X-RateLimit-Remaining: 0", ""}, ok}, []string{"GET", "GET"}, "0s 30s", "403 200"},
+		{"the end of a limit, in milliseconds", nil, []answer{{503, "X-Rate-Limit-Reset: 946684830500", ""}, ok}, []string{"GET", "GET"}, "0s 30.5s", "503 200"},
+		{"the end of a limit, by another clock", nil, []answer{{429, "RateLimit-Reset: 946688430", "1h"}, ok}, []string{"GET", "GET"}, "0s 30s", "429 200"},
+		{"the end of a limit, before now", nil, []answer{{429, "X-RateLimit-Reset: 946684000", ""}, ok}, []string{"GET", "GET"}, "0s 0s", "429 200"},
+		{"the end of a limit that is not reached", nil, []answer{{403, "X-RateLimit-Reset: 946684830; X-RateLimit-Remaining: 59", ""}, ok}, []string{"GET", "GET"}, "0s 0s", "403 200"},
+		{"Retry-After comes first", nil, []answer{{429, "X-RateLimit-Reset: 30; Retry-After: 2", ""}, {429, "X-RateLimit-Reset: 30; Retry-After: soon", ""}, ok}, []string{"GET", "GET", "GET"}, "0s 2s 32s", "429 429 200"},
 		{"other statuses", nil, []answer{{500, "30", ""}, {301, "30", ""}, ok}, []string{"GET", "GET", "GET"}, "0s 0s 0s", "500 301 200"},
 		{"another host does not wait", nil, []answer{busy, ok}, []string{"GET", "GET other", "GET"}, "0s 0s 30s", "429 200 200"},
 		{"hosts have each their limit", perSecond, []answer{ok}, []string{"GET", "GET", "GET other", "GET"}, "0s 0s 0s 1s", "200 200 200 200"},

@@ -1,8 +1,10 @@
 package limit
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -11,8 +13,8 @@ import (
 // again or the queue empty. It is in Unix nanoseconds ^ math.MinInt64, so that
 // the zero value, which has never been charged, was full at all times.
 //
-// That time only grows, so a caller whose clock is behind sees too few units
-// left and never too many.
+// Charges only move that time on, so a caller whose clock is behind sees too few
+// units left and never too many.
 type bucket int64
 
 // NewBucket returns the state of a bucket that is full again at a time in Unix
@@ -99,4 +101,30 @@ func (b *bucket) afterCharge(l *Limit, now, cost int64) Result {
 		r.Delay = l.delay(backlog - time.Duration(cost)*l.Interval())
 	}
 	return r
+}
+
+// Turn returns when the turn of a charge comes that leaves the bucket full at a
+// time, both in Unix nanoseconds.
+func (l *Limit) Turn(full, cost int64) int64 { return full - cost*int64(l.Interval()) }
+
+// giveBack returns the turn of a charge that has left the bucket full at a time,
+// unless the turn has come: it may be used. A turn with others behind it is noted
+// in the room of older slots, and returns once those have been given back too.
+func (s *State) giveBack(now time.Time, turn, full int64) {
+	n := now.UnixNano()
+	if latest, _ := s.bucket().full(); turn < n || full > latest {
+		return
+	}
+	if s.older.room == nil {
+		s.older.room = &room{}
+	}
+	// Of a turn, Number is when it leaves the bucket full, and Units when it comes.
+	given := slices.DeleteFunc(s.older.slots, func(g Slot) bool { return g.Number < n })
+	i, _ := slices.BinarySearchFunc(given, full, func(g Slot, full int64) int { return cmp.Compare(g.Number, full) })
+	given = slices.Insert(given, i, Slot{full, turn})
+	for last := len(given) - 1; last >= 0 && *s.bucket() == newBucket(given[last].Number); last-- {
+		*s.bucket() = newBucket(given[last].Units)
+		given = given[:last]
+	}
+	s.older.slots = given
 }

@@ -68,7 +68,7 @@ func CheckAll(cs []*Charge, vs []*Verdict) error {
 // CheckSettlement returns an error for corrections of the charge that no store
 // can make. There must be one delta for each limit, in units. It refunds at
 // most the cost, charges at most MaxCapacity more, and is 0 for a limit that is
-// not Correctable.
+// not Correctable. A leaky bucket can be refunded the whole cost.
 func (c *Charge) CheckSettlement(deltas []int64) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 		if delta < -c.Costs[i] || delta > MaxCapacity {
 			return fmt.Errorf("limit %q: correction %d of a charge of %d is out of range", c.Limits[i].Name, delta, c.Costs[i])
 		}
-		if l := &c.Limits[i]; delta != 0 && !l.Correctable() {
+		if l := &c.Limits[i]; delta != 0 && !l.Correctable() && (delta != -c.Costs[i] || l.Algorithm != LeakyBucket) {
 			return fmt.Errorf("limit %q: a %s cannot be corrected", l.Name, l.Algorithm)
 		}
 	}
@@ -146,7 +146,8 @@ type Receipt struct {
 	// have one, because a text of their own would take as much room as a counter.
 	Serial uint64
 	// Slots holds the slot charged, by limit: 1700000040 for a slot of one
-	// second at that Unix time. It is 0 for a bucket.
+	// second at that Unix time. For a bucket it is when the charge leaves it
+	// full, in Unix nanoseconds; 0 for a cost of 0.
 	Slots [MaxLimits]int64
 }
 
@@ -167,16 +168,19 @@ func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
 
 // Apply decides a charge on these states, and makes it if they allow it: Decide
 // and then Take. It reports whether it has changed the states.
-func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
+func Apply(states []State, c *Charge, now time.Time, v *Verdict) (charged bool) {
 	if len(c.Limits) == 1 { // as of most rules
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Resize(1)
 		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, q
-		r := &v.Limits[0]
-		s.apply(l, n, q, c.Costs[0], r)
+		r, cost := &v.Limits[0], c.Costs[0]
+		s.apply(l, n, q, cost, r)
 		v.set(r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay)
-		return v.Allowed && c.Costs[0] > 0
+		if charged = v.Allowed && cost > 0; charged {
+			v.Receipt.Slots[0] = s.mark(l, q, cost)
+		}
+		return charged
 	}
 	Decide(states, c, now, v)
 	if !v.Allowed || c.ZeroCost() {
@@ -190,8 +194,10 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 // adds the receipt's generation.
 func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
-	for i := range c.Limits {
-		v.add(i, states[i].take(&c.Limits[i], n, v.Receipt.Slots[i], c.Costs[i]))
+	for i, cost := range c.Costs {
+		l, s, q := &c.Limits[i], &states[i], v.Receipt.Slots[i]
+		v.add(i, s.take(l, n, q, cost))
+		v.Receipt.Slots[i] = s.mark(l, q, cost)
 	}
 }
 
@@ -203,7 +209,7 @@ func AfterCharge(states []State, generation string, c *Charge, now time.Time, v 
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.current(l, n)
-		v.Receipt.Slots[i] = q
+		v.Receipt.Slots[i] = s.mark(l, q, c.Costs[i])
 		v.add(i, s.afterCharge(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.Generation, v.Receipt.Serial = generation, 0
@@ -211,11 +217,14 @@ func AfterCharge(states []State, generation string, c *Charge, now time.Time, v 
 
 // Settle corrects the charge of receipt r, in a counter of the same generation.
 // A negative delta refunds units to the slot that was charged, as far as the
-// slot still holds them. A positive delta is charged now, whatever the
-// capacity. A charge of zero cost has no generation, and nothing to refund.
+// slot still holds them, or returns the turn in a leaky bucket. A positive delta
+// is charged now, whatever the capacity. A charge of zero cost has no
+// generation, and nothing to refund.
 func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64) {
 	for i, delta := range deltas {
-		switch {
+		switch l := &c.Limits[i]; {
+		case delta < 0 && r.Generation != "" && l.Bucket():
+			states[i].giveBack(now, l.Turn(r.Slots[i], -delta), r.Slots[i])
 		case delta < 0 && r.Generation != "":
 			states[i].Refund(r.Slots[i], -delta)
 		case delta > 0:

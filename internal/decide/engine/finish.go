@@ -19,6 +19,9 @@ type Outcome struct {
 	// the cost. Limits that settle then charge the maximum cost: clients must
 	// not save by hanging up.
 	Aborted bool
+	// Unused says that the request did not go on, because its client hung up while
+	// it waited for its turn. The whole charge is refunded.
+	Unused bool
 	// Costs are the true costs in units, by the limit's policy name, "rule" or
 	// "rule.limit". Only limits that settle use them.
 	Costs map[string]int64
@@ -45,7 +48,7 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 // without them, the store would deny too much.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
-		return deltasBy(&v.Charge, func(i int) int64 { return fullRefund(&v.Charge, i) })
+		return deltasBy(&v.Charge, func(i int) int64 { return fullRefund(&v.Charge, i, true) })
 	})
 	if refunds == nil {
 		return

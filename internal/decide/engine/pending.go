@@ -56,7 +56,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 			p.MaxCosts[i] = v.Terms.MostCost(i)
 			ok = true
 		}
-		ok = ok || len(p.Refunds) > 0 && fullRefund(&v.Charge, i) != 0
+		ok = ok || len(p.Refunds) > 0 && fullRefund(&v.Charge, i, false) != 0
 	}
 	return p, ok
 }
@@ -76,8 +76,8 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 func (p *Pending) deltas(o *Outcome) []int64 {
 	refunded := rules.Among(p.Refunds, o.Status)
 	return deltasBy(&p.Charge, func(i int) int64 {
-		if refunded {
-			return fullRefund(&p.Charge, i)
+		if refunded || o.Unused {
+			return fullRefund(&p.Charge, i, o.Unused)
 		}
 		if p.MaxCosts[i] == Unsettled {
 			return 0
@@ -102,10 +102,11 @@ func correction(c *limit.Charge, i int, actual int64) int64 {
 	return min(actual-c.Costs[i], maxSettlement)
 }
 
-// fullRefund returns the units that undo the charge of limit i. A bucket or a log
-// cannot refund; its charge stays.
-func fullRefund(c *limit.Charge, i int) int64 {
-	if !c.Limits[i].Correctable() {
+// fullRefund returns the units that undo the charge of limit i. A token bucket or
+// a log cannot refund; its charge stays. So does that of a leaky bucket, unless
+// the request has not gone on, and its turn is unused.
+func fullRefund(c *limit.Charge, i int, unused bool) int64 {
+	if l := &c.Limits[i]; !l.Correctable() && (!unused || l.Algorithm != limit.LeakyBucket) {
 		return 0
 	}
 	return -c.Costs[i]
@@ -114,7 +115,7 @@ func fullRefund(c *limit.Charge, i int) int64 {
 // correctionCall returns the name of the call that corrects a charge by deltas.
 func correctionCall(c *limit.Charge, deltas []int64) string {
 	for i, delta := range deltas {
-		if delta != fullRefund(c, i) {
+		if delta != -c.Costs[i] && delta != fullRefund(c, i, false) {
 			return CallSettle
 		}
 	}

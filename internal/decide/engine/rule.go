@@ -57,14 +57,15 @@ func DecisionOf(set *rules.Set, v Verdict) *Decision {
 
 // SettleRule corrects the charge of one rule to the actual units, one number
 // for each limit. A bucket or a log cannot be corrected; its charge stays. A
-// rule that charged nothing has nothing to correct.
+// leaky bucket returns an unused turn for 0 units, if it can. A rule that charged
+// nothing has nothing to correct.
 func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actual []int64) error {
 	if v.charged == notCharged {
 		return nil
 	}
 	deltas := deltasBy(&v.Charge, func(i int) int64 {
 		if !v.Charge.Limits[i].Correctable() {
-			return 0
+			return fullRefund(&v.Charge, i, actual[i] == 0)
 		}
 		return correction(&v.Charge, i, actual[i])
 	})

@@ -89,11 +89,16 @@ func (a arguments) windows(now time.Time, l *limit.Limit) arguments {
 	return a
 }
 
-// receipt returns the argument that names the charge to correct.
+// receipt returns the argument that names the charge to correct: the slot of
+// each limit, or when a bucket's turn comes and when it leaves the bucket full.
 func receipt(c *limit.Charge, r *limit.Receipt) []byte {
 	a := arguments{}.prefixed(r.Generation)
 	for i := range c.Limits {
-		a = a.number(r.Slots[i])
+		if l := &c.Limits[i]; l.Bucket() {
+			a = a.moment(time.Unix(0, l.Turn(r.Slots[i], c.Costs[i]))).moment(time.Unix(0, r.Slots[i]))
+		} else {
+			a = a.number(r.Slots[i])
+		}
 	}
 	return a
 }

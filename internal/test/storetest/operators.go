@@ -57,6 +57,17 @@ func settling(t *testing.T, h Harness) {
 	p.by(store).charge(h.Lag+1, 2) // after Lag the client must have read it
 	p.by(other).settle(h.Lag+1, a, 5)
 	p.by(store).charge(61*sec, 1)
+	t.Run("turns of a leaky bucket", func(t *testing.T) {
+		p := newPair(t, store, Leaky(1, sec, 3))
+		p.charge(0, 1)
+		first, last := p.charge(0, 1), p.charge(0, 1)
+		p.settle(ms, last, -1)
+		last = p.charge(ms, 1)  // in the turn that was given back
+		p.settle(ms, first, -1) // which stays: another is behind it
+		p.charge(ms, 1)
+		p.settle(2*sec+ms, last, -1) // its turn has come
+		p.charge(2*sec+ms, 1)
+	})
 }
 
 // expiring charges expired counters, both before and after the store deletes

@@ -31,8 +31,10 @@ type share struct {
 
 // part is what a batch does to one limit.
 type part struct {
-	last   share // the last that costs something
-	latest int64 // of a bucket: the latest time of being full, before the batch, that leaves room
+	last share // the last that costs something
+	// Of a bucket: when it may be full, before the batch. After latest there is no
+	// room. Before earliest, one of the charges would find it full.
+	earliest, latest int64
 }
 
 // NewBatch returns a batch of one charge, which the snapshot does not deny.
@@ -42,7 +44,7 @@ func NewBatch(s *Snapshot, c *limit.Charge, now time.Time) *Batch {
 		sum: limit.Charge{Key: c.Key, Limits: slices.Clone(c.Limits), Costs: make([]int64, len(c.Limits))},
 	}
 	for i := range b.parts {
-		b.parts[i].latest = math.MaxInt64
+		b.parts[i].earliest, b.parts[i].latest = math.MinInt64, math.MaxInt64
 	}
 	b.append(c.Costs, now)
 	return b
@@ -93,6 +95,9 @@ func (b *Batch) append(costs []int64, now time.Time) {
 			continue
 		}
 		l, p := &b.sum.Limits[i], &b.parts[i]
+		if l.Bucket() {
+			p.earliest = max(p.earliest, now.UnixNano()-b.sum.Costs[i]*int64(l.Interval()))
+		}
 		b.sum.Costs[i] += cost
 		p.last = one
 		if l.Bucket() {
@@ -117,6 +122,9 @@ func (b *Batch) Plan(wall time.Time, first bool) *Plan {
 		case *bucketPlan:
 			i := planned.prefix[0] - 'a'
 			planned.latest, planned.need = b.parts[i].latest, b.need(int(i))
+			if planned.draining {
+				planned.now = b.parts[i].earliest - 1
+			}
 		case *logPlan:
 			planned.log = encodeLog(b.states[planned.prefix[0]-'a'].All())
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"flag"
 	"math/rand/v2"
-	"slices"
+	"reflect"
 	"testing"
 	"time"
 
@@ -93,8 +93,10 @@ func (w *batchWorld) read() *Snapshot {
 	return s
 }
 
-func (w *batchWorld) write(p *Plan) (written bool) {
-	_, err := w.table.UpdateItem(context.Background(), dynamomodel.Alone(p.Update("generation").Request("counters", "key")))
+func (w *batchWorld) write(p *Plan) (written bool) { return w.update(p.Update("generation")) }
+
+func (w *batchWorld) update(u *Update) (written bool) {
+	_, err := w.table.UpdateItem(context.Background(), dynamomodel.Alone(u.Request("counters", "key")))
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !failed {
 		w.t.Fatal(err)
 	}
@@ -115,6 +117,9 @@ func (w *batchWorld) run() int {
 		if w.IntN(3) > 0 {
 			s = w.read()
 		}
+		if w.IntN(3) == 0 {
+			w.giveBack(c, now)
+		}
 	}
 	second += 1 + w.Int64N(3) // a clock behind may draw on the credit of one ahead, which package limit lacks
 	now, first := w.time(second), w.charge()
@@ -129,13 +134,37 @@ func (w *batchWorld) run() int {
 	}
 	before := w.read()
 	if !w.write(b.Plan(now, true)) {
-		if before == nil || s != nil && slices.Equal(s.totals, before.totals) && s.Generation == before.Generation {
+		if before == nil || reflect.DeepEqual(s, before) {
 			w.t.Errorf("limits %+v: a batch by a fresh snapshot is refused", w.limits)
 		}
 		return 0
 	}
 	w.compare(b, before, charges, times)
 	return len(charges)
+}
+
+// giveBack returns the turns of a charge that was just made, and compares the item
+// with package limit.
+func (w *batchWorld) giveBack(c *limit.Charge, now time.Time) {
+	var v limit.Verdict
+	before := w.read()
+	before.Admit(c, now, &v)
+	deltas, states := make([]int64, len(c.Limits)), cloneAll(before.states)
+	for i := range deltas {
+		if c.Limits[i].Algorithm == limit.LeakyBucket {
+			deltas[i] = -c.Costs[i]
+		}
+	}
+	limit.Settle(states, c, now, &v.Receipt, deltas)
+	if u := PlanSettlement(before, c, &v.Receipt, deltas, now, now, ""); u != nil && !w.update(u) {
+		w.t.Fatal("a turn is not given back by a fresh snapshot")
+	}
+	for i, after := 0, w.read(); i < len(states); i++ {
+		got, _ := after.states[i].Full()
+		if want, _ := states[i].Full(); got != want && c.Limits[i].Bucket() {
+			w.t.Fatalf("limit %+v is full at %d, want %d", c.Limits[i], got, want)
+		}
+	}
 }
 
 func denies(s *Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) bool {

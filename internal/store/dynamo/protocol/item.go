@@ -31,7 +31,7 @@ const (
 	attributeNewest   = "H" // the highest slot charged
 	attributeCredit   = "F" // how far C may still grow under the last ceiling
 	attributeCapacity = "N" // the capacity of that ceiling
-	attributeFull     = "T" // bucket: Unix nanoseconds when it is full; only grows
+	attributeFull     = "T" // bucket: Unix nanoseconds when it is full; only a turn given back lowers it
 	attributeLog      = "L" // log: its time stamps
 )
 
@@ -101,7 +101,7 @@ func (s *Snapshot) readBucket(item Item, i int) error {
 	if full > farthest || full < -farthest {
 		return fmt.Errorf("%w: %s is %d, which is no time", ErrForeign, name, full)
 	}
-	s.totals[i], s.states[i] = full, limit.NewBucket(full)
+	s.states[i] = limit.NewBucket(full)
 	return nil
 }
 

@@ -126,17 +126,6 @@ func TestNewerThan(t *testing.T) {
 	}
 }
 
-// TestNewerBucket checks that a bucket never charged is an earlier state than
-// any charge, even before 1970.
-func TestNewerBucket(t *testing.T) {
-	bucket := []limit.Limit{{Algorithm: limit.TokenBucket, Capacity: 1, Window: time.Second, Burst: 1}}
-	never := newSnapshot("generation", bucket, time.Time{})
-	charged := &Snapshot{Generation: "generation", totals: []int64{-5}}
-	if never.NewerThan(charged) || !charged.NewerThan(never) {
-		t.Error("a charged bucket is not newer than one never charged")
-	}
-}
-
 // TestRefundOfAllUnits refunds all that a slot holds.
 func TestRefundOfAllUnits(t *testing.T) {
 	w := newBatchWorld(t, slots)

@@ -12,7 +12,8 @@ import (
 //
 // A negative delta refunds units. They leave their slot but not the total, so
 // from then on they count as charged before the window, and the ceilings of all
-// older snapshots stay safe. A positive delta charges more whatever the
+// older snapshots stay safe. A bucket returns a turn that has not come, if no
+// later charge has moved its time on. A positive delta charges more whatever the
 // capacity; later requests pay for it.
 //
 // The write applies to the generation of the receipt alone. The receipt of a
@@ -33,6 +34,8 @@ func PlanSettlement(
 			slots[i] = max(slots[i], r.Slots[i]) // charged, so the newest slot is no earlier
 		}
 		switch {
+		case deltas[i] < 0 && r.Generation != "" && l.Bucket():
+			giveBack(u, s, i, l.Turn(r.Slots[i], -deltas[i]), r.Slots[i], now)
 		case deltas[i] < 0 && r.Generation != "" && refundable(s, i, l, r.Slots[i], -deltas[i], now):
 			refund(u, prefixOf(i), r.Slots[i], -deltas[i])
 		case deltas[i] > 0:
@@ -99,6 +102,17 @@ func refund(u *Update, prefix string, slot, units int64) {
 	refunded := u.number(prefix+"r", units)
 	u.require(counter, ">=", refunded)
 	u.set(slotName(prefix, slot), counter, "-", refunded)
+}
+
+// giveBack returns a turn that has not come to a bucket, which the charge left
+// full at a time. Later charges have moved that time on, and keep it.
+func giveBack(u *Update, s *Snapshot, i int, turn, full int64, now time.Time) {
+	if known, _ := s.known()[i].Full(); turn < now.UnixNano() || s != nil && known != full {
+		return
+	}
+	attribute := prefixOf(i) + attributeFull
+	u.require(u.name(attribute), "=", u.number(prefixOf(i)+"f", full))
+	u.set(attribute, u.name(attribute), "-", u.number(prefixOf(i)+"r", full-turn))
 }
 
 // chargeMore charges a slot whatever the ceiling. The limit may be new to this

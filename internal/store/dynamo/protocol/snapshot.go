@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -30,22 +29,16 @@ type Snapshot struct {
 	// ReadAt is when the caller sent its read of the item, by its own clock.
 	ReadAt time.Time
 
-	totals []int64       // C by limit, or T of a bucket: neither ever shrinks
+	totals []int64       // C by limit, which never shrinks; 0 for a bucket
 	states []limit.State // by limit
 }
 
 // newSnapshot returns the snapshot of an item whose limits were never charged.
 func newSnapshot(generation string, limits []limit.Limit, readAt time.Time) *Snapshot {
-	s := &Snapshot{
+	return &Snapshot{
 		Generation: generation, ReadAt: readAt,
 		totals: make([]int64, len(limits)), states: make([]limit.State, len(limits)),
 	}
-	for i := range limits {
-		if limits[i].Bucket() {
-			s.totals[i] = math.MinInt64
-		}
-	}
-	return s
 }
 
 // Read returns the snapshot of an item that counts these limits. It fails with

@@ -30,9 +30,7 @@ func (s *Snapshot) AfterTransaction(c *limit.Charge, now time.Time, newGeneratio
 			after.totals[i], after.states[i] = s.totals[i], s.states[i].Clone()
 		}
 		after.states[i].Take(&c.Limits[i], now, c.Costs[i])
-		if full, charged := after.states[i].Full(); charged {
-			after.totals[i] = full
-		} else {
+		if !c.Limits[i].Bucket() {
 			after.totals[i] += c.Costs[i]
 		}
 	}

@@ -34,12 +34,17 @@ if mode == 's' then
   -- A charge of zero cost has no generation in its receipt: it can only be
   -- corrected upwards, in any generation.
   function correct(c, l)
-    local slot
-    slot, at = read('>d', ARGV[3], at)
+    local slot, turn_n, full_s, full_n
+    if l.kind.refund then
+      slot, turn_n, full_s, full_n, at = read('>dddd', ARGV[3], at)
+    else
+      slot, at = read('>d', ARGV[3], at)
+    end
     if l.cost > 0 and (receipt == '' or receipt == c.generation) then
       l.kind.take(l, l.cost)
     elseif l.cost < 0 and receipt ~= '' and receipt == c.generation then
-      return refund(l, slot, -l.cost)
+      if not l.kind.refund then return refund(l, slot, -l.cost) end
+      l.kind.refund(l, slot, turn_n, full_s, full_n)
     end
     return true
   end

@@ -133,7 +133,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if clock.Sleep(r.Context(), d.Delay) != nil {
-		abort() // its turn passes unused
+		g.authorizer.Finish(r.Context(), d, &engine.Outcome{Unused: true})
+		abort()
 	}
 	g.pass(w, r, answer.Context, d)
 }
