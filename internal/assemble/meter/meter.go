@@ -125,15 +125,12 @@ type observer struct {
 // Decided counts a decision, and reports how far limits are used.
 func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Recorder.Decided(ctx, now, req, d)
-	for _, vs := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
-		for i := range vs {
-			v := &vs[i]
-			if v.Uncounted || v.Degraded || len(v.Limits) == 0 {
-				continue
-			}
-			at := v.Tightest()
-			left := float64(v.Limits[at].Remaining) / float64(v.Terms.Limits[at].MaxCost())
-			o.sink.Utilization(ctx, v.Rule.Name, min(1, max(0, 1-left)))
+	for v := range d.All() {
+		if v.Uncounted || v.Degraded || len(v.Limits) == 0 {
+			continue
 		}
+		at := v.Tightest()
+		left := float64(v.Limits[at].Remaining) / float64(v.Terms.Limits[at].MaxCost())
+		o.sink.Utilization(ctx, v.Rule.Name, min(1, max(0, 1-left)))
 	}
 }

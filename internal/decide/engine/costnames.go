@@ -23,7 +23,7 @@ func (d *Decision) UnknownCosts(costs map[string]int64) (names []string) {
 // SettlingLimits returns, in order, the policy names of the limits that settle,
 // "rule" or "rule.limit".
 func (d *Decision) SettlingLimits() (names []string) {
-	for _, v := range slices.Concat(d.Verdicts, d.Shadows) {
+	for v := range d.All() {
 		for i := range v.Terms.Limits {
 			if v.Terms.Settles(i) {
 				names = append(names, v.PolicyName(i))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -124,6 +125,19 @@ func (d *Decision) conclude(denier *Verdict) {
 	}
 	if d.Allowed = denier == nil; !d.Allowed {
 		d.deny(denier)
+	}
+}
+
+// All returns Verdicts, then Shadows.
+func (d *Decision) All() iter.Seq[*Verdict] {
+	return func(yield func(*Verdict) bool) {
+		for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
+			for i := range vs {
+				if !yield(&vs[i]) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -36,11 +36,9 @@ func (d *Decision) Pending() (all []Pending) {
 	if !d.Allowed {
 		return nil
 	}
-	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
-		for i := range vs {
-			if p, ok := vs[i].pending(); ok && vs[i].charged == chargedShared {
-				all = append(all, p)
-			}
+	for v := range d.All() {
+		if p, ok := v.pending(); ok && v.charged == chargedShared {
+			all = append(all, p)
 		}
 	}
 	return all

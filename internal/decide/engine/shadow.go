@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -35,6 +36,64 @@ func (v *Verdict) CandidateOutcome(i int) CandidateOutcome {
 		return WouldAllow
 	}
 	return Same
+}
+
+// ShadowResult is what a shadow rule, or the candidate capacity of a limit, would
+// have decided about a request.
+type ShadowResult struct {
+	*Verdict
+	Limit   int // of Terms.Limits, whose candidate it is; -1 for a shadow rule
+	Outcome CandidateOutcome
+}
+
+// Name is the name by which operators know it: "rule", "rule candidate" or
+// "rule.limit candidate".
+func (r *ShadowResult) Name() string {
+	if r.Limit < 0 {
+		return r.Rule.Name
+	}
+	return CandidateName(r.Rule.Name, r.Terms.Limits[r.Limit].Name)
+}
+
+// CandidateName returns the name by which operators know the candidate of a
+// limit.
+func CandidateName(rule, limit string) string { return PolicyName(rule, limit) + " candidate" }
+
+// ShadowResults returns what candidate capacities and shadow rules would have
+// decided. Most decisions have none.
+func (d *Decision) ShadowResults() iter.Seq[ShadowResult] {
+	return func(yield func(ShadowResult) bool) {
+		for v := range d.All() {
+			if v.Rule.Candidates == nil {
+				continue
+			}
+			for i := range v.Terms.Limits {
+				if outcome := v.CandidateOutcome(i); outcome != NoCandidate && !yield(ShadowResult{v, i, outcome}) {
+					return
+				}
+			}
+		}
+		for i := range d.Shadows {
+			result := ShadowResult{&d.Shadows[i], -1, Same}
+			if !result.Allowed {
+				result.Outcome = WouldDeny
+			}
+			if !yield(result) {
+				return
+			}
+		}
+	}
+}
+
+// WouldDeny reports whether a shadow rule or a candidate capacity would have
+// denied the request, which was allowed.
+func (d *Decision) WouldDeny() bool {
+	for r := range d.ShadowResults() {
+		if r.Outcome == WouldDeny {
+			return true
+		}
+	}
+	return false
 }
 
 // evaluateShadows charges the shadow rules of an allowed request as if they

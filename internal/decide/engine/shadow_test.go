@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +98,32 @@ func TestCandidate(t *testing.T) {
 		}
 		if b.store.Count(fakestore.Charge) != 7 {
 			t.Errorf("%s %d charges for 7 requests: a candidate charges nothing", candidate, b.store.Count(fakestore.Charge))
+		}
+	}
+}
+
+// TestShadowResults: candidates and shadow rules have their results, under the
+// names by which operators know them. A request that several of them would deny is one.
+func TestShadowResults(t *testing.T) {
+	b := newFixture(t, `
+rules:
+- {name: api, key: all, limits: [{name: minute, capacity: 3, window: 60s, candidate: 1}, {name: day, capacity: 9, window: 1d, candidate: 4}]}
+- {name: next, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}]}
+- {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
+`)
+	for i, want := range []string{
+		"false api.day candidate 1, api.minute candidate 1, next 1",
+		"true api.day candidate 1, api.minute candidate 2, next 2",
+		"true api.day candidate 1, api.minute candidate 2, next 2",
+		"false api.day candidate 1, api.minute candidate 1", // denied by api
+	} {
+		d := b.decide(t, "/")
+		var results []string
+		for r := range d.ShadowResults() {
+			results = append(results, fmt.Sprint(r.Name(), " ", r.Outcome)) // 1 is Same, 2 is WouldDeny
+		}
+		if got := fmt.Sprint(d.WouldDeny(), " ", strings.Join(results, ", ")); got != want {
+			t.Errorf("request %d: %s, want %s", i, got, want)
 		}
 	}
 }

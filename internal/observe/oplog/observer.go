@@ -84,18 +84,14 @@ func WarnAddress(ctx context.Context, log *slog.Logger, r *request.Request) {
 func (o *Observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.throttle.Sweep(ctx, now)
 	WarnAddress(ctx, o.throttled, req)
-	if !o.concerns(d) {
-		return
+	results := slices.Collect(d.ShadowResults())
+	if len(results) == 0 {
+		return // takes no lock
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range d.Verdicts {
-		o.candidates(&d.Verdicts[i])
-	}
-	for i := range d.Shadows {
-		v := &d.Shadows[i]
-		o.candidates(v)
-		o.count(v.Rule.Name, v.Key, !v.Allowed, false)
+	for i := range results {
+		o.count(&results[i])
 	}
 	if now.Sub(o.since).Abs() >= reportEvery {
 		if !o.since.IsZero() {
@@ -105,45 +101,24 @@ func (o *Observer) Decided(ctx context.Context, now time.Time, req *request.Requ
 	}
 }
 
-// concerns reports whether a decision has shadow results. Most decisions have
-// none, and take no lock.
-func (o *Observer) concerns(d *engine.Decision) bool {
-	for i := range d.Verdicts {
-		if d.Verdicts[i].Rule.Candidates != nil {
-			return true
-		}
-	}
-	return len(d.Shadows) > 0
-}
-
-// candidates counts the candidate capacities of one rule.
-func (o *Observer) candidates(v *engine.Verdict) {
-	if v.Rule.Candidates == nil {
-		return
-	}
-	for i := range v.Terms.Limits {
-		if t := v.CandidateOutcome(i); t != engine.NoCandidate {
-			o.count(v.PolicyName(i)+" candidate", v.Key, t == engine.WouldDeny, t == engine.WouldAllow)
-		}
-	}
-}
-
-func (o *Observer) count(what, key string, wouldDeny, wouldAllow bool) {
+// count counts a shadow result. The caller holds the mutex.
+func (o *Observer) count(r *engine.ShadowResult) {
+	what := r.Name()
 	c := o.shadows[what]
 	if c == nil {
 		c = &shadowCounts{}
 		o.shadows[what] = c
 	}
 	c.requests++
-	if wouldDeny {
+	switch r.Outcome {
+	case engine.WouldDeny:
 		c.wouldDeny++
-	}
-	if wouldAllow {
+	case engine.WouldAllow:
 		c.wouldAllow++
+	default:
+		return
 	}
-	if wouldDeny || wouldAllow {
-		c.key = key
-	}
+	c.key = r.Key
 }
 
 // Flush logs the shadow results so far, and the lines that were suppressed.

@@ -42,7 +42,8 @@ type Options struct {
 // Recorder counts decisions and requests to the store. It is an engine.Observer,
 // and safe for concurrent use.
 //
-// Trade-off: an allowed request costs a few atomic additions. A mutex and a
+// Trade-off: an allowed request costs a few atomic additions, and a lookup for each
+// of its rules. A mutex and a
 // sketch are only for requests that were denied or came near a limit, so the top
 // keys are approximate. Snapshot.TopDenied says how far.
 type Recorder struct {
@@ -64,8 +65,9 @@ type Recorder struct {
 	taken  *Snapshot // all that Take has returned so far; nil before the first
 }
 
-// ruleCounters are those metrics of one rule that also count by rule.
-type ruleCounters struct{ denied, shadowDenied, near atomic.Int64 }
+// ruleCounters are those metrics of one rule that also count by rule, and the
+// allowed requests that it covers.
+type ruleCounters struct{ allowed, denied, shadowDenied, near atomic.Int64 }
 
 // highest is the most that a state was at a decision since the last Take.
 type highest struct{ atomic.Int64 }
@@ -108,15 +110,13 @@ func (r *Recorder) Decided(ctx context.Context, now time.Time, req *request.Requ
 		r.countDenial(now, d)
 		return
 	}
-	shadows := len(d.Shadows) > 0
+	for v := range d.All() {
+		r.rule(v.Rule.Name).allowed.Add(1)
+	}
 	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
-		r.countNear(now, v)
-		shadows = shadows || v.Rule.Candidates != nil
+		r.countNear(now, &d.Verdicts[i])
 	}
-	if shadows {
-		r.countShadows(d)
-	}
+	r.countShadows(d)
 }
 
 // sample reads the states that decisions depend on.
@@ -199,23 +199,10 @@ func nearUnits(capacity, used, cost int64) int64 {
 // denied of an allowed request: the request once, and once for each of them.
 func (r *Recorder) countShadows(d *engine.Decision) {
 	denied := false
-	count := func(name string) {
-		denied = true
-		r.rule(name).shadowDenied.Add(1)
-	}
-	for _, vs := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
-		for i := range vs {
-			v := &vs[i]
-			for j := range v.Limits {
-				if v.CandidateOutcome(j) == engine.WouldDeny {
-					count(v.PolicyName(j) + " candidate")
-				}
-			}
-		}
-	}
-	for i := range d.Shadows {
-		if v := &d.Shadows[i]; !v.Allowed {
-			count(v.Rule.Name)
+	for result := range d.ShadowResults() {
+		if result.Outcome == engine.WouldDeny {
+			denied = true
+			r.rule(result.Name()).shadowDenied.Add(1)
 		}
 	}
 	if denied {

@@ -19,6 +19,8 @@ type Snapshot struct {
 	// Rules has the counters by rule: for each rule that denied, would have
 	// denied or came near its limit, the metrics that are not 0.
 	Rules map[string]map[string]int64
+	// Allowed counts by rule the allowed requests that it covers, also in shadow.
+	Allowed map[string]int64
 	// DeniedByNone counts the denials that no rule made, such as bans.
 	DeniedByNone int64
 	// Latency is StoreLatency.
@@ -45,7 +47,7 @@ func (r *Recorder) Take() *Snapshot {
 	r.taking.Lock()
 	defer r.taking.Unlock()
 	all := r.Counted()
-	s := all.subtract(r.taken)
+	s := all.Since(r.taken)
 	r.taken = all
 	r.readGauges(s, r.age.Swap(0), r.open.Swap(0), r.rulesOpen.Swap(0))
 	s.TopDenied, s.TopNear = r.denied.take(ByCount), r.near.take(ByShare)
@@ -54,7 +56,7 @@ func (r *Recorder) Take() *Snapshot {
 
 // Counted returns a Snapshot of the counters and times alone.
 func (r *Recorder) Counted() *Snapshot {
-	s := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: r.latency.snapshot()}
+	s := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Allowed: map[string]int64{}, Latency: r.latency.snapshot()}
 	for name, c := range r.counters {
 		s.Counters[name] = c.Load()
 	}
@@ -71,6 +73,7 @@ func (r *Recorder) Counted() *Snapshot {
 		if len(counts) > 0 {
 			s.Rules[name.(string)] = counts
 		}
+		s.Allowed[name.(string)] = c.allowed.Load()
 		s.Counters[metric.Denied] += counts[metric.Denied]
 		return true
 	})
@@ -93,15 +96,19 @@ func (r *Recorder) readGauges(s *Snapshot, age, open, rulesOpen int64) {
 	}
 }
 
-// subtract returns s without what was counted before; nil for nothing.
-func (s *Snapshot) subtract(before *Snapshot) *Snapshot {
+// Since returns the counters and times of s without what was counted before; nil
+// for nothing.
+func (s *Snapshot) Since(before *Snapshot) *Snapshot {
 	if before == nil {
 		return s
 	}
-	since := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Latency: s.Latency}
+	since := &Snapshot{Counters: map[string]int64{}, Rules: map[string]map[string]int64{}, Allowed: map[string]int64{}, Latency: s.Latency}
 	since.DeniedByNone = s.DeniedByNone - before.DeniedByNone
 	for name, n := range s.Counters {
 		since.Counters[name] = n - before.Counters[name]
+	}
+	for rule, n := range s.Allowed {
+		since.Allowed[rule] = n - before.Allowed[rule]
 	}
 	for rule, counts := range s.Rules {
 		for name, n := range counts {

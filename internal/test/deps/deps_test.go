@@ -248,8 +248,8 @@ var allowed = map[string]string{
 		internal/lambda/apigw internal/observe/oplog internal/request internal/request/httprequest internal/rules`,
 	"cmd/slidegate/internal/serve/live": `
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
-		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry internal/request
-		internal/rules internal/rules/ruledoc internal/rules/rulefile`,
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry
+		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile`,
 	"cmd/slidegate/internal/serve/webguard": "",
 
 	"cmd/slidegate/internal/text": "internal/rules/ruledoc",

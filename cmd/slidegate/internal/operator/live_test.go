@@ -66,7 +66,7 @@ func openGate(t *testing.T, store limit.Store) *gate {
 	}
 	t.Cleanup(s.Close)
 	ctx, stop := context.WithCancel(t.Context())
-	g := &gate{watched: &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}, time.Now()), store: store}, ticks: make(chan time.Time), stop: stop}
+	g := &gate{watched: &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}), store: store}, ticks: make(chan time.Time), stop: stop}
 	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.observer})
 	g.engine = engine.New(engine.Options{Rules: s.Source, Store: store, Local: memory.New(0), Observer: g.recorder})
 	g.page = live.New(live.Options{Explain: g.explain, Observer: g.observer, Options: admin.Options{

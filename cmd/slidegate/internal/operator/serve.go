@@ -136,7 +136,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	go decisions.Run(ctx)
 	defer decisions.Flush(context.WithoutCancel(ctx))
 	local, store := app.NewLocal(s.LocalNow), s.Counters()
-	observer, watching := engine.Observer(decisions), live.NewObserver(decisions, time.Now())
+	observer, watching := engine.Observer(decisions), live.NewObserver(decisions)
 	if o.Admin != nil {
 		observer = watching
 	}

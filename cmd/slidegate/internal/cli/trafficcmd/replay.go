@@ -173,7 +173,7 @@ func replayTotals(r *replay.Report, on term.Colours) [][]string {
 	count("exempt", r.Exempt, "allowed: skip, a plan or an override lifts all limits")
 	count("banned", r.Banned, "denied by deny or an override, whatever the limits say")
 	count("ambiguous", r.Ambiguous, "denied by ambiguous_paths: servers may read their path in several ways")
-	count("would deny", r.WouldDeny, "allowed: a shadow rule would have denied them")
+	count("would deny", r.WouldDeny, "allowed: a shadow rule or a candidate would have denied them")
 	count("delayed", r.Delayed, "allowed after a wait for their turn")
 	count("degraded", r.Degraded, "decided by on_error: the store failed")
 	lines := func(name string, n int64, meaning string) {

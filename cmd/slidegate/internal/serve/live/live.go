@@ -42,15 +42,16 @@ type Page struct {
 	Options
 	http.ServeMux
 
+	rates    rates
 	mu       sync.Mutex
 	watchers []*context.CancelFunc // end the events of each browser, the oldest first
 	parts    map[string]string     // the latest rendering
 	rendered chan struct{}         // is closed by the next one
 }
 
-// New returns a page. Run keeps it up to date.
+// New returns a page, which counts from now on. Run keeps it up to date.
 func New(o Options) *Page {
-	p := &Page{Options: o, rendered: make(chan struct{})}
+	p := &Page{Options: o, rendered: make(chan struct{}), rates: rates{until: o.Now().Add(bucketTime), last: o.Snapshot()}}
 	p.HandleFunc("GET /{$}", p.page)
 	p.HandleFunc("GET /live/events", p.events)
 	p.HandleFunc("HEAD /live/events", func(http.ResponseWriter, *http.Request) {}) // takes no place
@@ -79,7 +80,7 @@ func (p *Page) Run(ctx context.Context, ticks <-chan time.Time) {
 		case <-ctx.Done():
 			return
 		case now := <-ticks:
-			p.Observer.rates.roll(now)
+			p.rates.roll(now, p.Snapshot)
 			p.render()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/store/memory"
@@ -23,7 +24,7 @@ func TestDenials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := NewObserver(engine.NoObserver{}, start)
+	kept := NewObserver(engine.NoObserver{})
 	decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: kept})
 	send := func(second, n int, path, user string) {
 		for range n {
@@ -87,7 +88,7 @@ func TestDenials(t *testing.T) {
 // TestRates: a bucket has what was decided in its five seconds. Ticks may come
 // late, and those of a machine that slept have only the last ten minutes.
 func TestRates(t *testing.T) {
-	r := rates{until: start.Add(bucketTime)}
+	r, recorder := rates{until: start.Add(bucketTime)}, telemetry.NewRecorder(telemetry.Options{})
 	for _, step := range []struct {
 		at      float64 // seconds since the start
 		decided int     // before it, and after the step before
@@ -103,13 +104,13 @@ func TestRates(t *testing.T) {
 		{5000, 24, fmt.Sprint(make([]int64, 120))},
 	} {
 		for range step.decided {
-			r.count(&engine.Decision{Allowed: true})
+			recorder.Decided(t.Context(), start, nil, &engine.Decision{Allowed: true})
 		}
 		now := start.Add(time.Duration(step.at * float64(time.Second)))
-		r.roll(now)
+		r.roll(now, recorder.Counted)
 		got := make([]int64, 0, len(r.ended))
 		for _, b := range r.ended {
-			got = append(got, b.Allowed)
+			got = append(got, total(b).Allowed)
 		}
 		if fmt.Sprint(got) != step.want {
 			t.Errorf("at %v: %v, want %s", step.at, got, step.want)
@@ -135,24 +136,24 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := NewObserver(engine.NoObserver{}, start)
+	seen := telemetry.NewRecorder(telemetry.Options{})
 	decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: seen})
 	for _, path := range []string{"/", "/", "/", "/", "/", "/", "/admin"} {
 		if _, err := decide.Decide(t.Context(), start, &request.Request{Method: "GET", Path: path}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := &seen.rates.current
+	got := seen.Counted()
 	for name, want := range map[string]replay.Counts{
 		"api":  {Allowed: 3, WouldDeny: 1, Denied: 2},
 		"next": {Allowed: 1, WouldDeny: 3},
 		"last": {Allowed: 4},
 	} {
-		if got.rules[name] != want {
-			t.Errorf("rule %s: %+v, want %+v", name, got.rules[name], want)
+		if counts := ofRule(got, set.Document().Rule(name)); counts != want {
+			t.Errorf("rule %s: %+v, want %+v", name, counts, want)
 		}
 	}
-	if want := (replay.Counts{Allowed: 1, WouldDeny: 3, Denied: 3}); got.Counts != want {
-		t.Errorf("all: %+v, want %+v", got.Counts, want)
+	if want := (replay.Counts{Allowed: 1, WouldDeny: 3, Denied: 3}); total(got) != want {
+		t.Errorf("all: %+v, want %+v", total(got), want)
 	}
 }

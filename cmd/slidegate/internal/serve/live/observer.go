@@ -19,13 +19,11 @@ const (
 	deniedPerSecond = 5
 )
 
-// Observer is an engine.Observer that counts decisions, and keeps the latest
-// denied requests: 50, at most five a second, and none of a rule and a key of which
+// Observer is an engine.Observer that keeps the latest denied requests: 50, at most five a second, and none of a rule and a key of which
 // they have one from the last minute. So a flood costs two mutexes, and one loud
 // key does not hide the others. It is safe for concurrent use.
 type Observer struct {
 	engine.Observer
-	rates   rates
 	inForce atomic.Pointer[inForce]
 
 	mu     sync.Mutex
@@ -53,17 +51,13 @@ type inForce struct {
 	since time.Time
 }
 
-// NewObserver returns an observer that passes everything on to another. It
-// counts from the start on, which is a time of this machine.
-func NewObserver(next engine.Observer, start time.Time) *Observer {
-	return &Observer{Observer: next, rates: rates{until: start.Add(bucketTime)}}
-}
+// NewObserver returns an observer that passes everything on to another.
+func NewObserver(next engine.Observer) *Observer { return &Observer{Observer: next} }
 
-// Decided counts a request, and keeps it if it was denied.
+// Decided keeps a request that was denied.
 func (o *Observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, req, d)
 	o.since(now, d.Rules())
-	o.rates.count(d)
 	if !d.Allowed {
 		o.keep(now, req, d)
 	}

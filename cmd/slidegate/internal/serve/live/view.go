@@ -86,8 +86,8 @@ func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot, v.NotRelo
 func (p *Page) view() *view {
 	set, err := p.Rules()
 	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Observer.list()}
-	buckets, from := p.Observer.rates.all()
-	now := buckets[len(buckets)-1].Counts
+	buckets, from := p.rates.all()
+	now := total(buckets[len(buckets)-1])
 	v.Requests, v.Denied, v.Shadow = perSecond(now.Allowed+now.WouldDeny+now.Denied), perSecond(now.Denied), perSecond(now.WouldDeny)
 	for _, width := range []int{1120, chart.Narrow} {
 		v.Charts = append(v.Charts, draw(buckets, from, width))
@@ -102,29 +102,29 @@ func (p *Page) view() *view {
 }
 
 // fillRules lists the rules in force, in their order.
-func (v *view) fillRules(doc *ruledoc.Document, buckets []bucket) {
+func (v *view) fillRules(doc *ruledoc.Document, buckets []*telemetry.Snapshot) {
 	for i := range doc.Rules {
 		r := &doc.Rules[i]
 		row := ruleRow{Name: r.Name, Mode: r.Mode, Key: r.Key}
 		for j := range r.Limits {
 			row.Limits = append(row.Limits, text.Limit(&r.Limits[j]))
 		}
-		row.fill(i, buckets)
+		row.fill(i, r, buckets)
 		v.Table = append(v.Table, row)
 	}
 }
 
-func (r *ruleRow) fill(i int, buckets []bucket) {
+func (r *ruleRow) fill(i int, rule *ruledoc.Rule, buckets []*telemetry.Snapshot) {
 	series := []chart.Series{{Kind: chart.Allowed}, {Kind: chart.Shadow}, {Kind: chart.Denied}}
 	for _, b := range buckets {
-		c := b.rules[r.Name]
+		c := ofRule(b, rule)
 		r.Allowed, r.Shadow, r.Denied = perSecond(c.Allowed+c.WouldDeny), perSecond(c.WouldDeny), perSecond(c.Denied)
-		stack(series, &c)
+		stack(series, c)
 	}
 	r.Spark = template.HTML(chart.Spark(fmt.Sprint("spark", i), "what "+r.Name+" allowed, would deny and denied in the last minutes", series))
 }
 
-func draw(buckets []bucket, from time.Time, width int) template.HTML {
+func draw(buckets []*telemetry.Snapshot, from time.Time, width int) template.HTML {
 	t := chart.Timeline{
 		Frame: chart.Frame{
 			ID: fmt.Sprint("chart", width), Width: width, Title: "Requests a second",
@@ -133,15 +133,15 @@ func draw(buckets []bucket, from time.Time, width int) template.HTML {
 		From: from, Bucket: bucketTime, Unit: "requests a second", Tips: true,
 		Series: []chart.Series{{Kind: chart.Allowed, Name: "allowed"}, {Kind: chart.Shadow, Name: "allowed, would be denied"}, {Kind: chart.Denied, Name: "denied"}},
 	}
-	for i := range buckets {
-		stack(t.Series, &buckets[i].Counts)
+	for _, b := range buckets {
+		stack(t.Series, total(b))
 	}
 	return template.HTML(t.SVG(chart.Inline))
 }
 
 // stack adds a bucket to the series of what was allowed, would be denied, and was
 // denied.
-func stack(series []chart.Series, c *replay.Counts) {
+func stack(series []chart.Series, c replay.Counts) {
 	for i, n := range []int64{c.Allowed, c.WouldDeny, c.Denied} {
 		series[i].Values = append(series[i].Values, perSecond(n))
 	}

@@ -19,7 +19,7 @@ var bucketLengths = []time.Duration{
 // Counts are the requests of one bucket, each in one of the numbers.
 type Counts struct {
 	Allowed   int64
-	WouldDeny int64 // allowed, and a shadow rule would have denied it
+	WouldDeny int64 // allowed, and a shadow rule or a candidate would have denied it
 	Denied    int64
 }
 

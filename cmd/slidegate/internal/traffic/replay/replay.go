@@ -131,20 +131,17 @@ func (r *run) write(e *logs.Entry, d *engine.Decision) error {
 	if r.decisions == nil {
 		return nil
 	}
-	for _, verdicts := range [...][]engine.Verdict{d.Verdicts, d.Shadows} {
-		for i := range verdicts {
-			v := &verdicts[i]
-			retryAfter, allowed := v.RetryAfter, 0
-			if v.Terms.Denied { // by an override, for good
-				retryAfter = limit.Never
-			}
-			if v.Allowed {
-				allowed = 1
-			}
-			if _, err := fmt.Fprintf(r.decisions, "%d\t%s\t%s\t%d\t%d\t%d\n",
-				e.Time.UnixNano(), v.Rule.Name, formula.ReplaceAllString(v.Key, "'$0"), allowed, v.Remaining, int64(retryAfter)); err != nil {
-				return writeError(err)
-			}
+	for v := range d.All() {
+		retryAfter, allowed := v.RetryAfter, 0
+		if v.Terms.Denied { // by an override, for good
+			retryAfter = limit.Never
+		}
+		if v.Allowed {
+			allowed = 1
+		}
+		if _, err := fmt.Fprintf(r.decisions, "%d\t%s\t%s\t%d\t%d\t%d\n",
+			e.Time.UnixNano(), v.Rule.Name, formula.ReplaceAllString(v.Key, "'$0"), allowed, v.Remaining, int64(retryAfter)); err != nil {
+			return writeError(err)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type Report struct {
 	Exempt      int64           `json:"exempt"`               // allowed: a preflight, or skip, a plan or an override lifts all limits
 	Banned      int64           `json:"banned"`               // denied by deny or an override, whatever the limits say
 	Ambiguous   int64           `json:"ambiguous"`            // denied: servers may read their path in several ways
-	WouldDeny   int64           `json:"would_deny"`           // allowed requests that a shadow rule would have denied
+	WouldDeny   int64           `json:"would_deny"`           // allowed requests that a shadow rule or a candidate would have denied
 	Degraded    int64           `json:"degraded"`             // requests that on_error decided
 	Delayed     int64           `json:"delayed"`              // allowed requests that a leaky bucket would hold for a while
 	Rules       RuleTotals      `json:"rules"`                // in the order of the rules
@@ -169,25 +169,29 @@ func (t *tally) count(e *logs.Entry, d *engine.Decision) {
 	add(&r.Ambiguous, d.Reason == engine.Ambiguous)
 	add(&r.Degraded, d.Degraded)
 	add(&r.Delayed, d.Delay > 0)
-	would := WouldDeny(d)
+	would := d.WouldDeny()
 	add(&r.WouldDeny, would)
 	r.OverTime.At(e.Time).Add(d.Allowed, would)
-	for i := range d.Verdicts {
-		t.verdict(e.Request, &d.Verdicts[i])
+	for v := range d.All() {
+		t.verdict(e.Request, v)
 	}
-	for i := range d.Shadows {
-		t.verdict(e.Request, &d.Shadows[i])
+	for result := range d.ShadowResults() {
+		if result.Limit < 0 {
+			continue // verdict has counted it
+		}
+		switch candidate := t.candidate(result.PolicyName(result.Limit)); result.Outcome {
+		case engine.WouldDeny:
+			candidate.WouldDeny++
+		case engine.WouldAllow:
+			candidate.WouldAllow++
+		}
 	}
 	if t.uncovered > 0 {
 		t.coverAll(e.Request, d)
 	}
 }
 
-// WouldDeny reports whether a shadow rule would have denied an allowed request.
-func WouldDeny(d *engine.Decision) bool {
-	return slices.ContainsFunc(d.Shadows, func(v engine.Verdict) bool { return !v.Allowed })
-}
-
+// verdict counts a rule's verdict on a request.
 func (t *tally) verdict(req *request.Request, v *engine.Verdict) {
 	total := t.rule(v.Rule)
 	t.cover(total)
@@ -200,17 +204,6 @@ func (t *tally) verdict(req *request.Request, v *engine.Verdict) {
 	default:
 		total.Denied++
 		t.denied[ruleKey{v.Rule.Name, v.Key}]++
-	}
-	if v.Terms.Denied { // by an override, whatever the counters are
-		return
-	}
-	for i := range v.Terms.Limits {
-		switch v.CandidateOutcome(i) {
-		case engine.WouldDeny:
-			t.candidate(v.PolicyName(i)).WouldDeny++
-		case engine.WouldAllow:
-			t.candidate(v.PolicyName(i)).WouldAllow++
-		}
 	}
 }
 

@@ -104,7 +104,7 @@ func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline
 func describe(c replay.Counts) string {
 	s := text.Plural(c.Allowed+c.WouldDeny, "request") + " allowed"
 	if c.WouldDeny > 0 {
-		s += ", of which a shadow rule would have denied " + text.Thousands(c.WouldDeny)
+		s += ", of which a shadow rule or a candidate would have denied " + text.Thousands(c.WouldDeny)
 	}
 	return s + ", " + text.Thousands(c.Denied) + " denied."
 }

@@ -85,11 +85,8 @@ func NewRecording(set *rules.Set) *Recording {
 // Seen records a request.
 func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Request, d *engine.Decision) error {
 	r.Own.count(e, d)
-	for i := range d.Verdicts {
-		r.verdict(e, &d.Verdicts[i], false)
-	}
-	for i := range d.Shadows {
-		r.verdict(e, &d.Shadows[i], true)
+	for v := range d.All() {
+		r.verdict(e, v)
 	}
 	for _, s := range r.Others {
 		r.scratch = *sent // an engine changes its request
@@ -103,7 +100,7 @@ func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Reque
 }
 
 func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
-	would := replay.WouldDeny(d)
+	would := d.WouldDeny()
 	s.Totals.Add(d.Allowed, would)
 	s.OverTime.At(e.Time).Add(d.Allowed, would)
 	if !d.Allowed || would {
@@ -112,24 +109,23 @@ func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
 	if d.Degraded {
 		s.Degraded++
 	}
-	for _, verdicts := range [][]engine.Verdict{d.Verdicts, d.Shadows} {
-		for i := range verdicts {
-			if v := &verdicts[i]; !v.Allowed && len(s.denied) < maxKeys {
-				if s.denied == nil {
-					s.denied = map[id]struct{}{}
-				}
-				s.denied[id{v.Rule.Name, v.Key}] = struct{}{}
+	for v := range d.All() {
+		if !v.Allowed && len(s.denied) < maxKeys {
+			if s.denied == nil {
+				s.denied = map[id]struct{}{}
 			}
+			s.denied[id{v.Rule.Name, v.Key}] = struct{}{}
 		}
 	}
 }
 
-func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict, shadow bool) {
+func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict) {
 	of := r.rules[v.Rule.Name]
 	if of == nil {
 		of = newRule(v.Rule)
 		r.rules[v.Rule.Name] = of
 	}
+	shadow := !v.Rule.Enforced()
 	allowed, would := v.Allowed || shadow, shadow && !v.Allowed
 	of.over.At(e.Time).Add(allowed, would)
 	if !v.Allowed {
