@@ -16,7 +16,7 @@ TEST        := go test -vet=off
 
 # The packages in which goroutines share most. The workflow runs the race
 # detector on all.
-RACE        := $(addprefix ./internal/,store/dynamo store/memory store/breaker kit/clock kit/swr decide/engine observe/telemetry)
+RACE        := $(addprefix ./internal/,store/dynamo store/memory store/breaker kit/clock kit/cache decide/engine observe/telemetry)
 
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath

@@ -6,12 +6,12 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/request/httprequest"
 )
 
 // Middleware limits the requests to a handler by a limiter: by the address of
@@ -49,7 +49,7 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 	h := &c.handler
 	h.Log, h.PassCosts = oplog.Throttle(parts.Log), true
 	h.Decide = func(r *http.Request) (*engine.Decision, error) {
-		if r.Method == http.MethodOptions && httprequest.From(r).IsPreflight() {
+		if r.Method == http.MethodOptions && httplimit.ReadRequest(r).IsPreflight() {
 			return &engine.Decision{Allowed: true, Reason: engine.Preflight}, nil
 		}
 		return parts.Decide(r.Context(), c.key(r), c.cost(r))
@@ -94,7 +94,7 @@ func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http
 
 // described returns what rules see of a request.
 func (c *config) described(parts *setup.GateParts, r *http.Request) *request.Request {
-	of := httprequest.From(r)
+	of := httplimit.ReadRequest(r)
 	if len(c.describe) == 0 {
 		return of
 	}

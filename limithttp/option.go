@@ -13,7 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/request/httprequest"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -189,9 +188,9 @@ func given(option string, is bool) {
 func (c *config) clientAddress(proxies int) keyFunc {
 	address := request.ClientAddress{Hops: proxies}
 	return func(r *http.Request) string {
-		ip := httprequest.Peer(r)
+		ip := httplimit.Peer(r)
 		if proxies > 0 {
-			req := httprequest.From(r)
+			req := httplimit.ReadRequest(r)
 			address.Locate(req)
 			oplog.WarnAddress(r.Context(), c.handler.Log, req)
 			ip = req.IP

@@ -7,9 +7,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/request/httprequest"
 )
 
 // kind is an event of any kind.
@@ -65,5 +65,5 @@ func (k *kind) http(ctx context.Context, event any) *http.Request {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Host: header.Get("Host"), RemoteAddr: req.IP.String(), Body: http.NoBody,
 	}
-	return r.WithContext(context.WithValue(httprequest.NewContext(ctx, req), eventKey{}, event))
+	return r.WithContext(context.WithValue(httplimit.WithRequest(ctx, req), eventKey{}, event))
 }

@@ -37,7 +37,6 @@ import (
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
-	"github.com/slidegate/slidegate/internal/observe/telemetry/emf"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
@@ -64,7 +63,7 @@ func main() {
 // copy each event before Handle reads it.
 type handler struct {
 	*apigw.Authorizer
-	metrics  *emf.Exporter // nil for none
+	metrics  *telemetry.LambdaLog // nil for none
 	observer *oplog.Observer
 	now      func() time.Time
 }
@@ -109,7 +108,7 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 	})
 	client.OnSent(recorder.Sent)
 	if s.limiter != "" {
-		h.metrics = emf.New(os.Stdout, s.limiter, recorder)
+		h.metrics = telemetry.NewLambdaLog(os.Stdout, s.limiter, recorder)
 	}
 	go warm()
 	// Read the rules, and the keys of issuers, while the Lambda starts. The first

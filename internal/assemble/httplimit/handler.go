@@ -11,7 +11,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/headers"
-	"github.com/slidegate/slidegate/internal/decide/outcome"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/kit/clock"
 )
@@ -93,7 +92,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decisio
 func observe(
 	w http.ResponseWriter, r *http.Request, next http.Handler, head func(http.Header), passCosts bool, finish func(*engine.Outcome, []string),
 ) {
-	recorder, whole := outcome.NewRecorder(w, r, head), false
+	recorder, whole := NewRecorder(w, r, head), false
 	recorder.PassCosts = passCosts
 	defer func() {
 		o, malformed := recorder.Outcome()

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 const (
 	// Fresh is how long a verifier uses what it has read of a key.
-	Fresh = swr.Every
+	Fresh = cache.Every
 	// Stale is how old a key may be that stands in for a read which fails.
 	Stale = 10 * time.Minute
 	// maxEntries bounds the keys in memory: about 1 KB each, more with large
@@ -65,8 +65,8 @@ type Reader func(ctx context.Context, name string) (*ruletable.APIKey, error)
 type Verifier struct {
 	read    Reader
 	report  func(error)
-	keys    *swr.Cache[name, *entry]
-	unknown swr.Budget
+	keys    *cache.Reloaded[name, *entry]
+	unknown cache.Budget
 }
 
 // name is the public part of a key. Errors do not quote it.
@@ -83,8 +83,8 @@ type entry struct {
 // NewVerifier returns a verifier. report receives the reads that failed while
 // requests went on with an earlier one, and the items that cannot be read.
 func NewVerifier(read Reader, report func(error)) *Verifier {
-	v := &Verifier{read: read, report: report, unknown: swr.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond}}
-	v.keys = swr.New(swr.Options[name, *entry]{
+	v := &Verifier{read: read, report: report, unknown: cache.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond}}
+	v.keys = cache.NewReloaded(cache.Options[name, *entry]{
 		Load: v.load, FirstTimeout: readTimeout, Timeout: readTimeout, MaxAge: Stale, MaxEntries: maxEntries,
 		Report: func(_ name, _ *entry, err error) {
 			report(fmt.Errorf("verifying an API key, keeping the last answer: %w", err))

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
@@ -178,7 +178,7 @@ type issuer struct {
 	leeway   time.Duration
 	location location
 	keys     *issuedKeys
-	unknown  swr.Budget // for fetches
+	unknown  cache.Budget // for fetches
 }
 
 // verifiers returns the verifiers of the rules in force, and makes them after the
@@ -205,7 +205,7 @@ func (a *Authenticator) verifiers(ctx context.Context, now time.Time) (*verifier
 			leeway, _ := ruledoc.ParseDuration(t.Leeway) // no error: Compile has read it
 			v.byIssuer[t.Issuer] = &issuer{
 				TokenIssuer: t, leeway: leeway, location: location{t.Issuer, t.JWKS}, keys: a.issued,
-				unknown: swr.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond},
+				unknown: cache.Budget{Burst: unknownBurst, PerSecond: unknownPerSecond},
 			}
 		}
 	}

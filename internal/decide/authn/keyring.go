@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 )
 
 const (
@@ -38,11 +38,11 @@ func (l location) String() string { return "keys of the issuer " + l.issuer }
 // issuedKeys caches the keys of issuers. They stay in force if newer ones cannot
 // be fetched.
 type issuedKeys struct {
-	cache *swr.Cache[location, []key]
+	cache *cache.Reloaded[location, []key]
 }
 
 func newIssuedKeys(fetch fetcher, log *slog.Logger) *issuedKeys {
-	return &issuedKeys{swr.New(swr.Options[location, []key]{
+	return &issuedKeys{cache.NewReloaded(cache.Options[location, []key]{
 		Load: func(ctx context.Context, _ time.Time, l location, last []key) ([]key, error) {
 			keys, err := fetch.keys(ctx, l.issuer, l.jwks)
 			if err != nil {

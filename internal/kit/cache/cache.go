@@ -1,4 +1,5 @@
-// Package cache keeps a bounded number of values by key.
+// Package cache keeps a bounded number of values by key: Cache as they are set,
+// and Reloaded as they are loaded.
 //
 // It keeps keys and values as interfaces in one type of otter's. Go compiles the
 // methods of a generic type again for each type of key and value, in each package

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -23,7 +23,7 @@ const readTimeout = 2 * time.Second
 const maxUnknown = 32
 
 // OverrideCache serves overrides one by one, as requests ask for them, as
-// package swr does. It also remembers that a key has no override. A key costs
+// cache.Reloaded does. It also remembers that a key has no override. A key costs
 // one GetItem (eventually consistent, half a read unit) in ten seconds,
 // regardless of the number of requests and of overrides in the table. A change
 // applies within ten seconds.
@@ -37,7 +37,7 @@ const maxUnknown = 32
 // made-up key costs a read. A known key that was evicted costs one more read.
 type OverrideCache struct {
 	table *Table
-	cache *swr.Cache[overrideID, *rules.Override]
+	cache *cache.Reloaded[overrideID, *rules.Override]
 }
 
 type overrideID struct{ rule, key string }
@@ -52,7 +52,7 @@ func (id overrideID) String() string {
 // ten more a second at most.
 func NewOverrideCache(table *Table, maxEntries int, report func(error)) *OverrideCache {
 	c := &OverrideCache{table: table}
-	c.cache = swr.New(swr.Options[overrideID, *rules.Override]{
+	c.cache = cache.NewReloaded(cache.Options[overrideID, *rules.Override]{
 		Load: c.load, FirstTimeout: readTimeout, Timeout: readTimeout,
 		Report: func(_ overrideID, _ *rules.Override, err error) {
 			report(fmt.Errorf("refreshing an override, keeping the last known one: %w", err))

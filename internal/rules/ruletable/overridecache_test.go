@@ -13,7 +13,7 @@ import (
 
 // TestOverrideCache is a trace of one key: what happens to the table, the time
 // of the request, its answer, the reads so far and the reports so far. The
-// tests of package swr have more of them.
+// tests of package cache have more of them.
 func TestOverrideCache(t *testing.T) {
 	down := errors.New("no answer")
 	always := func(*shelf) {}

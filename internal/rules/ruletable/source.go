@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -23,14 +23,14 @@ const (
 	fallbackAfter = 2 * time.Second
 )
 
-// Source serves the rules in force, as package swr does: the rules may be five
+// Source serves the rules in force, as cache.Reloaded does: the rules may be five
 // seconds old before a request looks for newer ones. If the table cannot be
 // read, or its rules are invalid, the running rules stay in force and the
 // failure is reported.
 type Source struct {
 	table *Table
 	opts  SourceOptions
-	cache *swr.Cache[tableName, inForce]
+	cache *cache.Reloaded[tableName, inForce]
 	// confirmed is the time of the latest read that found the rules in force to
 	// be the newest; nil before the first.
 	confirmed atomic.Pointer[time.Time]
@@ -69,7 +69,7 @@ func NewSource(table *Table, o SourceOptions) *Source {
 	if o.Fallback != nil {
 		first = fallbackAfter
 	}
-	s.cache = swr.New(swr.Options[tableName, inForce]{
+	s.cache = cache.NewReloaded(cache.Options[tableName, inForce]{
 		Load: s.load, FirstTimeout: first, Timeout: rulesTimeout, Fresh: refreshEvery,
 		Report: func(_ tableName, last inForce, err error) {
 			kept := "the copy from the deployment"

@@ -35,9 +35,8 @@ var allowed = map[string]string{
 	"examples/worker":   ".",
 	"functions/authorizer": `
 		internal/assemble/app internal/decide/authn internal/decide/engine internal/decide/receipt internal/lambda/apigw
-		internal/observe/oplog internal/observe/telemetry internal/observe/telemetry/emf internal/rules
-		internal/rules/ruledoc internal/rules/ruletable internal/store/breaker internal/store/dynamo
-		internal/store/memory github.com/aws/aws-lambda-go`,
+		internal/observe/oplog internal/observe/telemetry internal/rules internal/rules/ruledoc internal/rules/ruletable
+		internal/store/breaker internal/store/dynamo internal/store/memory github.com/aws/aws-lambda-go`,
 	"functions/backend": `
 		. limithttp limitlambda store/dynamostore github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2`,
 	"functions/operations": `
@@ -55,11 +54,10 @@ var allowed = map[string]string{
 	"limithttp": `
 		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/engine internal/decide/headers
 		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog internal/request
-		internal/request/httprequest internal/rules`,
+		internal/rules`,
 	"limitlambda": `
 		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/headers internal/kit/clock
-		internal/lambda/apigw internal/request internal/request/httprequest internal/rules limithttp
-		github.com/aws/aws-lambda-go/events`,
+		internal/lambda/apigw internal/request internal/rules limithttp github.com/aws/aws-lambda-go/events`,
 	"limittest":         ". internal/limit internal/test/fakestore",
 	"localstack":        "",
 	"localstack/issuer": "github.com/golang-jwt/jwt",
@@ -72,8 +70,8 @@ var allowed = map[string]string{
 		internal/decide/apikeys internal/decide/engine internal/limit internal/observe/oplog internal/rules
 		internal/rules/lint internal/rules/ruletable internal/store/dynamo internal/store/memory`,
 	"internal/assemble/httplimit": `
-		internal/assemble/setup internal/decide/engine internal/decide/headers internal/decide/outcome
-		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog`,
+		internal/assemble/setup internal/decide/engine internal/decide/headers internal/decide/receipt
+		internal/decide/usage internal/kit/clock internal/observe/oplog internal/request`,
 	"internal/assemble/meter": `
 		internal/assemble/setup internal/decide/engine internal/observe/telemetry internal/observe/telemetry/metric
 		internal/request`,
@@ -81,22 +79,20 @@ var allowed = map[string]string{
 		internal/decide/engine internal/kit/clock internal/kit/problem internal/limit internal/observe/oplog
 		internal/request internal/rules internal/rules/ruledoc internal/store/memory`,
 
-	"internal/decide/apikeys": "internal/kit/swr internal/request internal/rules/ruletable",
+	"internal/decide/apikeys": "internal/kit/cache internal/request internal/rules/ruletable",
 	"internal/decide/authn": `
-		internal/kit/strictjson internal/kit/swr internal/request internal/rules internal/rules/ruledoc
+		internal/kit/cache internal/kit/strictjson internal/request internal/rules internal/rules/ruledoc
 		github.com/golang-jwt/jwt`,
 	"internal/decide/engine":  "internal/limit internal/request internal/rules",
 	"internal/decide/headers": "internal/decide/engine internal/limit internal/rules",
-	"internal/decide/outcome": "internal/decide/engine",
 	"internal/decide/receipt": "internal/decide/engine internal/limit internal/rules",
 	"internal/decide/usage": `
 		internal/decide/engine internal/decide/headers internal/limit internal/request internal/rules/ruledoc`,
 
-	"internal/kit/cache":      "github.com/maypok86/otter",
+	"internal/kit/cache":      "internal/limit github.com/maypok86/otter",
 	"internal/kit/clock":      "",
 	"internal/kit/problem":    "internal/limit",
 	"internal/kit/strictjson": "",
-	"internal/kit/swr":        "internal/kit/cache internal/limit",
 
 	"internal/lambda/apigw": `
 		internal/decide/engine internal/decide/headers internal/decide/receipt internal/request
@@ -109,13 +105,11 @@ var allowed = map[string]string{
 		internal/decide/engine internal/kit/clock internal/limit internal/request internal/rules/ruledoc`,
 	"internal/observe/telemetry": `
 		internal/decide/engine internal/limit internal/observe/telemetry/metric internal/request`,
-	"internal/observe/telemetry/emf":    "internal/observe/telemetry internal/observe/telemetry/metric",
 	"internal/observe/telemetry/metric": "",
 	"internal/observe/telemetry/watch":  "internal/decide/engine internal/observe/telemetry/metric",
 
-	"internal/request":             "internal/request/urlpath",
-	"internal/request/httprequest": "internal/request",
-	"internal/request/urlpath":     "internal/kit/problem",
+	"internal/request":         "internal/request/urlpath",
+	"internal/request/urlpath": "internal/kit/problem",
 
 	"internal/rules": `
 		internal/kit/problem internal/limit internal/request internal/rules/key internal/rules/match
@@ -129,7 +123,7 @@ var allowed = map[string]string{
 	"internal/rules/ruledoc":  "internal/kit/problem",
 	"internal/rules/rulefile": "internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile",
 	"internal/rules/ruletable": `
-		internal/kit/problem internal/kit/swr internal/rules internal/rules/ruledoc internal/store/dynamo
+		internal/kit/cache internal/kit/problem internal/rules internal/rules/ruledoc internal/store/dynamo
 		github.com/aws/aws-sdk-go-v2 golang.org/x/sync`,
 	"internal/rules/yamlfile": "internal/kit/problem internal/rules/ruledoc go.yaml.in/yaml",
 
@@ -244,8 +238,8 @@ var allowed = map[string]string{
 		internal/kit/clock internal/kit/strictjson internal/lambda/apigw internal/observe/oplog internal/request
 		internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
-		internal/decide/engine internal/decide/headers internal/decide/outcome internal/decide/usage internal/kit/clock
-		internal/lambda/apigw internal/observe/oplog internal/request internal/request/httprequest internal/rules`,
+		internal/assemble/httplimit internal/decide/engine internal/decide/headers internal/decide/usage
+		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,
 	"cmd/slidegate/internal/serve/live": `
 		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
 		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
-	"github.com/slidegate/slidegate/internal/request/httprequest"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 // event describes a request as a REST API does to its authorizer, as far as the
 // authorizer reads it.
 func event(r *http.Request) apigw.RequestEvent {
-	req := httprequest.From(r)
+	req := httplimit.ReadRequest(r)
 	ev := apigw.RequestEvent{
 		Type:                            "REQUEST",
 		MethodArn:                       "arn:aws:execute-api:local:000000000000:slidegate/" + stage + "/" + req.Method + req.Path,

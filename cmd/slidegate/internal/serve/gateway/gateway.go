@@ -15,13 +15,13 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/kit/clock"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/request/httprequest"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -81,7 +81,7 @@ func New(o Options) http.Handler {
 	}
 	if o.UsagePath != "" {
 		g.usage = &usage.Endpoint{Path: o.UsagePath, Log: g.log, Report: func(r *http.Request) (*usage.Report, error) {
-			req := httprequest.From(r)
+			req := httplimit.ReadRequest(r)
 			if err := g.authorizer.Authenticate(r.Context(), req); err != nil {
 				return nil, err
 			}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/decide/outcome"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // responseRecorder records a backend's answer to a request.
 type responseRecorder struct {
-	*outcome.Recorder
+	*httplimit.Recorder
 	aborted  bool // the client broke off its request, so the backend did not give the answer
 	decision *apigw.Context
 }
@@ -20,7 +20,7 @@ type recorderKey struct{}
 
 // record returns a recorder of the answer to a request, and the request with it.
 func record(w http.ResponseWriter, r *http.Request, decision *apigw.Context) (*responseRecorder, *http.Request) {
-	recorder := &responseRecorder{Recorder: outcome.NewRecorder(w, r, nil), decision: decision}
+	recorder := &responseRecorder{Recorder: httplimit.NewRecorder(w, r, nil), decision: decision}
 	return recorder, r.WithContext(context.WithValue(r.Context(), recorderKey{}, recorder))
 }
 

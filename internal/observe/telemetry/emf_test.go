@@ -1,4 +1,4 @@
-package emf_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -19,19 +19,19 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
-	"github.com/slidegate/slidegate/internal/observe/telemetry/emf"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/watch"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
-var epoch = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
+// startOfLog is the first minute of a Lambda whose lines a test reads.
+var startOfLog = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 
 // lambda is a recorder whose lines a test reads.
 type lambda struct {
 	*telemetry.Recorder
-	*emf.Exporter
+	*telemetry.LambdaLog
 	log       bytes.Buffer
 	confirmed time.Time
 	open      bool
@@ -40,18 +40,18 @@ type lambda struct {
 }
 
 func newLambda() *lambda {
-	l := &lambda{confirmed: epoch}
+	l := &lambda{confirmed: startOfLog}
 	l.Recorder = telemetry.NewRecorder(telemetry.Options{
 		RulesConfirmed: func() time.Time { return l.confirmed }, BreakerOpen: func() bool { return l.open }, RulesBreakerOpen: func() bool { return l.rulesOpen }, LocalKeys: func() int { return l.local },
 	})
-	l.Exporter = emf.New(&l.log, "shop/RateLimit", l.Recorder)
+	l.LambdaLog = telemetry.NewLambdaLog(&l.log, "shop/RateLimit", l.Recorder)
 	return l
 }
 
 // decide begins a request and decides it by one rule with a limit of 10, of which
 // the key has used some.
 func (l *lambda) decide(at time.Duration, rule, key string, allowed bool, used int64) {
-	now := epoch.Add(at)
+	now := startOfLog.Add(at)
 	l.Begin(now)
 	v := engine.Verdict{Resolution: engine.Resolution{
 		Rule: &rules.Rule{Name: rule}, Key: key,
@@ -77,12 +77,12 @@ func TestLines(t *testing.T) {
 
 	// The environment thaws after an hour, and reads its rules again before it
 	// decides. The line of the minute before knows nothing of that hour.
-	l.open, l.confirmed = true, epoch.Add(time.Hour-2*time.Second)
+	l.open, l.confirmed = true, startOfLog.Add(time.Hour-2*time.Second)
 	l.decide(time.Hour, "api", "ip:203.0.113.9", true, 1)
 	l.Rejected()
 	l.decide(time.Hour+time.Second, "api", "ip:203.0.113.9", true, 2)
-	l.Flush(epoch.Add(2 * time.Hour))
-	l.Flush(epoch.Add(2 * time.Hour))
+	l.Flush(startOfLog.Add(2 * time.Hour))
+	l.Flush(startOfLog.Add(2 * time.Hour))
 	golden.Check(t, "testdata/lines.jsonl", l.log.String())
 	check(t, l.log.String())
 }
@@ -183,7 +183,7 @@ func checkTargets(t *testing.T, root map[string]any) {
 // of rules and keys. It has every metric that is the Lambda's.
 func TestSize(t *testing.T) {
 	l := newLambda()
-	l.confirmed, l.open, l.rulesOpen, l.local = epoch.Add(-time.Hour), true, true, 50_000
+	l.confirmed, l.open, l.rulesOpen, l.local = startOfLog.Add(-time.Hour), true, true, 50_000
 	for i := range 123_456 {
 		l.Sent("UpdateItem", time.Duration(i)*time.Microsecond)
 		l.decide(time.Second, "api", "ip:203.0.113.9", i%2 == 0, 10)
@@ -192,8 +192,8 @@ func TestSize(t *testing.T) {
 	l.Rejected()
 	l.StoreCall(t.Context(), engine.CallRefund)(nil)
 	shadow := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: "next"}}}
-	l.Decided(t.Context(), epoch, nil, &engine.Decision{Allowed: true, Degraded: true, Shadows: []engine.Verdict{shadow}})
-	l.Flush(epoch)
+	l.Decided(t.Context(), startOfLog, nil, &engine.Decision{Allowed: true, Degraded: true, Shadows: []engine.Verdict{shadow}})
+	l.Flush(startOfLog)
 	line, _, _ := strings.Cut(l.log.String(), "\n")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -219,7 +219,7 @@ func TestManyRules(t *testing.T) {
 			l.decide(0, fmt.Sprintf("rule-%02d", i), fmt.Sprintf("user:%d", i), false, 10)
 		}
 	}
-	l.Flush(epoch)
+	l.Flush(startOfLog)
 	var rulesWritten, keys []string
 	for text := range strings.Lines(l.log.String()) {
 		var line struct {
@@ -254,7 +254,7 @@ func TestManyRules(t *testing.T) {
 // within a bucket, and none is beyond its bucket.
 func TestTimes(t *testing.T) {
 	l := newLambda()
-	l.Begin(epoch)
+	l.Begin(startOfLog)
 	for i := range 1000 {
 		took := 4 * time.Millisecond
 		if i%50 == 0 { // 2%
@@ -262,7 +262,7 @@ func TestTimes(t *testing.T) {
 		}
 		l.Sent("UpdateItem", took)
 	}
-	l.Flush(epoch)
+	l.Flush(startOfLog)
 	var line struct{ StoreLatency []float64 }
 	if err := json.Unmarshal(l.log.Bytes(), &line); err != nil {
 		t.Fatal(err)
@@ -281,11 +281,11 @@ func TestTimes(t *testing.T) {
 // without metrics.
 func TestQuiet(t *testing.T) {
 	l := newLambda()
-	l.Flush(epoch)
+	l.Flush(startOfLog)
 	if diff := cmp.Diff("", l.log.String()); diff != "" {
 		t.Error(diff)
 	}
-	var none *emf.Exporter
-	none.Begin(epoch)
-	none.Flush(epoch)
+	var none *telemetry.LambdaLog
+	none.Begin(startOfLog)
+	none.Flush(startOfLog)
 }

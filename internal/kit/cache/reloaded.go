@@ -1,17 +1,4 @@
-// Package swr caches values that may be a little old and reloads them on the
-// path of requests ("stale while revalidate").
-//
-// A value is fresh for a while, by default ten seconds. The request that finds
-// an older value starts a load and waits for it for at most 100 ms. Then it uses
-// the newest value; all other requests use the old one at once. After a pause
-// they wait too: otherwise a burst would pass under rules that ended long ago.
-// The load starts on a request, not by a timer, because a Lambda is frozen
-// between requests.
-//
-// Callers pass the time, so tests and replays run at any moment. Libraries
-// such as otter read a clock of their own, and their readers never wait for a
-// reload: a Lambda would be frozen during it.
-package swr
+package cache
 
 import (
 	"cmp"
@@ -21,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -48,7 +34,7 @@ type Key interface {
 	fmt.Stringer
 }
 
-// Options set up a Cache.
+// Options set up a Reloaded.
 type Options[K Key, V any] struct {
 	// Load reads the value of a key for a request at a moment. last is the
 	// cached value, however old, the zero value if there is none. The context is the
@@ -87,11 +73,23 @@ type Options[K Key, V any] struct {
 	MaxEntries int
 }
 
-// Cache holds values by key. At most one load of a key is in flight. It is safe
-// for concurrent use.
-type Cache[K Key, V any] struct {
+// Reloaded holds values that may be a little old, and reloads them on the path of
+// requests ("stale while revalidate"). At most one load of a key is in flight. It
+// is safe for concurrent use.
+//
+// A value is fresh for a while, by default ten seconds. The request that finds
+// an older value starts a load and waits for it for at most 100 ms. Then it uses
+// the newest value; all other requests use the old one at once. After a pause
+// they wait too: otherwise a burst would pass under rules that ended long ago.
+// The load starts on a request, not by a timer, because a Lambda is frozen
+// between requests.
+//
+// Callers pass the time, so tests and replays run at any moment. Libraries
+// such as otter read a clock of their own, and their readers never wait for a
+// reload: a Lambda would be frozen during it.
+type Reloaded[K Key, V any] struct {
 	opts    Options[K, V]
-	entries cache.Cache[K, *entry[V]]
+	entries Cache[K, *entry[V]]
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 	early   Budget
@@ -126,12 +124,12 @@ type flight[V any] struct {
 	err   error
 }
 
-// New returns an empty cache.
-func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
+// NewReloaded returns an empty cache.
+func NewReloaded[K Key, V any](o Options[K, V]) *Reloaded[K, V] {
 	o.Fresh = cmp.Or(o.Fresh, Every)
-	return &Cache[K, V]{
+	return &Reloaded[K, V]{
 		opts:    o,
-		entries: cache.New[K, *entry[V]](o.MaxEntries),
+		entries: New[K, *entry[V]](o.MaxEntries),
 		flights: map[K]*flight[V]{},
 		early:   Budget{Burst: earlyReloads, PerSecond: earlyReloads},
 		places:  make(chan struct{}, o.MaxFirst),
@@ -142,7 +140,7 @@ func New[K Key, V any](o Options[K, V]) *Cache[K, V] {
 // value, as long as their contexts and FirstWait let them, and get the error of
 // that load. After a first value, Get fails only once that is older than MaxAge.
 // A fresh value costs no allocation.
-func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
+func (c *Reloaded[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) {
 	last, _ := c.entries.Get(key)
 	if last.isFresh(now) {
 		return last.value, last.err
@@ -168,13 +166,13 @@ func (c *Cache[K, V]) Get(ctx context.Context, now time.Time, key K) (V, error) 
 // Renew is Get for a request that the cached value does not serve. It waits for
 // the load in flight. Without one, it starts a load, unless enough accepts the
 // value that is cached by then.
-func (c *Cache[K, V]) Renew(ctx context.Context, now time.Time, key K, enough func(V) bool) (V, error) {
+func (c *Reloaded[K, V]) Renew(ctx context.Context, now time.Time, key K, enough func(V) bool) (V, error) {
 	load, _ := c.join(ctx, now, key, func(e *entry[V]) bool { return e != nil && enough(e.value) })
 	return c.first(ctx, key, load)
 }
 
 // usable returns the entry, nil if it is too old to stand in for another.
-func (c *Cache[K, V]) usable(e *entry[V], now time.Time) *entry[V] {
+func (c *Reloaded[K, V]) usable(e *entry[V], now time.Time) *entry[V] {
 	if e != nil && c.opts.MaxAge > 0 && now.Sub(e.loaded).Abs() >= c.opts.MaxAge {
 		return nil
 	}
@@ -182,7 +180,7 @@ func (c *Cache[K, V]) usable(e *entry[V], now time.Time) *entry[V] {
 }
 
 // first waits for a load. A request that gives up leaves the load to the others.
-func (c *Cache[K, V]) first(ctx context.Context, key K, load *flight[V]) (V, error) {
+func (c *Reloaded[K, V]) first(ctx context.Context, key K, load *flight[V]) (V, error) {
 	var late <-chan time.Time
 	if c.opts.FirstWait > 0 {
 		late = time.After(c.opts.FirstWait)
@@ -200,13 +198,13 @@ func (c *Cache[K, V]) first(ctx context.Context, key K, load *flight[V]) (V, err
 }
 
 // Len returns the number of keys in memory.
-func (c *Cache[K, V]) Len() int {
+func (c *Reloaded[K, V]) Len() int {
 	return c.entries.Len()
 }
 
 // join returns the load of a key that is in flight, or the outcome of one that
 // has ended since the caller looked, if that is enough; otherwise it starts one.
-func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough func(*entry[V]) bool) (load *flight[V], started bool) {
+func (c *Reloaded[K, V]) join(ctx context.Context, now time.Time, key K, enough func(*entry[V]) bool) (load *flight[V], started bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if load := c.flights[key]; load != nil {
@@ -233,7 +231,7 @@ func (c *Cache[K, V]) join(ctx context.Context, now time.Time, key K, enough fun
 
 // load reads a value and caches it. If that fails, it keeps the value of last and
 // succeeds; without a usable one, it returns the error.
-func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (V, error) {
+func (c *Reloaded[K, V]) load(ctx context.Context, now time.Time, key K, last *entry[V]) (V, error) {
 	var known V
 	if last != nil {
 		known = last.value
@@ -274,7 +272,7 @@ func (c *Cache[K, V]) load(ctx context.Context, now time.Time, key K, last *entr
 
 // pause returns how long no reload follows one that failed now. A value does not
 // outlive MaxAge by it.
-func (c *Cache[K, V]) pause(last *entry[V], now time.Time, answer bool) time.Duration {
+func (c *Reloaded[K, V]) pause(last *entry[V], now time.Time, answer bool) time.Duration {
 	longest, pause := min(c.opts.Fresh, Every), firstPause
 	if c.opts.MaxAge > 0 {
 		longest = min(longest, c.opts.MaxAge-now.Sub(last.loaded))

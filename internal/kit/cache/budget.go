@@ -1,4 +1,4 @@
-package swr
+package cache
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package swr_test
+package cache_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 )
 
 var (
@@ -96,9 +96,9 @@ func (o *origin) report(key name, last int, err error) {
 	o.reports = append(o.reports, fmt.Errorf("%s keeps %d: %w", key, last, err))
 }
 
-func newCache(maxEntries int) (*swr.Cache[name, int], *origin) {
+func newCache(maxEntries int) (*cache.Reloaded[name, int], *origin) {
 	o := &origin{values: map[name]int{}, loads: map[name]int{}}
-	return swr.New(swr.Options[name, int]{
+	return cache.NewReloaded(cache.Options[name, int]{
 		Load: o.load, Report: o.report, MaxEntries: maxEntries,
 		FirstTimeout: 3 * time.Second, Timeout: 5 * time.Second,
 		Answer: func(err error) bool { return errors.Is(err, errInvalid) },
@@ -237,7 +237,7 @@ func TestBound(t *testing.T) {
 // again after a pause that grows to ten seconds, and end after two minutes.
 func TestAges(t *testing.T) {
 	o := &origin{values: map[name]int{}, loads: map[name]int{}}
-	cache := swr.New(swr.Options[name, int]{
+	cache := cache.NewReloaded(cache.Options[name, int]{
 		Load: o.load, FirstTimeout: time.Second, Timeout: time.Second,
 		Fresh: time.Minute, MaxAge: 2 * time.Minute,
 	})
@@ -286,7 +286,7 @@ func TestFirstWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		o := &origin{values: map[name]int{"k": 5}, loads: map[name]int{}, gate: gate}
-		cache := swr.New(swr.Options[name, int]{Load: o.load, FirstTimeout: 3 * time.Second, Timeout: time.Second, FirstWait: time.Second})
+		cache := cache.NewReloaded(cache.Options[name, int]{Load: o.load, FirstTimeout: 3 * time.Second, Timeout: time.Second, FirstWait: time.Second})
 		start := time.Now()
 		if _, err := cache.Get(t.Context(), epoch, "k"); err == nil || time.Since(start) != time.Second {
 			t.Errorf("error %v after %v, want one after 1 s", err, time.Since(start))

@@ -1,6 +1,4 @@
-// Package outcome watches a handler's answer to a request that was charged: its
-// status, and the true cost that it reports.
-package outcome
+package httplimit
 
 import (
 	"bufio"
@@ -19,8 +17,8 @@ import (
 // answer may send it as a trailer. Clients do not see it.
 const costField = engine.CostField
 
-// Recorder passes an answer on to the client, without the costField, and
-// records the outcome of the request.
+// Recorder passes a handler's answer on to the client, without the costField, and
+// records the outcome of the request: its status, and the true cost.
 type Recorder struct {
 	http.ResponseWriter
 	// PassCosts leaves the costField in the answer, for a limiter around this one.

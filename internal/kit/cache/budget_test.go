@@ -1,16 +1,16 @@
-package swr_test
+package cache_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 )
 
 // TestBudget is a trace of a budget of three loads and one more every ten
 // seconds: how many of ten callers get a load at a moment.
 func TestBudget(t *testing.T) {
-	b := swr.Budget{Burst: 3, PerSecond: 0.1}
+	b := cache.Budget{Burst: 3, PerSecond: 0.1}
 	for _, step := range []struct {
 		at   time.Duration
 		want int

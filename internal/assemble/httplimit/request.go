@@ -1,6 +1,4 @@
-// Package httprequest reads requests of net/http. It is apart from package request,
-// so that a program without a server does not build net/http.
-package httprequest
+package httplimit
 
 import (
 	"context"
@@ -14,17 +12,17 @@ import (
 
 type contextKey struct{}
 
-// NewContext returns a context for an http.Request that stands for a gateway's
-// event. From then returns what rules see of the event.
-func NewContext(ctx context.Context, of *request.Request) context.Context {
+// WithRequest returns a context for an http.Request that stands for a gateway's
+// event. ReadRequest then returns what rules see of the event.
+func WithRequest(ctx context.Context, of *request.Request) context.Context {
 	return context.WithValue(ctx, contextKey{}, of)
 }
 
-// From returns what rules see of an HTTP request, for the caller to change.
+// ReadRequest returns what rules see of an HTTP request, for the caller to change.
 // The client's address is that of the connection, whatever the headers say. As
-// API Gateway does, From appends it to X-Forwarded-For. Headers contain the
+// API Gateway does, ReadRequest appends it to X-Forwarded-For. Headers contain the
 // fields that Connection names too: a client must not hide a field that decides.
-func From(r *http.Request) *request.Request {
+func ReadRequest(r *http.Request) *request.Request {
 	if of, ok := r.Context().Value(contextKey{}).(*request.Request); ok {
 		own := *of
 		return &own

@@ -1,4 +1,4 @@
-package swr_test
+package cache_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/kit/swr"
+	"github.com/slidegate/slidegate/internal/kit/cache"
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -224,7 +224,7 @@ func TestTimeoutIsTheLimitersOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hangs bool
 		causes := make(chan error, 2)
-		cache := swr.New(swr.Options[name, int]{FirstTimeout: time.Second, Timeout: time.Second, Load: func(ctx context.Context, _ time.Time, _ name, _ int) (int, error) {
+		cache := cache.NewReloaded(cache.Options[name, int]{FirstTimeout: time.Second, Timeout: time.Second, Load: func(ctx context.Context, _ time.Time, _ name, _ int) (int, error) {
 			if !hangs {
 				return 1, nil
 			}
@@ -297,7 +297,7 @@ func TestGivingUp(t *testing.T) {
 // its time. A reload needs none.
 func TestMaxFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := swr.New(swr.Options[name, int]{
+		c := cache.NewReloaded(cache.Options[name, int]{
 			FirstTimeout: 3 * time.Second, Timeout: 3 * time.Second, MaxFirst: 1,
 			Load: func(ctx context.Context, now time.Time, key name, _ int) (int, error) {
 				if key == "known" {

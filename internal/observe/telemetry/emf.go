@@ -1,16 +1,4 @@
-// Package emf writes the metrics of a Lambda to its log, as lines from which
-// CloudWatch extracts them. It follows AWS's "Specification: Embedded metric
-// format".
-//
-// A Lambda has no moment of its own: it is frozen between requests. So the first
-// request of a minute writes the lines of the last minute that had requests, and
-// the shutdown of the environment writes those of the minute under way. Metrics
-// are stamped with their minute, however much later the line is written.
-//
-// Lambda reads the level and the time of a JSON line, by its "Log-level
-// filtering". These lines have INFO, so a function whose ApplicationLogLevel is
-// WARN or higher has no metrics.
-package emf
+package telemetry
 
 import (
 	"cmp"
@@ -23,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 )
 
@@ -35,10 +22,20 @@ const (
 	maxValues = 100
 )
 
-// Exporter writes what a Recorder has counted. It is safe for concurrent use. A
-// nil Exporter writes nothing.
-type Exporter struct {
-	recorder *telemetry.Recorder
+// LambdaLog writes the metrics of a Lambda to its log, as lines from which
+// CloudWatch extracts them. It follows AWS's "Specification: Embedded metric
+// format". It is safe for concurrent use. A nil LambdaLog writes nothing.
+//
+// A Lambda has no moment of its own: it is frozen between requests. So the first
+// request of a minute writes the lines of the last minute that had requests, and
+// the shutdown of the environment writes those of the minute under way. Metrics
+// are stamped with their minute, however much later the line is written.
+//
+// Lambda reads the level and the time of a JSON line, by its "Log-level
+// filtering". These lines have INFO, so a function whose ApplicationLogLevel is
+// WARN or higher has no metrics.
+type LambdaLog struct {
+	recorder *Recorder
 	limiter  string // the value of the dimension Limiter
 
 	minute atomic.Int64 // of the latest request, since 1970; 0 before the first
@@ -46,15 +43,15 @@ type Exporter struct {
 	out    io.Writer
 }
 
-// New returns an exporter that writes to out, one call for each minute. limiter
+// NewLambdaLog returns one that writes to out, one call for each minute. limiter
 // tells the limiters of an account apart.
-func New(out io.Writer, limiter string, r *telemetry.Recorder) *Exporter {
-	return &Exporter{recorder: r, limiter: limiter, out: out}
+func NewLambdaLog(out io.Writer, limiter string, r *Recorder) *LambdaLog {
+	return &LambdaLog{recorder: r, limiter: limiter, out: out}
 }
 
 // Begin is called as a request begins. The first one of a minute writes the lines
 // of the minute before.
-func (e *Exporter) Begin(now time.Time) {
+func (e *LambdaLog) Begin(now time.Time) {
 	if e == nil {
 		return
 	}
@@ -71,7 +68,7 @@ func (e *Exporter) Begin(now time.Time) {
 
 // Flush writes the lines of the minute under way. An environment that had no
 // request has a line as well, if it has read its rules.
-func (e *Exporter) Flush(now time.Time) {
+func (e *LambdaLog) Flush(now time.Time) {
 	if e == nil {
 		return
 	}
@@ -81,7 +78,7 @@ func (e *Exporter) Flush(now time.Time) {
 }
 
 // write writes all lines of a minute now. The caller holds the mutex.
-func (e *Exporter) write(minute int64, now time.Time) {
+func (e *LambdaLog) write(minute int64, now time.Time) {
 	s := e.recorder.Take()
 	if s.Counters[metric.Decisions]+s.Counters[metric.StoreAttempts] == 0 {
 		return
@@ -125,7 +122,7 @@ func (e *Exporter) write(minute int64, now time.Time) {
 // values returns the metrics of a minute. A counter that is 0 is left out, because
 // a metric that is absent for an hour costs nothing in it. What was never seen by
 // a decision is left out, too.
-func values(s *telemetry.Snapshot) map[string]any {
+func values(s *Snapshot) map[string]any {
 	all := map[string]any{}
 	for name, n := range s.Counters {
 		if n > 0 || name == metric.Decisions {
