@@ -217,13 +217,13 @@ var allowed = map[string]string{
 
 	"cmd/slidegate/internal/operator": `
 		cmd/slidegate/internal/imports cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
-		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/serve/live
-		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
-		cmd/slidegate/internal/traffic/report cmd/slidegate/internal/traffic/suggest internal/assemble/app
-		internal/decide/apikeys internal/decide/authn internal/decide/engine internal/decide/usage internal/lambda/apigw
-		internal/limit internal/observe/oplog internal/observe/telemetry internal/request internal/rules
-		internal/rules/key internal/rules/lint internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable
-		internal/rules/yamlfile internal/store/memory`,
+		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text
+		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
+		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/apikeys internal/decide/authn
+		internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog
+		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
+		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
+		internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
@@ -231,20 +231,17 @@ var allowed = map[string]string{
 		internal/store/redis`,
 
 	"cmd/slidegate/internal/serve/admin": `
-		cmd/slidegate/internal/serve/webguard internal/observe/telemetry internal/observe/telemetry/metric
-		internal/rules github.com/prometheus/client_golang`,
+		cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry
+		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile
+		github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
-		cmd/slidegate/internal/serve/webguard internal/decide/engine internal/decide/headers internal/decide/usage
+		cmd/slidegate/internal/serve/gateway internal/decide/engine internal/decide/headers internal/decide/usage
 		internal/kit/clock internal/kit/strictjson internal/lambda/apigw internal/observe/oplog internal/request
 		internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
 		internal/assemble/httplimit internal/decide/engine internal/decide/headers internal/decide/usage
 		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,
-	"cmd/slidegate/internal/serve/live": `
-		cmd/slidegate/internal/serve/admin cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
-		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry
-		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile`,
-	"cmd/slidegate/internal/serve/webguard": "",
 
 	"cmd/slidegate/internal/text": "internal/rules/ruledoc",
 

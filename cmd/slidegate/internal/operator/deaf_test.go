@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/live"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -125,7 +125,7 @@ func TestAdminWriteTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		w := &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}), store: memory.New(0)}
+		w := &watched{Session: s, observer: admin.NewObserver(engine.NoObserver{}), store: memory.New(0)}
 		w.recorder = telemetry.NewRecorder(telemetry.Options{Next: w.observer})
 		l := &onePipe{conn: make(chan net.Conn), closed: make(chan struct{})}
 		stop := serveAdmin(t.Context(), s, ServeOptions{Admin: l}, w, slog.New(slog.DiscardHandler))

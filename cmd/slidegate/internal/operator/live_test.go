@@ -21,7 +21,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/live"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
@@ -45,7 +44,7 @@ rules:
 // gate is a limiter with its page.
 type gate struct {
 	*watched
-	page   *live.Page
+	page   *admin.Server
 	server *httptest.Server
 	engine *engine.Engine
 	ticks  chan time.Time
@@ -66,15 +65,16 @@ func openGate(t *testing.T, store limit.Store) *gate {
 	}
 	t.Cleanup(s.Close)
 	ctx, stop := context.WithCancel(t.Context())
-	g := &gate{watched: &watched{Session: s, observer: live.NewObserver(engine.NoObserver{}), store: store}, ticks: make(chan time.Time), stop: stop}
+	g := &gate{watched: &watched{Session: s, observer: admin.NewObserver(engine.NoObserver{}), store: store}, ticks: make(chan time.Time), stop: stop}
 	g.recorder = telemetry.NewRecorder(telemetry.Options{Next: g.observer})
 	g.engine = engine.New(engine.Options{Rules: s.Source, Store: store, Local: memory.New(0), Observer: g.recorder})
-	g.page = live.New(live.Options{Explain: g.explain, Observer: g.observer, Options: admin.Options{
+	g.page = admin.New(admin.Options{
+		Explain: g.explain, Observer: g.observer,
 		Snapshot:    func() *telemetry.Snapshot { return g.recorder.Snapshot(s.Now()) },
 		NotReloaded: func() error { return g.notReloaded },
 		Rules:       func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) },
 		Now:         time.Now, Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: ctx,
-	}})
+	})
 	go g.page.Run(ctx, g.ticks)
 	g.server = httptest.NewServer(g.page)
 	t.Cleanup(g.server.Close)

@@ -14,7 +14,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/live"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/authn"
@@ -136,7 +135,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	go decisions.Run(ctx)
 	defer decisions.Flush(context.WithoutCancel(ctx))
 	local, store := app.NewLocal(s.LocalNow), s.Counters()
-	observer, watching := engine.Observer(decisions), live.NewObserver(decisions)
+	observer, watching := engine.Observer(decisions), admin.NewObserver(decisions)
 	if o.Admin != nil {
 		observer = watching
 	}
@@ -189,12 +188,11 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 	reports := admin.Options{
 		Snapshot: snapshot, NotReloaded: notReloaded, Rules: inForce,
 		Now: time.Now, Version: o.Version, Store: s.StoreName(), RulesFrom: s.RulesName(), Stopping: ctx,
+		Explain: w.explain, Observer: w.observer,
 	}
-	page := live.New(live.Options{Options: reports, Explain: w.explain, Observer: w.observer})
-	reports.Page = page
 	handler := admin.New(reports)
 	adminCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-	go page.Run(adminCtx, time.NewTicker(time.Second).C)
+	go handler.Run(adminCtx, time.NewTicker(time.Second).C)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -212,7 +210,7 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 type watched struct {
 	*session.Session
 	recorder *telemetry.Recorder
-	observer *live.Observer
+	observer *admin.Observer
 	store    limit.Store // of the limiter: counters in memory are in no other
 }
 

@@ -2,6 +2,11 @@
 // metrics for Prometheus, whether it is alive and ready, its status as JSON, and
 // a page for browsers.
 // Clients that reach the address see keys, which may be personal data.
+//
+// The page shows what the limiter does now, why requests were denied, and what it
+// would decide about a request. It changes nothing, and charges nothing.
+// Server-sent events push parts of it as HTML, each only if it changed. One
+// rendering a second serves all browsers that watch; without one, there is none.
 package admin
 
 import (
@@ -9,11 +14,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/webguard"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -27,41 +34,67 @@ type Options struct {
 	Version     string           // of slidegate
 	// Store and RulesFrom say where counters and rules are, without a password.
 	Store, RulesFrom string
-	Stopping         context.Context // ends when serve takes no more requests
-	// Page is for browsers: / and all below /live/.
-	Page http.Handler
+	// Stopping ends when serve takes no more requests. It ends the events of the
+	// page, which would delay the end of serve.
+	Stopping context.Context
+	// Explain returns what the rules decide about a request now, without charging
+	// it, as an *operator.ExplainReport: the template "explained" has its fields.
+	Explain  func(context.Context, *request.Request) (any, error)
+	Observer *Observer
 }
 
-type server struct {
+// Server is the handler of the admin address.
+type Server struct {
 	Options
+	mux     http.ServeMux
 	started time.Time
+	rates   rates
+
+	mu       sync.Mutex
+	watchers []*context.CancelFunc // end the events of each browser, the oldest first
+	parts    map[string]string     // the latest rendering of the page
+	rendered chan struct{}         // is closed by the next one
 }
 
-// New returns the handler.
-func New(o Options) http.Handler {
-	s := &server{o, o.Now()}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", newMetrics(o))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, http.StatusOK, s.status(o.read()))
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var next http.Handler = mux
-		status, reason := webguard.Refusal(r, false)
-		if r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/live/") {
-			next = o.Page
-			status, reason = webguard.PageRefusal(r)
+// New returns a server, which counts rates from now on. Run keeps its page up to
+// date.
+func New(o Options) *Server {
+	now := o.Now()
+	s := &Server{Options: o, started: now, rendered: make(chan struct{}), rates: rates{until: now.Add(bucketTime), last: o.Snapshot()}}
+	s.mux.Handle("GET /metrics", newMetrics(o))
+	for pattern, serve := range map[string]http.HandlerFunc{
+		"GET /healthz": func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		},
+		"GET /readyz":    s.ready,
+		"GET /v1/status": func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.status(s.read())) },
+
+		"GET /{$}":               s.page,
+		"GET /live/events":       s.events,
+		"HEAD /live/events":      func(http.ResponseWriter, *http.Request) {}, // takes no place
+		"GET /live/denials/{id}": s.denial,
+		"GET /live/rules":        s.document,
+		"POST /live/try":         s.try,
+	} {
+		s.mux.HandleFunc(pattern, serve)
+	}
+	return s
+}
+
+// ServeHTTP answers programs and, for the page and all below /live/, browsers.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, reason := gateway.WebRefusal(r, false)
+	if r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/live/") {
+		status, reason = gateway.PageRefusal(r)
+		for name, value := range pageFields {
+			w.Header().Set(name, value)
 		}
-		if status != 0 {
-			http.Error(w, reason, status)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	}
+	if status != 0 {
+		http.Error(w, reason, status)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
 }
 
 // readiness is the answer of /readyz.
@@ -85,20 +118,20 @@ func (o *Options) read() (*telemetry.Snapshot, []*rules.Rule) {
 	return s, set.Rules
 }
 
-func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	counted, _ := s.read()
 	answer, status := s.readiness(counted), http.StatusOK
 	if !answer.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	write(w, status, answer)
+	writeJSON(w, status, answer)
 }
 
-func (s *server) readiness(of *telemetry.Snapshot) readiness {
-	return readiness{s.Stopping.Err() == nil, Degraded(of, s.NotReloaded())}
+func (s *Server) readiness(of *telemetry.Snapshot) readiness {
+	return readiness{s.Stopping.Err() == nil, degraded(of, s.NotReloaded())}
 }
 
-func write(w http.ResponseWriter, status int, answer any) {
+func writeJSON(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer) // the client may have hung up

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
+	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -63,7 +64,7 @@ func newServer(t *testing.T, s *telemetry.Snapshot, stopping context.Context) ht
 		Snapshot:    func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
 		Now:     func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },
 		Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: stopping,
-		Page: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("page")) }),
+		Observer: admin.NewObserver(engine.NoObserver{}),
 	})
 }
 
@@ -149,7 +150,7 @@ func TestReadiness(t *testing.T) {
 // TestRefusals: pages of other sites get nothing, and there is nothing to change.
 func TestRefusals(t *testing.T) {
 	h := newServer(t, counted(), t.Context())
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/status", "/", "/live/events", "/live/try"} {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/status", "/", "/live/rules"} {
 		if got := ask(h, "GET", path, "evil.example:9090"); got.Code != 421 {
 			t.Errorf("%s by a name of a web page: %d", path, got.Code)
 		}

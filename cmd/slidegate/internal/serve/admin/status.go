@@ -52,7 +52,7 @@ type Bucket struct {
 	Count int64   `json:"count"`
 }
 
-func (s *server) status(of *telemetry.Snapshot, inForce []*rules.Rule) *Status {
+func (s *Server) status(of *telemetry.Snapshot, inForce []*rules.Rule) *Status {
 	status := &Status{
 		Version: s.Version, StartedAt: s.started.UTC(), At: s.Now().UTC(), readiness: s.readiness(of), Store: s.Store, RulesFrom: s.RulesFrom,
 		Counters: map[string]int64{}, Gauges: of.Gauges, Latency: latencyOf(&of.Latency), Rules: listRules(inForce, of.Rules),
@@ -101,9 +101,9 @@ func latencyOf(h *telemetry.Histogram) Latency {
 // look for newer rules every five seconds.
 const oldRules = time.Minute
 
-// Degraded says why decisions are not exact, or not by the newest rules; nil if
+// degraded says why decisions are not exact, or not by the newest rules; nil if
 // they are.
-func Degraded(s *telemetry.Snapshot, notReloaded error) (why []string) {
+func degraded(s *telemetry.Snapshot, notReloaded error) (why []string) {
 	if notReloaded != nil {
 		why = append(why, fmt.Sprintf("the rules file has changed, and the rules in force stay: %v", notReloaded))
 	}

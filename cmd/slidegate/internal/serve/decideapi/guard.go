@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/webguard"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 )
 
 // tokenField has the token of a proxy, whose Authorization is its client's.
@@ -42,7 +42,7 @@ func (s *Server) refusal(r *http.Request, byProxy bool) *problem {
 		}
 		return newProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
 	}
-	if status, reason := webguard.Refusal(r, byProxy); status != 0 {
+	if status, reason := gateway.WebRefusal(r, byProxy); status != 0 {
 		return newProblem(status, "%s", reason)
 	}
 	return nil

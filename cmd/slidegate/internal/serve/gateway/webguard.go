@@ -1,7 +1,4 @@
-// Package webguard keeps web pages away from servers on loopback that trust
-// programs of the same machine. A page in a browser there can send requests to
-// them too: to their address, or to a name of its own by DNS rebinding.
-package webguard
+package gateway
 
 import (
 	"fmt"
@@ -13,11 +10,13 @@ import (
 	"strings"
 )
 
-// Refusal returns the status and the reason with which a server on loopback
-// refuses a request that a web page may have sent; 0 if it need not. A server on
+// WebRefusal returns the status and the reason with which a server on loopback,
+// which trusts programs of the same machine, refuses a request that a web page may
+// have sent; 0 if it need not. A page in a browser there can send requests too: to
+// the server's address, or to a name of its own by DNS rebinding. A server on
 // another address refuses none. byProxy says that the request's fields are those
 // of a proxy's client, and so may be a browser's.
-func Refusal(r *http.Request, byProxy bool) (status int, reason string) {
+func WebRefusal(r *http.Request, byProxy bool) (status int, reason string) {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	switch {
 	case !ok || !local.IP.IsLoopback():
@@ -34,7 +33,7 @@ func rebound(host string) string {
 	return fmt.Sprintf("the Host is %.260q, and a web page could have made this name stand for this machine: ask at an address such as 127.0.0.1, or at localhost", host)
 }
 
-// PageRefusal is Refusal for a page of this server and what that page requests: a
+// PageRefusal is WebRefusal for a page of this server and what that page requests: a
 // person may type or bookmark the address, and the page may ask its own server. A
 // browser says so by Sec-Fetch-Site, or else, over HTTP to another machine, by
 // Origin with each POST. Pages of other sites, also of other ports of this

@@ -1,4 +1,4 @@
-package webguard_test
+package gateway_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/webguard"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 )
 
 // TestPageRefusal: a person's browser gets the page that it was told to open, and
@@ -63,8 +63,8 @@ func TestPageRefusal(t *testing.T) {
 				r.Header.Add(name, value)
 			}
 		}
-		page, _ := webguard.PageRefusal(r)
-		other, _ := webguard.Refusal(r, false)
+		page, _ := gateway.PageRefusal(r)
+		other, _ := gateway.WebRefusal(r, false)
 		if page != test.page || other != test.other {
 			t.Errorf("at %s, Host %s, %s: the page refuses with %d, and the others with %d; want %d and %d",
 				test.listener, test.host, test.fields, page, other, test.page, test.other)

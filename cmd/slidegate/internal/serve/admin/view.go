@@ -1,4 +1,4 @@
-package live
+package admin
 
 import (
 	_ "embed"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/chart"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
@@ -52,7 +51,7 @@ func execute(name string, data any) string {
 	return b.String()
 }
 
-func write(w http.ResponseWriter, status int, name string, data any) {
+func writeHTML(w http.ResponseWriter, status int, name string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(execute(name, data))) // the browser may have gone
@@ -60,7 +59,7 @@ func write(w http.ResponseWriter, status int, name string, data any) {
 
 // view is what the templates show.
 type view struct {
-	*Page
+	*Server
 	*telemetry.Snapshot
 	Problem        string    // of the rules, which cannot be read
 	RulesVersion   int64     // in their table; 0 for a file
@@ -81,12 +80,12 @@ type ruleRow struct {
 }
 
 // Degraded says why decisions are not exact, or not by the newest rules.
-func (v *view) Degraded() []string { return admin.Degraded(v.Snapshot, v.NotReloaded()) }
+func (v *view) Degraded() []string { return degraded(v.Snapshot, v.NotReloaded()) }
 
-func (p *Page) view() *view {
-	set, err := p.Rules()
-	v := &view{Page: p, Snapshot: p.Snapshot(), Latest: p.Observer.list()}
-	buckets, from := p.rates.all()
+func (s *Server) view() *view {
+	set, err := s.Rules()
+	v := &view{Server: s, Snapshot: s.Snapshot(), Latest: s.Observer.list()}
+	buckets, from := s.rates.all()
 	now := total(buckets[len(buckets)-1])
 	v.Requests, v.Denied, v.Shadow = perSecond(now.Allowed+now.WouldDeny+now.Denied), perSecond(now.Denied), perSecond(now.WouldDeny)
 	for _, width := range []int{1120, chart.Narrow} {
@@ -96,7 +95,7 @@ func (p *Page) view() *view {
 		v.Problem = err.Error()
 		return v
 	}
-	v.RulesVersion, v.Since = set.Version, p.Observer.since(p.Now(), set)
+	v.RulesVersion, v.Since = set.Version, s.Observer.since(s.Now(), set)
 	v.fillRules(set.Document(), buckets)
 	return v
 }
