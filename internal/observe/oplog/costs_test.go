@@ -1,7 +1,7 @@
 package oplog
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -37,114 +37,60 @@ rules:
 	return d
 }
 
-// newTestWarnings returns cost warnings, and a function that returns what they
-// logged since its last call.
-func newTestWarnings() (c *CostWarnings, logged func() string) {
-	var log bytes.Buffer
-	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}
-	logged = func() string {
-		defer log.Reset()
-		return log.String()
-	}
-	return NewCostWarnings(slog.New(slog.NewTextHandler(&log, plain))), logged
-}
-
-func costsOf(names ...string) map[string]int64 {
-	costs := map[string]int64{}
-	for _, name := range names {
-		costs[name] = 1
-	}
-	return costs
-}
-
-const stays = `level=WARN msg="the backend's costs name no limit with settle: true; the request stays charged as it was" field=Slidegate-Cost `
-
-// TestUnsettledCosts: each name that no limit settles by is logged once, with
-// one line in ten seconds.
-func TestUnsettledCosts(t *testing.T) {
+// TestCostWarnings: costs without effect are logged once in ten seconds, the
+// malformed ones apart from names that no limit settles by. However many and long
+// they are, a line is short.
+func TestCostWarnings(t *testing.T) {
+	const (
+		malformed = `WARN the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512 ignored=`
+		unsettled = `WARN the backend's costs name no limit with settle: true; the request stays charged as it was ignored=`
+	)
 	d := decided(t)
 	synctest.Test(t, func(t *testing.T) {
-		c, logged := newTestWarnings()
+		var log strings.Builder
+		c := NewCostWarnings(slog.New(&lineHandler{&log}))
 		for _, step := range []struct {
-			after time.Duration
-			names []string
-			want  string
+			after            time.Duration
+			names, malformed string // with spaces between them
+			want             string
 		}{
-			{0, []string{"chat.tokens"}, ""},
-			{0, nil, ""},
-			{0, []string{"chat.token", "chat.tokens"}, stays + "ignored=[chat.token] limits=[chat.tokens]\n"},
-			{0, []string{"chat.token"}, ""},
-			{9999 * time.Millisecond, []string{"chat.requests"}, ""}, // too early, so not logged
-			{time.Millisecond, []string{"chat.requests", "chat.token"}, stays + "ignored=[chat.requests] limits=[chat.tokens]\n"}, // logged now
-			{time.Hour, []string{"chat.requests", "chat.token"}, ""},
-			{0, []string{"b", "", "a"}, stays + `ignored="[ a b]" limits=[chat.tokens]` + "\n"},
-			{time.Hour, []string{strings.Repeat("x", 1<<20)}, stays + "ignored=[" + strings.Repeat("x", 64) + "...] limits=[chat.tokens]\n"},
-			{time.Hour, []string{strings.Repeat("x", 1<<19)}, ""},
+			{0, "chat.tokens", "", ""},
+			{0, "", "", ""},
+			{0, "chat.token chat.tokens", "", unsettled + "[chat.token] limits=[chat.tokens]"},
+			{0, "chat.token", "", ""},
+			{0, "", "a b=x", malformed + "[a b=x]"},
+			{9 * time.Second, "chat.requests", "c", ""},
+			{time.Second, "b a", "", unsettled + "[a b] limits=[chat.tokens] suppressed=2"},
+			{time.Second, "", strings.Repeat("d", 100), malformed + "[" + strings.Repeat("d", 64) + "...] suppressed=1"},
+			{time.Minute, "", strings.Repeat("e ", 99) + "e", malformed + "[" + strings.Repeat("e ", 16) + "and 84 more]"},
 		} {
 			time.Sleep(step.after)
-			c.unsettled(t.Context(), d, costsOf(step.names...))
-			if got := logged(); got != step.want {
-				t.Errorf("%.99q: logged %q, want %q", step.names, got, step.want)
+			log.Reset()
+			costs := map[string]int64{}
+			for _, name := range strings.Fields(step.names) {
+				costs[name] = 1
+			}
+			c.Report(t.Context(), d, &engine.Outcome{Costs: costs}, strings.Fields(step.malformed))
+			if got := log.String(); got != step.want {
+				t.Errorf("%.99q, %.99q: logged %q, want %q", step.names, step.malformed, got, step.want)
 			}
 		}
 	})
 }
 
-// TestMadeUpCosts: a backend that invents a name for every answer causes a
-// bounded number of lines and of names in memory.
-func TestMadeUpCosts(t *testing.T) {
-	d := decided(t)
-	synctest.Test(t, func(t *testing.T) {
-		c, logged := newTestWarnings()
-		var many []string
-		for i := range 1000 {
-			many = append(many, fmt.Sprintf("n%03d", i))
-		}
-		lines, size := 0, 0
-		for range 500 {
-			time.Sleep(time.Minute)
-			c.unsettled(t.Context(), d, costsOf(many...))
-			got := logged()
-			lines += strings.Count(got, "\n")
-			size += len(got)
-		}
-		if lines != 3 || size > 2000 || len(c.unknown) != maxUnknown {
-			t.Errorf("logged %d lines, %d bytes, and keeps %d names", lines, size, len(c.unknown))
-		}
-	})
-}
+// lineHandler writes a line's level, message and attributes but the field's name.
+type lineHandler struct{ *strings.Builder }
 
-// TestMalformedCosts: malformed costs are logged once in ten seconds, however
-// many there are.
-func TestMalformedCosts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, logged := newTestWarnings()
-		const want = `level=WARN msg="the backend's costs are malformed: write limits and whole numbers, such as chat.tokens=512" field=Slidegate-Cost ignored=`
-		for _, step := range []struct {
-			after   time.Duration
-			ignored []string
-			want    string
-		}{
-			{0, nil, ""},
-			{0, []string{"a", "b=x"}, want + `"[a b=x]"` + "\n"},
-			{9 * time.Second, []string{"c"}, ""},
-			{time.Second, []string{strings.Repeat("d", 100)}, want + "[" + strings.Repeat("d", 64) + "...] suppressed=1\n"},
-			{time.Minute, strings.Split(strings.Repeat("e", 100), ""), want + `"[` + strings.Repeat("e ", 16) + `and 84 more]"` + "\n"},
-		} {
-			time.Sleep(step.after)
-			c.malformed(t.Context(), step.ignored)
-			if got := logged(); got != step.want {
-				t.Errorf("%.99q: logged %q, want %q", step.ignored, got, step.want)
-			}
+func (lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h *lineHandler) WithAttrs([]slog.Attr) slog.Handler    { return h }
+func (h *lineHandler) WithGroup(string) slog.Handler         { return h }
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	fmt.Fprintf(h, "%v %s", r.Level, r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key != "field" {
+			fmt.Fprintf(h, " %s=%v", a.Key, a.Value)
 		}
-		c.unsettled(t.Context(), decided(t), costsOf("z")) // is throttled separately
-		if logged() == "" {
-			t.Error("an unknown name is not logged beside malformed costs")
-		}
+		return true
 	})
+	return nil
 }
