@@ -107,15 +107,15 @@ func TestCandidate(t *testing.T) {
 func TestShadowResults(t *testing.T) {
 	b := newFixture(t, `
 rules:
-- {name: api, key: all, limits: [{name: minute, capacity: 3, window: 60s, candidate: 1}, {name: day, capacity: 9, window: 1d, candidate: 4}]}
+- {name: api, key: all, limits: [{name: minute, capacity: 3, window: 60s, candidate: 1}, {name: day, capacity: 9, window: 1d, candidate: 2}]}
 - {name: next, mode: shadow, key: all, limits: [{capacity: 1, window: 60s}]}
 - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
 `)
 	for i, want := range []string{
 		"false api.day candidate 1, api.minute candidate 1, next 1",
 		"true api.day candidate 1, api.minute candidate 2, next 2",
-		"true api.day candidate 1, api.minute candidate 2, next 2",
-		"false api.day candidate 1, api.minute candidate 1", // denied by api
+		"true api.day candidate 2, api.minute candidate 2, next 2",
+		"false api.day candidate 1, api.minute candidate 1", // denied by api, whatever the candidate of its other limit
 	} {
 		d := b.decide(t, "/")
 		var results []string

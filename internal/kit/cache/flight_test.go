@@ -74,34 +74,6 @@ func TestLandedLoad(t *testing.T) {
 	}
 }
 
-// TestLoadsOfDifferentKeys: concurrent loads of different keys do not share
-// their answers.
-func TestLoadsOfDifferentKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cache, o := newCache(0)
-		keys := []name{"k", "k2", "K", ""}
-		for i, key := range keys {
-			o.put(key, i+1)
-		}
-		gate := make(chan struct{})
-		o.set(nil, gate)
-		var wg sync.WaitGroup
-		for i, key := range keys {
-			wg.Go(func() {
-				if got, err := cache.Get(t.Context(), epoch, key); got != i+1 || err != nil {
-					t.Errorf("%s: %d, error %v; want %d", key, got, err, i+1)
-				}
-			})
-		}
-		synctest.Wait()
-		close(gate)
-		wg.Wait()
-		if n := o.taken(); n != len(keys) {
-			t.Errorf("%d loads, want %d", n, len(keys))
-		}
-	})
-}
-
 // TestSlowReload: the request that starts a reload waits for 100 ms, and all
 // others not at all. The cache takes the answer when it comes. A reload that
 // fails is repeated by a request a second after its start, or once it has failed.

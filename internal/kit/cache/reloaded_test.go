@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -294,45 +293,6 @@ func TestFirstWait(t *testing.T) {
 		close(gate)
 		if got, err := cache.Get(t.Context(), epoch, "k"); got != 5 || err != nil || o.taken() != 1 {
 			t.Errorf("%d, error %v", got, err)
-		}
-	})
-}
-
-// TestFailingLoads is a property of random failures and random requests: loads
-// are at least a second apart, the one after a first failure comes a second
-// later, and none comes later than ten seconds.
-func TestFailingLoads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // so no load is late
-		seed := rand.Int64()
-		random := rand.New(rand.NewPCG(uint64(seed), 0))
-		for range 30 {
-			cache, o := newCache(0)
-			failures, step := 0, time.Duration(50+random.IntN(900))*time.Millisecond
-			share := random.Float64()
-			_, _ = cache.Get(t.Context(), epoch, "k")
-			o.taken()
-			for last, now := time.Duration(0), step; now < 10*time.Minute; now += step {
-				var err error
-				if random.Float64() < share {
-					err = errDown
-				}
-				o.set(err, nil)
-				_, _ = cache.Get(t.Context(), epoch.Add(now), "k")
-				passed := now - last
-				due := 10 * time.Second
-				if failures > 0 && failures < 5 {
-					due = time.Second << (failures - 1)
-				}
-				if got := o.taken() == 1; got != (passed >= due) {
-					t.Fatalf("seed %d: load %t at %v, %v after %d failures in a row", seed, got, now, passed, failures)
-				}
-				if passed >= due {
-					last = now
-					if failures++; err == nil {
-						failures = 0
-					}
-				}
-			}
 		}
 	})
 }

@@ -49,11 +49,3 @@ func TestOverTimeOfCenturies(t *testing.T) {
 		t.Errorf("%d requests in %d buckets", sum, len(o.Buckets()))
 	}
 }
-
-func TestLengthsAreMultiples(t *testing.T) {
-	for i, l := range bucketLengths[1:] {
-		if l%bucketLengths[i] != 0 {
-			t.Errorf("%v is no multiple of %v", l, bucketLengths[i])
-		}
-	}
-}

@@ -105,26 +105,3 @@ func TestReportOfVariety(t *testing.T) {
 		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 }
-
-// A lower candidate counts what it would have denied, but not a request that
-// another limit of the rule denied.
-func TestLowerCandidates(t *testing.T) {
-	e, set := newEngine(t, `
-rules:
-  - name: r
-    key: all
-    limits:
-      - {name: a, algorithm: fixed_window, capacity: 4, window: 1h, candidate: 50%}
-      - {name: b, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 1}
-      - {name: c, algorithm: fixed_window, capacity: 3, window: 1h, candidate: 9}
-      - {name: d, algorithm: fixed_window, capacity: 100, window: 1h}
-`, memory.New(0), &Failures{})
-	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(requests("1 /", "2 /", "3 /", "4 /"))}}, Options{Engine: e, Rules: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := CandidateTotals{{"r.a", 1, 0}, {"r.b", 2, 0}, {"r.c", 0, 1}}
-	if diff := cmp.Diff(want, report.Candidates); diff != "" || report.Allowed != 3 {
-		t.Errorf("%d allowed, candidates (-want +got):\n%s", report.Allowed, diff)
-	}
-}
