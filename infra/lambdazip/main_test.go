@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,16 +43,49 @@ func ownTrimpath(t *testing.T) {
 
 var machines = map[string]elf.Machine{"arm64": elf.EM_AARCH64, "amd64": elf.EM_X86_64}
 
-// TestRun builds for this machine's architecture, as the other tests do, because
-// Go has compiled its standard library for that. tools/release has the zips of both.
+// TestRun builds twice for this machine's architecture, as the other tests do,
+// because Go has compiled its standard library for that: the zip has the same
+// bytes, and holds the rules as JSON beside the executable. tools/release has the
+// zips of both architectures.
 func TestRun(t *testing.T) {
 	ownTrimpath(t)
-	root := newRoot(t)
-	out := filepath.Join(t.TempDir(), "dist")
-	if err := run([]string{"-root", root, "-goarch", runtime.GOARCH, "-o", out, "hello"}); err != nil {
+	rules := filepath.Join(t.TempDir(), "my-rules.yml")
+	if err := os.WriteFile(rules, []byte("deny: [{path: /banned}] # for now\nrules: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := elf.NewFile(bytes.NewReader(bootstrap(t, filepath.Join(out, "hello_"+runtime.GOARCH+".zip"))))
+	var zips [3][]byte // the last without rules
+	for i, rules := range []string{rules, rules, ""} {
+		out := filepath.Join(t.TempDir(), "dist")
+		err := run([]string{"-root", newRoot(t), "-goarch", runtime.GOARCH, "-o", out, "-rules", rules, "hello"})
+		if err == nil {
+			zips[i], err = os.ReadFile(filepath.Join(out, "hello_"+runtime.GOARCH+".zip"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(zips[0], zips[1]) || bytes.Contains(zips[2], []byte("rules.json")) {
+		t.Error("two builds in two directories differ, or one without rules has some")
+	}
+	z, err := zip.NewReader(bytes.NewReader(zips[0]), int64(len(zips[0])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, modes := map[string][]byte{}, ""
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		modes += fmt.Sprint(f.Name, " ", f.Mode(), "\n")
+	}
+	if modes != "bootstrap -rwxr-xr-x\nrules.json -rw-r--r--\n" {
+		t.Errorf("the zip holds\n%s", modes)
+	}
+	file, err := elf.NewFile(bytes.NewReader(entries["bootstrap"]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,78 +95,9 @@ func TestRun(t *testing.T) {
 	if symbols, err := file.Symbols(); err == nil {
 		t.Errorf("bootstrap carries %d symbols, want it stripped", len(symbols))
 	}
-}
-
-// bootstrap unpacks the only entry of a zip.
-func bootstrap(t *testing.T, path string) []byte {
-	t.Helper()
-	return unpack(t, path, []string{"bootstrap"}, []os.FileMode{0o755}, 0)
-}
-
-// unpack returns one of the entries of a zip, which must have these names and
-// modes.
-func unpack(t *testing.T, path string, names []string, modes []os.FileMode, which int) []byte {
-	t.Helper()
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	for i, f := range z.File {
-		if i >= len(names) || f.Name != names[i] || f.Mode() != modes[i] {
-			t.Fatalf("entry %d of the zip is %s with mode %v, want %v with %v", i, f.Name, f.Mode(), names, modes)
-		}
-	}
-	if len(z.File) != len(names) {
-		t.Fatalf("the zip holds %d entries, want %v", len(z.File), names)
-	}
-	r, err := z.File[which].Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// TestRulesCopy: the zip holds the rules as JSON beside the executable.
-func TestRulesCopy(t *testing.T) {
-	ownTrimpath(t)
-	out, document := t.TempDir(), "deny: [{path: /banned}] # for now\nrules: []\n"
-	path := filepath.Join(t.TempDir(), "my-rules.yml")
-	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run([]string{"-root", newRoot(t), "-goarch", runtime.GOARCH, "-o", out, "-rules", path, "hello"}); err != nil {
-		t.Fatal(err)
-	}
-	entries, modes := []string{"bootstrap", "rules.json"}, []os.FileMode{0o755, 0o644}
-	got := unpack(t, filepath.Join(out, "hello_"+runtime.GOARCH+".zip"), entries, modes, 1)
-	copied, err := ruledoc.Unmarshal(got)
+	copied, err := ruledoc.Unmarshal(entries["rules.json"])
 	if err != nil || len(copied.Deny) != 1 || copied.Deny[0].Path[0] != "/banned" || copied.Rules == nil || len(copied.Rules) != 0 {
-		t.Errorf("the copy is %s, error %v", got, err)
-	}
-}
-
-func TestSameSourceSameBytes(t *testing.T) {
-	ownTrimpath(t)
-	var zips [2][]byte
-	for i := range zips {
-		out := t.TempDir()
-		if err := run([]string{"-root", newRoot(t), "-goarch", runtime.GOARCH, "-o", out, "hello"}); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(filepath.Join(out, "hello_"+runtime.GOARCH+".zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		zips[i] = data
-	}
-	if !bytes.Equal(zips[0], zips[1]) {
-		t.Error("two builds in two directories differ")
+		t.Errorf("the copy is %s, error %v", entries["rules.json"], err)
 	}
 }
 

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func BenchmarkRedis(b *testing.B) {
 		return byUlule(store, quota)
 	})
 	onServer(b,
-		[]subject{least, library(slidegate.SlidingWindow), throttled, ulule, rate, on("two-counters", redisTwo), on("fixed-window", redisFixed)},
+		[]subject{least, library(slidegate.SlidingWindow), throttled, ulule, rate},
 		[]subject{least, library(tokenBucket), throttled, rate})
 }
 
@@ -89,27 +88,4 @@ func redisRate(_ *testing.B, client *redis.Client, quota int64) *opened {
 		r, err := lim.Allow(ctx, key, most)
 		return err == nil && r.Allowed > 0, err
 	}}
-}
-
-func redisFixed(_ *testing.B, client *redis.Client, quota int64) *opened {
-	return &opened{decide: fixed(quota, func(ctx context.Context, key string) (int64, error) {
-		pipe := client.Pipeline()
-		n := pipe.Incr(ctx, key)
-		pipe.PExpire(ctx, key, window+time.Second)
-		_, err := pipe.Exec(ctx)
-		return n.Val(), err
-	})}
-}
-
-func redisTwo(_ *testing.B, client *redis.Client, quota int64) *opened {
-	return &opened{decide: twoCounts(quota, func(ctx context.Context, newer, older string) (int64, int64, error) {
-		pipe := client.Pipeline()
-		n, before := pipe.Incr(ctx, newer), pipe.Get(ctx, older)
-		pipe.PExpire(ctx, newer, 2*window+time.Second)
-		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-			return 0, 0, err
-		}
-		count, _ := before.Int64() // 0 for none
-		return n.Val(), count, nil
-	})}
 }

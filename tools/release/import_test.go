@@ -1,7 +1,6 @@
 package release
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -52,35 +51,6 @@ func main() {
 }
 `
 
-// TestImport builds a program outside the repository with the modules that the
-// release script tags, as a Go module proxy serves them. The program has no
-// replace directive.
-func TestImport(t *testing.T) {
-	copied := newCopy(t)
-	copied.spareZips()
-	copied.release(t)
-	stranger := newStranger(t, copied, map[string]string{
-		"main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "limitgrpc", "example", "main.go"))),
-		"zips/main.go": zipSums,
-	})
-	for _, command := range []string{
-		"go build -o bin/ ./...",
-		"bin/stranger",
-		"bin/example",
-		// The CDK takes long to compile, and infra's tests do: find all packages.
-		"go list -deps " + root + "/infra/ratelimit " + root + "/functions/authorizer " + root + "/cmd/slidegate",
-	} {
-		t.Logf("%s\n%.300s", command, run(t, stranger, strings.Fields(command)...))
-	}
-	want := ""
-	for _, name := range zipNames {
-		want += fmt.Sprintf("%x  %s\n", sha256.Sum256(read(t, filepath.Join(copied.dir, "infra/lambdas/zips", name))), name)
-	}
-	if got := run(t, stranger, "bin/zips"); got != want {
-		t.Errorf("the module's zips:\n%swant:\n%s", got, want)
-	}
-}
-
 // zipNames are the zips that a release has.
 var zipNames = []string{"authorizer_arm64.zip", "authorizer_amd64.zip", "operations_arm64.zip", "operations_amd64.zip"}
 
@@ -88,7 +58,6 @@ var zipNames = []string{"authorizer_arm64.zip", "authorizer_amd64.zip", "operati
 const zipSums = `package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 
 	"github.com/slidegate/slidegate/infra/lambdas"
@@ -130,16 +99,6 @@ func newCopy(t *testing.T) *repository {
 		}
 	}
 	return r
-}
-
-// spareZips has texts in place of the Lambdas' zips, which take minutes to build.
-func (r *repository) spareZips() {
-	r.t.Helper()
-	zips := "zips:\n"
-	for _, name := range zipNames {
-		zips += "\techo " + name + " >infra/lambdas/zips/" + name + "\n"
-	}
-	r.write("GNUmakefile", zips) // which make takes before Makefile
 }
 
 // release tags a version of all that is in the repository.

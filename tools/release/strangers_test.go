@@ -28,9 +28,11 @@ func TestStrangers(t *testing.T) {
 		"main.go":       string(read(t, "testdata/stranger/main.go")),
 		"rules.yaml":    string(read(t, "testdata/stranger/rules.yaml")),
 		"plain/main.go": string(read(t, "testdata/plain/main.go")),
-		"zips/main.go":  zipSums,
+		"zips/main.go":  zipSums, "all/main.go": program, "example/main.go": string(read(t, filepath.Join(repo, "limitgrpc", "example", "main.go"))),
 	})
 	run(t, stranger, "go", "build", "-o", "bin/", "./...")
+	run(t, stranger, "bin/all")
+	run(t, stranger, "bin/example")
 	t.Run("zips", func(t *testing.T) { testModuleZips(t, stranger) })
 	t.Run("go install", func(t *testing.T) { testInstall(t) })
 	t.Run("synthesis", func(t *testing.T) { testSynthesis(t, stranger) })
