@@ -2,56 +2,36 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// recorded passes calls on to DynamoDB, and counts them by what they mention.
-type recorded struct {
-	names  map[string]string // of what to look for, such as a table
-	engine http.Handler
-
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-// record has Lambdas call DynamoDB through a proxy.
-func record(t *testing.T, names map[string]string) *recorded {
+// record counts the calls of Lambdas by what they mention, of the names of what to
+// look for, such as a table.
+func record(t *testing.T, names map[string]string) (calls map[string]int) {
 	t.Helper()
-	engine, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := &recorded{names: names, engine: httputil.NewSingleHostReverseProxy(engine), calls: map[string]int{}}
-	between := httptest.NewServer(seen)
-	t.Cleanup(between.Close)
-	t.Setenv("AWS_ENDPOINT_URL", between.URL)
-	return seen
-}
-
-func (c *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	c.mu.Lock()
-	for table, name := range c.names {
-		if bytes.Contains(body, []byte(name)) {
-			c.calls[table+": "+operation]++
+	var mu sync.Mutex
+	calls = map[string]int{}
+	dynamotest.Between(t, func(_ http.ResponseWriter, r *http.Request, body []byte) bool {
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		mu.Lock()
+		defer mu.Unlock()
+		for table, name := range names {
+			if bytes.Contains(body, []byte(name)) {
+				calls[table+": "+operation]++
+			}
 		}
-	}
-	c.mu.Unlock()
-	c.engine.ServeHTTP(w, r)
+		return false
+	})
+	return calls
 }
 
 // TestCalls records the calls of a Lambda that starts, reads rules and
@@ -78,7 +58,7 @@ rules:
 		}
 	}
 	want := []string{"counters: TransactWriteItems", "counters: UpdateItem", "rules: GetItem"}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen.calls))); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }

@@ -45,7 +45,7 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	passed := int(time.Since(began).Seconds()) + 1
-	if n := seen.calls["a key: GetItem"]; n == 0 || n > 200+20*passed+1+passed/10 || refused > n {
+	if n := seen["a key: GetItem"]; n == 0 || n > 200+20*passed+1+passed/10 || refused > n {
 		t.Errorf("%d reads and %d refused for %d made-up keys in %d s", n, refused, flood, passed)
 	}
 }

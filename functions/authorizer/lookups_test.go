@@ -3,13 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,23 +22,15 @@ authentication: {api_key: {}}
 rules:
   - {name: local, when: {path: /local}, key: "{header.caller}", overrides: true, on_error: local, limit: 3/hour}
   - {name: allow, when: {path: /allow}, key: "{header.caller}", overrides: true, on_error: allow, limit: 3/hour}`)
-	engine, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(engine)
 	var fails atomic.Pointer[http.HandlerFunc] // of the lookups; nil for none
-	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if answer := fails.Load(); answer != nil && bytes.Contains(body, []byte(rules)) {
-			(*answer)(w, r)
-			return
+	dynamotest.Between(t, func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		answer := fails.Load()
+		if answer == nil || !bytes.Contains(body, []byte(rules)) {
+			return false
 		}
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(between.Close)
-	t.Setenv("AWS_ENDPOINT_URL", between.URL)
+		(*answer)(w, r)
+		return true
+	})
 	for name, answer := range map[string]http.HandlerFunc{
 		"away": dynamotest.Fail(500, dynamotest.Error("InternalServerError", "")), "reset": dynamotest.Drop,
 		"throttled": dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")),

@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	want := map[string]int64{"Decisions": answers["Decisions"], "Denied": answers["Denied"]}
-	for call, n := range seen.calls {
+	for call, n := range seen {
 		name := "Writes"
 		if strings.HasSuffix(call, ": GetItem") {
 			name = "Reads"

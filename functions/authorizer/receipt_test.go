@@ -83,7 +83,7 @@ rules:
 			t.Errorf("step %d: %d left, want %d", i, v.Remaining, left)
 		}
 	}
-	if calls := fmt.Sprint(slices.Sorted(maps.Keys(seen.calls))); calls != "[counters: UpdateItem]" {
+	if calls := fmt.Sprint(slices.Sorted(maps.Keys(seen))); calls != "[counters: UpdateItem]" {
 		t.Errorf("the backend's calls are %s", calls)
 	}
 }

@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,24 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
-
-// recorded passes calls on to the local AWS, and keeps their names.
-type recorded struct {
-	aws http.Handler
-
-	mu    sync.Mutex
-	calls map[string]bool
-}
-
-func (c *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	c.mu.Lock()
-	c.calls[callOf(r, body)] = true
-	c.mu.Unlock()
-	c.aws.ServeHTTP(w, r)
-}
 
 // callOf names a call as policies do, where a service sends its name. A
 // transaction is what its parts are.
@@ -67,14 +48,14 @@ func TestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	bucket, stackID := uploadRules(t, cfg, w), createStack(t, cfg)
-	endpoint, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := &recorded{aws: httputil.NewSingleHostReverseProxy(endpoint), calls: map[string]bool{}}
-	between := httptest.NewServer(seen)
-	t.Cleanup(between.Close)
-	t.Setenv("AWS_ENDPOINT_URL", between.URL)
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	dynamotest.Between(t, func(_ http.ResponseWriter, r *http.Request, body []byte) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[callOf(r, body)] = true
+		return false
+	})
 	p, err := newPublisher(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +74,7 @@ func TestCalls(t *testing.T) {
 		"cloudformation:DescribeStacks", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:TransactWriteItems Put",
 		"s3: GET /" + bucket + "/A", "s3: GET /" + bucket + "/B",
 	}
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen.calls))); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if got := w.state(); got != "3 B" {

@@ -9,18 +9,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/cfn"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
-
-// pointer is the item that names the version in force.
-func pointer(version string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		"p": &types.AttributeValueMemberS{Value: "set"}, "s": &types.AttributeValueMemberS{Value: "current"},
-		"version": &types.AttributeValueMemberN{Value: version},
-	}
-}
 
 func TestUnknownHandler(t *testing.T) {
 	_, err := build(t.Context(), "bootstrap", slog.New(slog.DiscardHandler))

@@ -2,7 +2,6 @@ package release
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -33,7 +32,6 @@ func pathOf(dir string) string { return path.Join(root, dir) }
 const program = `package main
 
 import (
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -58,7 +56,6 @@ var zipNames = []string{"authorizer_arm64.zip", "authorizer_amd64.zip", "operati
 const zipSums = `package main
 
 import (
-	"fmt"
 
 	"github.com/slidegate/slidegate/infra/lambdas"
 )
