@@ -23,39 +23,50 @@ var doors = map[string]func(t *testing.T, capacity int64, backend http.Handler) 
 	"Middleware":      serveLimiter,
 }
 
-var listening = regexp.MustCompile(`"url":"(http://[^"]+)"`)
+var printed = regexp.MustCompile(`"(url|admin)":"(http://[^"]+)"`)
 
-// serve starts `slidegate serve`.
+// serve starts `slidegate serve` before a backend.
 func serve(t *testing.T, capacity int64, backend http.Handler) string {
 	t.Helper()
 	behind := httptest.NewServer(backend)
 	t.Cleanup(behind.Close)
+	addresses, _ := start(t, fmt.Sprintf("rules: [{name: default, key: 'ip:{ip}', limit: %d/hour}]", capacity), "--backend", behind.URL)
+	return addresses["url"]
+}
+
+// start starts `slidegate serve`, and returns the addresses that it prints. stop
+// ends it.
+func start(t *testing.T, document string, flags ...string) (addresses map[string]string, stop func()) {
+	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules.yaml")
-	document := fmt.Appendf(nil, "rules: [{name: default, key: 'ip:{ip}', limit: %d/hour}]", capacity)
-	if err := os.WriteFile(rules, document, 0o600); err != nil {
+	if err := os.WriteFile(rules, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(command, "serve", "--json", "--rules", rules, "--listen", "127.0.0.1:0", "--backend", behind.URL)
+	cmd := exec.Command(command, append([]string{"serve", "--json", "--rules", rules, "--listen", "127.0.0.1:0"}, flags...)...)
 	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-	})
+	}
+	t.Cleanup(stop)
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	match := listening.FindStringSubmatch(line)
-	if match == nil {
+	addresses = map[string]string{}
+	for _, match := range printed.FindAllStringSubmatch(line, -1) {
+		addresses[match[1]] = match[2]
+	}
+	if addresses["url"] == "" {
 		t.Fatalf("slidegate serve prints %q", line)
 	}
-	return match[1]
+	return addresses, stop
 }
 
 // serveLimiter runs a Go program whose handler is limited.

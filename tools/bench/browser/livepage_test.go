@@ -1,13 +1,8 @@
 package browser_test
 
 import (
-	"bufio"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,39 +10,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var admin = regexp.MustCompile(`"admin":"(http://[^"]+)"`)
-
-// serveWithPage starts `slidegate serve` with an admin address. stop ends it.
-func serveWithPage(t *testing.T) (gateway, page string, stop func()) {
-	t.Helper()
-	rules := filepath.Join(t.TempDir(), "rules.yaml")
-	document := "rules:\n- {name: per-user, when: {path: /v1/**}, key: 'user:{header.x-user}', limit: 2/hour}\n- {name: posts, when: {methods: [POST]}, key: all, limit: 9/hour}\n- {name: per-ip, key: 'ip:{ip}', limit: 900/hour}\n"
-	if err := os.WriteFile(rules, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(command, "serve", "--json", "--rules", rules, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop = func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	t.Cleanup(stop)
-	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, own := listening.FindStringSubmatch(line), admin.FindStringSubmatch(line)
-	if at == nil || own == nil {
-		t.Fatalf("slidegate serve prints %q", line)
-	}
-	return at[1], own[1], stop
-}
+// document has rules for the page of serve.
+const document = `rules:
+- {name: per-user, when: {path: /v1/**}, key: 'user:{header.x-user}', limit: 2/hour}
+- {name: posts, when: {methods: [POST]}, key: all, limit: 9/hour}
+- {name: per-ip, key: 'ip:{ip}', limit: 900/hour}
+`
 
 // visit sends requests of a user through the gateway, and returns the last status.
 func visit(t *testing.T, url, user string, n int) (status int) {
@@ -69,7 +37,8 @@ func visit(t *testing.T, url, user string, n int) (status int) {
 // and explains it; its form tries requests, and charges nothing. What a client
 // sends is text. A keyboard alone does it all.
 func TestLivePage(t *testing.T) {
-	gateway, page, stop := serveWithPage(t)
+	addresses, stop := start(t, document, "--admin", "127.0.0.1:0")
+	gateway, page := addresses["url"], addresses["admin"]
 	const hostile = `<img src=x onerror="document.title='owned'">`
 	tab, cancel := chromedp.NewContext(browse)
 	t.Cleanup(cancel)
@@ -162,11 +131,11 @@ func TestLivePage(t *testing.T) {
 // TestLivePageIsForItsOwnOrigin: a page of another origin, also of this machine,
 // gets nothing of the admin address.
 func TestLivePageIsForItsOwnOrigin(t *testing.T) {
-	_, page, _ := serveWithPage(t)
+	addresses, _ := start(t, document, "--admin", "127.0.0.1:0")
 	other := openPage(t)
 	for _, path := range []string{"/", "/live/events", "/live/try", "/metrics", "/v1/status"} {
 		for _, init := range []string{`{}`, `{method: "POST", mode: "no-cors", body: new URLSearchParams({method: "GET", path: "/"})}`} {
-			if got := other.fetch(t, page+path, init); got.Status != 0 || got.Body != "" {
+			if got := other.fetch(t, addresses["admin"]+path, init); got.Status != 0 || got.Body != "" {
 				t.Errorf("%s %s: a page of another origin reads %+v", path, init, got)
 			}
 		}
