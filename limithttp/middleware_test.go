@@ -251,6 +251,7 @@ func TestMiddlewareKeys(t *testing.T) {
 
 		{limithttp.ByHeader("x-tenant"), "192.0.2.1:1", []string{"X-Tenant: acme"}, "x-tenant:acme"},
 		{limithttp.ByHeader("X-Tenant"), "192.0.2.1:1", nil, "x-tenant:"},
+		{limithttp.ByHeader("Host"), "192.0.2.1:1", nil, "host:example.com"},
 		{bySession, "192.0.2.1:1", []string{"Cookie: session=7"}, "7"},
 		{bySession, "192.0.2.1:1", nil, "none"},
 	} {
@@ -300,11 +301,12 @@ func TestContradictions(t *testing.T) {
 		"limithttp: RefundOn: TokenBucket(1, 1m, 1) cannot refund: remove RefundOn, or use SlidingWindow": func() {
 			limithttp.Middleware(bucket, limithttp.RefundOn("404"))
 		},
-		"limithttp: ByKey: the function is nil":       func() { limithttp.ByKey(nil) },
-		"limithttp: WithCost: the function is nil":    func() { limithttp.WithCost(nil) },
-		"limithttp: SkipIf: the function is nil":      func() { limithttp.SkipIf(nil) },
-		"limithttp: OnDenied: the function is nil":    func() { limithttp.OnDenied(nil) },
-		"limithttp: WithRequest: the function is nil": func() { limithttp.WithRequest(nil) },
+		`limithttp: ByHeader("X-User|ip"): want the name of one header, such as X-Tenant`: func() { limithttp.ByHeader("X-User|ip") },
+		"limithttp: ByKey: the function is nil":                                           func() { limithttp.ByKey(nil) },
+		"limithttp: WithCost: the function is nil":                                        func() { limithttp.WithCost(nil) },
+		"limithttp: SkipIf: the function is nil":                                          func() { limithttp.SkipIf(nil) },
+		"limithttp: OnDenied: the function is nil":                                        func() { limithttp.OnDenied(nil) },
+		"limithttp: WithRequest: the function is nil":                                     func() { limithttp.WithRequest(nil) },
 	} {
 		func() {
 			defer func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
 // Option sets up [Middleware].
@@ -86,10 +87,19 @@ func ByForwardedIP(proxies int) Option {
 // ByHeader counts by the value of a header, such as X-Tenant: "x-tenant:acme".
 // Requests without it share a counter. Use it for values that the server has
 // verified: a client can send a new one with every request. The store holds the
-// values as they are, so do not use it for secrets such as API keys.
+// values as they are, so do not use it for secrets such as API keys. ByHeader
+// panics if the name cannot be that of one header.
 func ByHeader(name string) Option {
+	if !key.IsHeader(name) {
+		panic(fmt.Sprintf("limithttp: ByHeader(%q): want the name of one header, such as X-Tenant", name))
+	}
 	prefix := strings.ToLower(name) + ":"
-	return ByKey(func(r *http.Request) string { return prefix + r.Header.Get(name) })
+	return ByKey(func(r *http.Request) string {
+		if prefix == "host:" { // net/http removes it from the fields
+			return prefix + r.Host
+		}
+		return prefix + r.Header.Get(name)
+	})
 }
 
 // ByKey counts by what a function returns, such as the user of a session. A

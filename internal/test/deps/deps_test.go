@@ -54,7 +54,7 @@ var allowed = map[string]string{
 	"limithttp": `
 		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/engine internal/decide/headers
 		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog internal/request
-		internal/rules`,
+		internal/rules internal/rules/key`,
 	"limitlambda": `
 		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/headers internal/kit/clock
 		internal/lambda/apigw internal/request internal/rules limithttp github.com/aws/aws-lambda-go/events`,
