@@ -77,7 +77,7 @@ func (r *record) addHeader(name, value string) {
 // check checks what all formats have in common.
 func (r *record) check() error {
 	r.time = r.time.UTC()
-	unknown := r.IP == "" || r.IP == absent || strings.HasPrefix(r.IP, "unix:") // NGINX, of a Unix socket
+	unknown := r.IP == "" || r.IP == absent || strings.HasPrefix(r.IP, "unix:") || r.IP == "@" // NGINX and Go, of a Unix socket
 	if r.addr = request.ParseAddr(r.IP); !r.addr.IsValid() && !unknown {
 		return fmt.Errorf("client %s is not an IP address", quote(r.IP))
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	errSpread  = errors.New("JSON without an object on each line: jq -c . FILE writes one, and jq -c '.[]' FILE those of a list")
 	errHeaders = errors.New("headers are strings or lists of strings, by name")
-	errNGINX   = errors.New("JSON with names of NGINX's variables: give its log_format by --log-format")
+	errNGINX   = errors.New("JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format")
 	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
 

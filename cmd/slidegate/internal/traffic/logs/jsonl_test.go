@@ -54,6 +54,8 @@ func TestJSONL(t *testing.T) {
 		{name: "a connection of a WebSocket API", line: `{"time":1431857103,"method":"-","path":"-","route":"$connect","ip":"203.0.113.9"}`, want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9"}},
 		{name: "ids are numbers", line: `{"time":1431857103,"path":"/","apikey":5,"stage":7}`, want: wanted{at: at, path: "/", apiKey: "5", stage: "7"}},
 		{name: "JSON by NGINX", line: `{"time":"2015-05-17T10:05:03+00:00","remote_addr":"203.0.113.9","request":"GET / HTTP/1.1","status":"200"}`, err: errNGINX.Error()},
+		{name: "a program's remote_addr", line: `{"time":1431857103,"level":"INFO","method":"GET","path":"/a","remote_addr":"203.0.113.9:5"}`, err: `JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format`},
+		{name: "a Unix socket of Go", line: `{"time":1431857103,"path":"/a","ip":"@"}`, want: wanted{at: at, path: "/a"}},
 		{name: "an absent claim", line: `{"path":"/","time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, path: "/", claims: map[string]any{"sub": "7"}}},
 
 		{
