@@ -175,6 +175,7 @@ func TestTry(t *testing.T) {
 		{"another path", tryForm("/hello", "ada"), "allowed</strong>|<b>per-user</b> does not cover it: route /hello does not match"},
 		{"banned", tryForm("/admin/x", "ada"), "denied</strong>: deny[0]"},
 		{"claims", url.Values{"method": {"GET"}, "path": {"/"}, "claims": {`{"sub": 7}`}}, "the caller is known"},
+		{"a proxy's entry", url.Values{"method": {"GET"}, "path": {"/"}, "ip": {"10.0.0.5"}, "headers": {"X-Forwarded-For: unix:"}}, "10.0.0.5, because a proxy's entry is no address: x-forwarded-for: unix:;"},
 		{"no path", tryForm("v1", "ada"), "problem|path &#34;v1&#34;: want one that begins with a slash"},
 		{"no address", url.Values{"method": {"GET"}, "path": {"/"}, "ip": {"300.1.1.1"}}, "problem|want an IPv4 or IPv6 address"},
 		{"no header", url.Values{"method": {"GET"}, "path": {"/"}, "headers": {"X-User ada"}}, "problem|want NAME: VALUE"},
