@@ -36,9 +36,6 @@ func parseCLF(line string, r *record) (bool, error) {
 	for strings.HasSuffix(r.IP, ",") { // Traefik, behind a proxy that it trusts
 		r.IP, line, _ = strings.Cut(line, " ")
 	}
-	if second, _, _ := strings.Cut(line, " "); request.ParseAddr(second).IsValid() {
-		return false, errHostFirst
-	}
 	user, after, ok := strings.Cut(line, `] "`)
 	if !ok {
 		user, after, ok = strings.Cut(line, `]"`) // AWS documents this for API Gateway
@@ -47,6 +44,11 @@ func parseCLF(line string, r *record) (bool, error) {
 	opened := strings.LastIndexByte(user, '[') // a user's name may contain one, a time does not
 	if !ok || opened < 0 {
 		return false, errNoStamp
+	}
+	// The identity, nearly always absent, and the user follow the client.
+	second, rest, _ := strings.Cut(user[:opened], " ")
+	if third, rest, _ := strings.Cut(rest, " "); third == absent && strings.TrimSpace(rest) != "" || request.ParseAddr(strings.TrimSuffix(second, ",")).IsValid() {
+		return false, errHostFirst
 	}
 	var err error
 	if r.time, err = parseCLFTime(user[opened+1:]); err != nil {

@@ -21,6 +21,8 @@ func TestDetection(t *testing.T) {
 			skipped: `log:1: "# rotated" is in no known format: name it by --format, or NGINX's log_format by --log-format`},
 		{name: "common, after a sentence", lines: "http servers log here\n" + clf, want: CLF,
 			skipped: `log:1: "http servers log here" is in no known format: name it by --format, or NGINX's log_format by --log-format`},
+		{name: "JSON, after a sentence with an address", lines: "listening 127.0.0.1:8080 now\n" + `{"time":1,"path":"/a"}`, want: JSONL,
+			skipped: `log:1: "listening 127.0.0.1:8080 now" is in no known format: name it by --format, or NGINX's log_format by --log-format`},
 		{name: "common, whose first request is none", lines: strings.Replace(clf, "GET /a HTTP/1.1", "-", 1) + "\n" + clf, want: CLF, skipped: `log:1: no request was sent`},
 		{name: "load balancer", lines: `http 2018-07-02T22:22:48.364Z app/a/b 192.0.2.1:1 - 0 0 0 200 200 5 257 "GET http://h:80/a HTTP/1.1" "-"`, want: ALB},
 		{name: "W3C", lines: "#Version: 1.0\n#Fields: date time cs-uri-stem\n2019-12-04\t21:02:31\t/a", want: CloudFront},
