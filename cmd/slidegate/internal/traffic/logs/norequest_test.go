@@ -36,6 +36,8 @@ func TestNoRequest(t *testing.T) {
 		{"Docker's wrapper, named as JSON Lines", JSONL, docker, "", 2, noPath + "log, stream, time; to read the lines in log, write them to a file by jq -r .log"},
 		{"a shipper's wrapper", "", `{"@timestamp":"2025-11-13T10:44:31Z","message":"192.0.2.1 - - [13/Nov/2025:10:44:31 +0000] \"GET / HTTP/1.1\" 200 5"}`, "", 1,
 			noPath + "@timestamp, message; to read the lines in message, write them to a file by jq -r .message"},
+		{"Cloud Logging's wrapper", "", `{"timestamp":"2025-11-13T10:44:31Z","textPayload":"192.0.2.1 - - [13/Nov/2025:10:44:31 +0000] \"GET / HTTP/1.1\" 200 5"}`, "", 1,
+			noPath + "textPayload, timestamp; to read the lines in textPayload, write them to a file by jq -r .textPayload"},
 		{"a wrapper of JSON", "", `{"time":1,"msg":"{\"time\":1,\"path\":\"/a\"}"}`, "", 1, noPath + "msg, time; to read the lines in msg, write them to a file by jq -r .msg"},
 		{"an object with the name of a wrapper", "", `{"time":1,"log":{"level":"info"}}`, "", 1, noPath + "log, time"},
 		{"Azure", "", `{"time":"2025-11-13T10:44:31Z","category":"AppServiceHTTPLogs","properties":"{\"CsMethod\":\"GET\"}"}`, "", 1, noPath + "category, properties, time"},

@@ -151,7 +151,7 @@ func missing(what error, looked []string, l namedFields) error {
 		list += fmt.Sprintf(" and %d more", len(has)-most)
 	}
 	o, _ := l.(jsonObject)
-	for _, name := range [...]string{"log", "message", "msg"} { // log is Docker's, whose first lines may be anything
+	for _, name := range [...]string{"log", "message", "msg", "MESSAGE", "textPayload", "LogEntry", "short_message", "body"} { // log is Docker's, whose first lines may be anything
 		if strings.HasPrefix(string(o[name]), `"`) && (name == "log" || recognize(o.value(name)) != "") {
 			list += fmt.Sprintf("; to read the lines in %[1]s, write them to a file by jq -r .%[1]s", name)
 		}
