@@ -56,6 +56,8 @@ func TestOverrideKey(t *testing.T) {
 		{"{jwt.a}|{ip}", "a|b|10.0.0.1", "a%7Cb|10.0.0.1", ""},
 
 		{"all", "al", "", `"all" is missing`},
+		{"user:{header.x-user}", "user:{header.x-user}", "user:{header.x-user}", ""}, // a client may send it
+		{"user:{jwt.sub}", "user:{jwt.sub}", "", "it is the template: write a value in place of each pair of braces"},
 		{"user:{jwt.sub}", "241531", "", "write user:241531"},
 		{"user:{jwt.sub}", "user:", "", "a part that a request lacks is written -"},
 		{"user:{jwt.sub}", "", "", `"user:" is missing`},

@@ -1,6 +1,7 @@
 package key
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ func (t *Template) Read(text string) (key string, err error) {
 	}
 	if t.Hash != nil && IsHashed(text) {
 		return text, checkHash(text)
+	}
+	if text == t.String() && text != t.Outline() && len(t.ClientSources) == 0 { // clients alone send names with braces
+		return "", errors.New("it is the template: write a value in place of each pair of braces")
 	}
 	values, mismatch := t.split(text)
 	shortest, ok := t.guess(text, false)
