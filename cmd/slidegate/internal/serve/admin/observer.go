@@ -27,7 +27,7 @@ type Observer struct {
 	inForce atomic.Pointer[inForce]
 
 	mu     sync.Mutex
-	ring   []Denial // by ID, modulo keptDenials
+	kept   []Denial // the latest first
 	latest int64    // ID; 0 before the first
 	second int64    // since 1970, in which taken were kept
 	taken  int
@@ -90,7 +90,7 @@ func (o *Observer) keep(now time.Time, req *request.Request, d *engine.Decision)
 	if now.Unix() != o.second {
 		o.second, o.taken = now.Unix(), 0
 	}
-	if o.taken == deniedPerSecond || slices.ContainsFunc(o.ring, func(last Denial) bool {
+	if o.taken == deniedPerSecond || slices.ContainsFunc(o.kept, func(last Denial) bool {
 		return last.By == one.By && last.Subject() == one.Subject() && last.Reason == one.Reason && now.Sub(last.At) < time.Minute
 	}) {
 		return
@@ -98,30 +98,22 @@ func (o *Observer) keep(now time.Time, req *request.Request, d *engine.Decision)
 	o.taken++
 	o.latest++
 	one.ID = o.latest
-	if len(o.ring) < keptDenials {
-		o.ring = append(o.ring, Denial{})
-	}
-	*o.at(one.ID) = one
+	o.kept = slices.Insert(o.kept[:min(len(o.kept), keptDenials-1)], 0, one)
 }
-
-// at returns the place of a denial. The caller holds the mutex.
-func (o *Observer) at(id int64) *Denial { return &o.ring[(id-1)%keptDenials] }
 
 func (o *Observer) find(id int64) (one Denial, kept bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if id < 1 || id > o.latest || id <= o.latest-keptDenials {
+	i := slices.IndexFunc(o.kept, func(d Denial) bool { return d.ID == id })
+	if i < 0 {
 		return one, false
 	}
-	return *o.at(id), true
+	return o.kept[i], true
 }
 
 // list returns the latest denials, the last one first.
-func (o *Observer) list() (list []Denial) {
+func (o *Observer) list() []Denial {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id := o.latest; id > max(0, o.latest-shownDenials); id-- {
-		list = append(list, *o.at(id))
-	}
-	return slices.Clip(list)
+	return slices.Clone(o.kept[:min(len(o.kept), shownDenials)])
 }

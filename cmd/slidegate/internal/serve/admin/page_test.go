@@ -75,8 +75,8 @@ func TestDenials(t *testing.T) {
 	}
 	_, first := kept.find(kept.latest - 50)
 	last, found := kept.find(kept.latest - 49)
-	if len(kept.ring) != 50 || len(kept.list()) != 20 || first || !found || last.ID != kept.latest-49 {
-		t.Errorf("kept %d, listed %d, found %t %t", len(kept.ring), len(kept.list()), first, found)
+	if len(kept.kept) != 50 || len(kept.list()) != 20 || first || !found || last.ID != kept.latest-49 {
+		t.Errorf("kept %d, listed %d, found %t %t", len(kept.kept), len(kept.list()), first, found)
 	}
 	for _, id := range []int64{-1, 0, kept.latest + 1} {
 		if _, found := kept.find(id); found {

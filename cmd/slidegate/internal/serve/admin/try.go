@@ -1,11 +1,11 @@
 package admin
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/kit/strictjson"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -44,10 +44,9 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 		req.Headers[name] = append(req.Headers[name], strings.TrimSpace(value))
 	}
 	if claims := field("claims"); claims != "" {
-		d := json.NewDecoder(strings.NewReader(claims))
-		d.UseNumber()
-		if err := d.Decode(&req.Claims); err != nil || req.Claims == nil || !json.Valid([]byte(claims)) {
-			return nil, fmt.Errorf(`claims %q: want a JSON object such as {"sub": "7"}`, claims)
+		var err error
+		if req.Claims, err = strictjson.Object([]byte(claims)); err != nil {
+			return nil, fmt.Errorf(`claims %q: want a JSON object such as {"sub": "7"}: %w`, claims, err)
 		}
 	}
 	return req, nil
