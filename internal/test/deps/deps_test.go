@@ -232,7 +232,7 @@ var allowed = map[string]string{
 
 	"cmd/slidegate/internal/serve/admin": `
 		cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
-		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/kit/strictjson internal/observe/telemetry
 		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile
 		github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
