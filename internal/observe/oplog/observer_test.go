@@ -19,7 +19,7 @@ import (
 
 const shadowed = `
 rules:
-  - {name: api, key: "ip:{ip}", limits: [{capacity: 4, window: 60s, candidate: 2}]}
+  - {name: api, key: "ip:{ip}", limits: [{name: low, capacity: 4, window: 60s, candidate: 2}, {name: high, capacity: 4, window: 50s, candidate: 8}]}
   - {name: strict, mode: shadow, key: "ip:{ip}", limits: [{capacity: 3, window: 60s}], refund_on: [5xx]}
 `
 
@@ -58,7 +58,8 @@ func TestShadowResults(t *testing.T) {
 		t.Errorf("at once, logged %q", got)
 	}
 	decide(10 * time.Second)
-	want := `level=INFO msg="shadow results" what="api candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
+	want := `level=INFO msg="shadow results" what="api.high candidate" requests=6 would_deny=0 would_allow=2 key=ip:203.0.113.9
+level=INFO msg="shadow results" what="api.low candidate" requests=6 would_deny=2 would_allow=0 key=ip:203.0.113.9
 level=INFO msg="shadow results" what=strict requests=4 would_deny=1 would_allow=0 key=ip:203.0.113.9
 `
 	if got := lines(); got != want {

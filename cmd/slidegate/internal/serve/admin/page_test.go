@@ -131,23 +131,26 @@ deny: [{path: /admin}]
 rules:
 - {name: api, key: all, limits: [{name: day, capacity: 4, window: 1d, candidate: 3}]}
 - {name: next, mode: shadow, key: all, limit: 1/day}
-- {name: last, key: all, limit: 9/day}
+- {name: last, key: all, limits: [{name: day, capacity: 9, window: 1d, candidate: 1}, {name: hour, capacity: 9, window: 1h, candidate: 1}]}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := telemetry.NewRecorder(telemetry.Options{})
 	decide := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: seen})
+	r := rates{until: start.Add(bucketTime), last: seen.Counted()}
 	for _, path := range []string{"/", "/", "/", "/", "/", "/", "/admin"} {
 		if _, err := decide.Decide(t.Context(), start, &request.Request{Method: "GET", Path: path}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := seen.Counted()
+	r.roll(start.Add(bucketTime), seen.Counted)
+	buckets, _ := r.all()
+	got := buckets[len(buckets)-1]
 	for name, want := range map[string]replay.Counts{
 		"api":  {Allowed: 3, WouldDeny: 1, Denied: 2},
 		"next": {Allowed: 1, WouldDeny: 3},
-		"last": {Allowed: 4},
+		"last": {WouldDeny: 4}, // each candidate would deny three
 	} {
 		if counts := ofRule(got, set.Document().Rule(name)); counts != want {
 			t.Errorf("rule %s: %+v, want %+v", name, counts, want)
