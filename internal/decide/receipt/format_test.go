@@ -2,6 +2,8 @@ package receipt
 
 import (
 	"errors"
+	"hash/maphash"
+	"strconv"
 	"testing"
 	"time"
 
@@ -60,5 +62,24 @@ func TestFinishTime(t *testing.T) {
 		if settled := store.Calls(fakestore.Settle); len(settled) != 1 || !settled[0].Now.Equal(decided.Add(want)) {
 			t.Errorf("%v later: %+v, want a settlement at %v", passed, settled, decided.Add(want))
 		}
+	}
+}
+
+// TestUsed remembers the last receipts, and not many more.
+func TestUsed(t *testing.T) {
+	u := used{seed: maphash.MakeSeed()}
+	const all = 2*remembered + remembered/2
+	for n := range all {
+		if !u.add(strconv.Itoa(n)) {
+			t.Fatalf("receipt %d was used before", n)
+		}
+	}
+	for n := all - remembered; n < all; n++ {
+		if u.add(strconv.Itoa(n)) {
+			t.Fatalf("receipt %d is forgotten", n)
+		}
+	}
+	if kept := len(u.now) + len(u.last); kept > 2*remembered {
+		t.Errorf("%d receipts are kept", kept)
 	}
 }

@@ -1,10 +1,13 @@
 package clock_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/kit/clock"
@@ -80,4 +83,50 @@ func TestMachine(t *testing.T) {
 	if text := first.Wall.String(); strings.Contains(text, "m=") {
 		t.Errorf("the wall clock's time is %s", text)
 	}
+}
+
+func TestDrift(t *testing.T) {
+	for elapsed, want := range map[time.Duration]time.Duration{
+		0: 0, 1: 1, 5000: 1, 5001: 2, time.Second: 200 * time.Microsecond, -5001: 2, 10_000 * time.Second: 2 * time.Second,
+	} {
+		if got := clock.Drift(elapsed); got != want {
+			t.Errorf("in %v: %v, want %v", elapsed, got, want)
+		}
+	}
+}
+
+// TestMonotonic: limiters count by the machine's monotonic clock. A time that
+// was read from the wall clock would show its monotonic part.
+func TestMonotonic(t *testing.T) {
+	now := clock.Monotonic()
+	first, before := now(), time.Now()
+	if first != first.Round(0) {
+		t.Errorf("%v is a reading of the wall clock", first)
+	}
+	for time.Since(before) < time.Millisecond {
+	}
+	if passed := now().Sub(first); passed < time.Millisecond {
+		t.Errorf("%v have passed, want 1ms at least", passed)
+	}
+}
+
+// TestSleep: a sleep ends on time, or when its context ends.
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if err := clock.Sleep(t.Context(), time.Minute); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("a sleep of a minute took %v: %v", time.Since(start), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start = time.Now()
+		if err := clock.Sleep(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("a sleep of a minute within a second took %v: %v", time.Since(start), err)
+		}
+		for _, d := range []time.Duration{0, -time.Second} {
+			if err := clock.Sleep(ctx, d); err != nil {
+				t.Errorf("Sleep(%v) after the end of its context: %v, want no error", d, err)
+			}
+		}
+	})
 }

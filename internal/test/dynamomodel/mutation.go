@@ -62,16 +62,6 @@ func (m Mutation) ApplyToItem(in *dynamodb.UpdateItemInput) (changed bool) {
 	return changed
 }
 
-// ApplyToTransaction applies the mutation to every write of a transaction.
-func (m Mutation) ApplyToTransaction(in *dynamodb.TransactWriteItemsInput) (changed bool) {
-	for i := range in.TransactItems {
-		if u := in.TransactItems[i].Update; u != nil {
-			changed = m.Apply(u) || changed
-		}
-	}
-	return changed
-}
-
 // Alone returns a write as a request of its own, which returns no item unless
 // its condition fails.
 func Alone(u *types.Update) *dynamodb.UpdateItemInput {
@@ -106,12 +96,6 @@ func Both(ms ...Mutation) Mutation {
 		}
 	}
 }
-
-// OfCharges confines a mutation to charges, in transactions or not.
-func (m Mutation) OfCharges() Mutation { return m.where(func(s string) bool { return !settles(s) }) }
-
-// OfSettlements confines a mutation to settlements.
-func (m Mutation) OfSettlements() Mutation { return m.where(settles) }
 
 // OfRefunds confines a mutation to settlements that refund units of some limit.
 func (m Mutation) OfRefunds() Mutation { return m.where(refund.MatchString) }

@@ -27,10 +27,6 @@ var (
 	CreditOfOne = WithNumber(":Xone", Exactly(1), Condition("#XF >= :Xc", "#XF >= :Xone"))
 	// AnyCapacity breaks n = :N: credit of another capacity counts.
 	AnyCapacity = Condition("#XN = :Xn", "attribute_exists(#XN)")
-	// NewLimitAnyway breaks attribute_not_exists(h) of a limit that the
-	// snapshot does not show: it is taken for new even if it was charged since.
-	NewLimitAnyway = Condition("AND attribute_not_exists(#XH)", "AND (attribute_not_exists(#XH) OR attribute_exists(#XH))").OfCharges()
-
 	// CreditOfEmptyWindow breaks f = B - C: the credit ignores what was
 	// charged.
 	CreditOfEmptyWindow = WithNumber(":Xfull",

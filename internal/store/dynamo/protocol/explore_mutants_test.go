@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	dm "github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
@@ -196,7 +195,7 @@ func harmlessMutants() []harmless {
 // table, or where they are planned. A nil mutant breaks nothing.
 type mutant struct {
 	of      kind
-	write   func(*sent) dynamomodel.Mutation
+	write   func(*sent) dm.Mutation
 	plan    func(p *Plan, s *Snapshot, c *limit.Charge, now time.Time)
 	assumed func(*Snapshot) // changes the snapshot after a transaction
 	resend  bool            // a settlement is sent again after its answer was lost
@@ -205,13 +204,13 @@ type mutant struct {
 }
 
 // mutate returns a mutant of charges outside transactions.
-func mutate(m dynamomodel.Mutation) mutant {
-	return mutant{write: func(*sent) dynamomodel.Mutation { return m }}
+func mutate(m dm.Mutation) mutant {
+	return mutant{write: func(*sent) dm.Mutation { return m }}
 }
 
 // condition and assignment return mutants that replace text in charges.
-func condition(pairs ...string) mutant  { return mutate(dynamomodel.Condition(pairs...)) }
-func assignment(pairs ...string) mutant { return mutate(dynamomodel.Assignment(pairs...)) }
+func condition(pairs ...string) mutant  { return mutate(dm.Condition(pairs...)) }
+func assignment(pairs ...string) mutant { return mutate(dm.Assignment(pairs...)) }
 
 // on applies the mutant to another kind of write.
 func (m mutant) on(k kind) mutant {
@@ -222,7 +221,7 @@ func (m mutant) on(k kind) mutant {
 // whereSnapshot confines a mutant to charges that had a snapshot.
 func (m mutant) whereSnapshot() mutant {
 	all := m.write
-	m.write = func(w *sent) dynamomodel.Mutation {
+	m.write = func(w *sent) dm.Mutation {
 		if w.snapshot == nil {
 			return nil
 		}
@@ -233,12 +232,12 @@ func (m mutant) whereSnapshot() mutant {
 
 // refunds and extras apply the mutant to settlements that refund units, and to
 // settlements that charge more.
-func (m mutant) refunds() mutant { return m.settlements(dynamomodel.Mutation.OfRefunds) }
-func (m mutant) extras() mutant  { return m.settlements(dynamomodel.Mutation.OfExtraCharges) }
+func (m mutant) refunds() mutant { return m.settlements(dm.Mutation.OfRefunds) }
+func (m mutant) extras() mutant  { return m.settlements(dm.Mutation.OfExtraCharges) }
 
-func (m mutant) settlements(only func(dynamomodel.Mutation) dynamomodel.Mutation) mutant {
+func (m mutant) settlements(only func(dm.Mutation) dm.Mutation) mutant {
 	all := m.write
-	m.of, m.write = settling, func(w *sent) dynamomodel.Mutation { return only(all(w)) }
+	m.of, m.write = settling, func(w *sent) dm.Mutation { return only(all(w)) }
 	return m
 }
 
