@@ -37,76 +37,52 @@ func (w *world) cost(name string, reads, writes int64) {
 	}
 }
 
-func TestDenialBySnapshotMakesNoCall(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	w.must(true, "A", 0, 3)
-	w.cost("A", 0, 1)
-	for slot := range int64(10) {
-		w.must(false, "A", slot, 1)
+// TestCalls is a table of traces, of what each is to show: which calls decide.
+func TestCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		capacity, k int64
+		trace       string
+	}{
+		"a snapshot denies for ten seconds without a call": {
+			3, 10, "A 0:3 yes 1w, A 0:1 no, A 5:1 no, A 9:1 no 0w, A 10:1 no, A 11:1 yes 1w",
+		},
+		"an old snapshot is read again before it denies; then it is fresh, and shows no reset": {
+			3, 60, "A 0:3 yes 1w, A 11:1 no 1r, reset, A 12:1 no, A 22:1 yes 1r 1w",
+		},
+		"an old snapshot that was read again proves room: one write is enough": {
+			3, 60, "A 0:3 yes, B 0:-1 of A, A 10:1 no 1w, A 11:1 yes 1r 1w",
+		},
+		"a cold fleet takes one write each": {3, 60, "A 0:1 yes 1w, B 1:1 yes 1w, C 2:1 yes 1w, D 3:1 no 1w"},
+		"an idle key: A's snapshot proves room, C fetches one, and D draws on the credit that C computed": {
+			3, 10, "A 0:3 yes 1w, A 100:1 yes 1w, C 200:1 yes 2w, D 200:1 yes 1w",
+		},
+		"a caller whose snapshot proves its room computes the credit again": {
+			5, 10, "A 0:2 yes, A 5:1 yes, A 15:1 yes, C 15:3 yes 1w", // slot 5 is the oldest that counts
+		},
+		"a late caller is in the newest slot, of which it learns by failing once": {
+			3, 10, "A 5:1 yes, late 0:1 yes 2w, late 1:1 yes 1w, slot 5 = 3, late 15:1 no, late 16:1 yes",
+		},
+		"an item that is gone is created again": {3, 10, "A 0:2 yes, reset, A 1:1 yes 3w, A 1:2 yes, A 1:1 no"},
+
+		"a receipt refunds no more than its slot holds, whoever sends it again": {
+			5, 10, "A 0:2 yes, B 0:1 yes, A 0:-2 of A, A 0:-2 of A, C 0:-2 of A, slot 0 = 1",
+		},
+		"a snapshot older than another's charge proves nothing about its refund": {
+			9, 10, "A 0:2 yes, B 0:1 yes 1w, A 0:4 yes, B 0:-4 of A 1w, A 1:1 yes, B 1:-1 of A 1w, slot 0 = 3, slot 1 = 0",
+		},
+		"a settlement whose answer is lost is not sent again: it could refund another's units": {
+			4, 10, "A 0:2 yes 1w, B 0:2 yes, A 0:-2 of A lost 1w, slot 0 = 2",
+		},
+		"a correction of nothing makes no call": {3, 2, "A 0:3 yes 1w, A 0:+0 of A 0w, C 0:+0 of A 0w, slot 0 = 3"},
+		"a refund of the generation before changes nothing": {
+			9, 2, "A 0:3 yes 1w, reset, A 0:-1 of A 1w, gone, B 0:4 yes, A 0:-1 of A 1w, slot 0 = 4",
+		},
+		"an extra charge of the generation before changes nothing": {
+			9, 2, "A 0:3 yes 1w, reset, A 0:+1 of A 1w, gone, B 0:4 yes, A 0:+1 of A 1w, slot 0 = 4",
+		},
+	} {
+		t.Run(name, func(t *testing.T) { newWorld(t, test.capacity, test.k).play(test.trace) })
 	}
-	w.cost("A", 0, 0)
-	w.must(false, "A", 10, 1) // still younger than ten seconds, and slot 0 still counts
-	w.must(true, "A", 11, 1)
-	w.cost("A", 0, 1)
-}
-
-func TestOldSnapshotIsCheckedBeforeItDenies(t *testing.T) {
-	w := newWorld(t, 3, 60)
-	w.must(true, "A", 0, 3)
-	w.must(false, "A", 11, 1)
-	w.cost("A", 1, 1)
-	w.reset()
-	w.must(false, "A", 12, 1) // the snapshot is fresh again: the reset does not show yet
-	w.must(true, "A", 22, 1)
-	w.cost("A", 1, 1)
-}
-
-// TestOldSnapshotReadAgainProvesRoom plans the write from the snapshot that was
-// just read, so one write is enough.
-func TestOldSnapshotReadAgainProvesRoom(t *testing.T) {
-	w := newWorld(t, 3, 60)
-	w.must(true, "A", 0, 3)
-	if err := w.settle("B", w.last["A"], 0, -1); err != nil {
-		t.Fatal(err)
-	}
-	w.must(false, "A", 10, 1) // its snapshot does not show the refund
-	w.cost("A", 0, 1)
-	w.must(true, "A", 11, 1)
-	w.cost("A", 1, 1)
-}
-
-func TestColdFleetTakesOneWriteEach(t *testing.T) {
-	w := newWorld(t, 20, 60)
-	for i := range 20 {
-		name := fmt.Sprint("cold-", i)
-		w.must(true, name, int64(i), 1)
-		w.cost(name, 0, 1)
-	}
-	w.must(false, "one more", 20, 1)
-	w.cost("one more", 0, 1)
-}
-
-func TestIdleKey(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	w.must(true, "A", 0, 3)
-	w.calls("A")
-	w.must(true, "A", 100, 1)
-	w.cost("A", 0, 1) // its snapshot proves the room
-	w.must(true, "C", 200, 1)
-	w.cost("C", 0, 2) // no snapshot, and the credit is used up: the first attempt fetches one
-	w.must(true, "another", 200, 1)
-	w.cost("another", 0, 1) // the second attempt has computed the credit again
-}
-
-// TestCreditIsComputedAgain has a caller with a snapshot that proves its room
-// compute the credit again, so a caller without one needs one write.
-func TestCreditIsComputedAgain(t *testing.T) {
-	w := newWorld(t, 5, 10)
-	w.must(true, "A", 0, 2)
-	w.must(true, "A", 5, 1)
-	w.must(true, "A", 15, 1) // slot 5 is the oldest that counts, slot 0 no longer does
-	w.must(true, "C", 15, 3)
-	w.cost("C", 0, 1)
 }
 
 // TestLimitNewToASnapshot charges a limit that the snapshot shows as never
@@ -127,30 +103,6 @@ func TestLimitNewToASnapshot(t *testing.T) {
 		}
 		w.cost(step.name, 0, step.writes)
 	}
-}
-
-func TestLateCallerIsInTheNewestSlot(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	w.must(true, "A", 5, 1)
-	w.must(true, "late", 0, 1) // learns of slot 5 by failing once
-	w.cost("late", 0, 2)
-	w.must(true, "late", 1, 1)
-	w.cost("late", 0, 1)
-	if got := w.slot(5); got != 3 {
-		t.Errorf("slot 5 has %d units, want all 3", got)
-	}
-	w.must(false, "late", 15, 1)
-	w.must(true, "late", 16, 1)
-}
-
-func TestItemGone(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	w.must(true, "A", 0, 2)
-	w.reset()
-	w.must(true, "A", 1, 1) // fails without ALL_OLD, then creates the item again
-	w.cost("A", 0, 3)
-	w.must(true, "A", 1, 2)
-	w.must(false, "A", 1, 1)
 }
 
 func TestThreeAttempts(t *testing.T) {

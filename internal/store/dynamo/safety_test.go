@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamomodel"
-	dm "github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
@@ -27,119 +27,135 @@ import (
 // traces are the shortest counterexamples that the exploration of small systems
 // finds.
 func TestSafetyTerms(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		capacity int64
-		broken   dm.Mutation
-		trace    func(w *world)
+		broken   dynamomodel.Mutation
+		trace    string // see play
 	}{
-		"time never runs backwards: h <= :q": {3, dm.AnyOrder, func(w *world) {
-			w.try("A", 0, 2)
-			w.try("A", 1, 1)
-			w.try("A", 2, 1)
-			w.try("late", 0, 1)
-		}},
-		"a snapshot writes to its own generation: e = :e": {1, dm.AnyGeneration, func(w *world) {
-			w.try("A", 0, 1)
-			w.reset()
-			w.try("B", 2, 1)
-			w.try("A", 2, 1)
-		}},
-		"a snapshot never creates an item": {1, dm.CreateFromSnapshot, func(w *world) {
-			w.try("A", 0, 1)
-			w.settle("A", w.last["A"], 0, -1)
-			w.reset()
-			w.try("A", 1, 1)
-			w.try("B", 1, 1)
-		}},
-		"the ceiling: C <= :B": {2, dm.AnyTotal, func(w *world) {
-			w.try("A", 0, 1)
-			w.lost("A", 0, 1)
-			w.try("A", 0, 1)
-		}},
-		"the ceiling, one unit looser": {2, dm.OneUnitTooMany, func(w *world) {
-			w.try("A", 0, 1)
-			w.lost("A", 0, 1)
-			w.try("A", 0, 1)
-		}},
-		"the credit covers the cost: f >= :c": {2, dm.CreditOfOne, func(w *world) {
-			w.try("A", 0, 1)
-			w.try("B", 0, 2)
-		}},
-		"the credit is for one capacity: n = :N": {1, dm.AnyCapacity, func(w *world) {
-			w.limit.Capacity = 3
-			w.try("A", 0, 1)
-			w.limit.Capacity = 1
-			w.try("B", 0, 1)
-		}},
-		"the credit is computed from the total now": {3, dm.CreditOfEmptyWindow, func(w *world) {
-			w.try("A", 0, 1)
-			w.lost("A", 0, 1)
-			w.try("A", 1, 1)
-			w.try("B", 1, 1)
-		}},
-		"without a snapshot the credit shrinks": {2, dm.FreeColdCharge, func(w *world) {
-			w.lost("A", 0, 1)
-			w.try("B", 0, 2)
-		}},
-		"without a snapshot the credit only shrinks": {2, dm.FullCreditWhenCold, func(w *world) {
-			w.lost("A", 0, 1)
-			w.lost("B", 0, 1)
-			w.try("C", 0, 1)
-		}},
-		"drawing on the credit leaves its capacity": {1, dm.CapacityOfIdleCharge, func(w *world) {
-			w.limit.Capacity = 3
-			w.try("A", 0, 1)
-			w.limit.Capacity = 1
-			w.lost("A", 2, 1)
-			w.try("A", 2, 1)
-		}},
-		"in a slot that the snapshot shows, the credit shrinks": {2, dm.FreeIdleCharge.InKnownSlots(), func(w *world) {
-			w.try("A", 0, 1)
-			w.try("A", 0, 1)
-			w.try("B", 0, 1)
-		}},
-		"in a slot that the snapshot shows, the ceiling": {2, dm.AnyTotal.InKnownSlots(), func(w *world) {
-			w.try("A", 0, 1)
-			w.lost("A", 0, 1)
-			w.try("A", 0, 1)
-		}},
-		"no slot that counts is removed": {3, dm.RemovePrevious, func(w *world) {
-			w.try("A", 0, 2)
-			w.try("A", 1, 1)
-			w.try("A", 1, 1)
-		}},
-		"refund: in its own generation, e = :e": {1, dm.AnyGeneration, func(w *world) {
-			w.try("A", 0, 1)
-			w.reset()
-			w.try("B", 0, 1)
-			w.settle("A", w.last["A"], 0, -1)
-			w.try("C", 0, 1)
-		}},
-		"refund: the total stays": {3, dm.LowerTotal, func(w *world) {
-			w.try("A", 0, 2)
-			w.try("B", 0, 0) // zero cost: reads the item
-			w.settle("A", w.last["A"], 1, -2)
-			w.try("A", 2, 3)
-			w.try("B", 2, 1)
-		}},
-		"charging more lowers the credit": {2, dm.FreeExtraCharge, func(w *world) {
-			w.try("A", 0, 1)
-			w.settle("A", w.last["A"], 0, 1)
-			w.try("B", 0, 1)
-		}},
-	}
-	for name, test := range tests {
+		"time never runs backwards: h <= :q": {3, dynamomodel.AnyOrder, "A 0:2, A 1:1, A 2:1, late 0:1"},
+		"a snapshot writes to its own generation: e = :e": {
+			1, dynamomodel.AnyGeneration, "A 0:1, reset, B 2:1, A 2:1",
+		},
+		"a snapshot never creates an item": {
+			1, dynamomodel.CreateFromSnapshot, "A 0:1, A 0:-1 of A, reset, A 1:1, B 1:1",
+		},
+		"the ceiling: C <= :B":                {2, dynamomodel.AnyTotal, "A 0:1, A 0:1 lost, A 0:1"},
+		"the ceiling, one unit looser":        {2, dynamomodel.OneUnitTooMany, "A 0:1, A 0:1 lost, A 0:1"},
+		"the credit covers the cost: f >= :c": {2, dynamomodel.CreditOfOne, "A 0:1, B 0:2"},
+		"the credit is for one capacity: n = :N": {
+			1, dynamomodel.AnyCapacity, "capacity 3, A 0:1, capacity 1, B 0:1",
+		},
+		"the credit is computed from the total now": {
+			3, dynamomodel.CreditOfEmptyWindow, "A 0:1, A 0:1 lost, A 1:1, B 1:1",
+		},
+		"without a snapshot the credit shrinks":      {2, dynamomodel.FreeColdCharge, "A 0:1 lost, B 0:2"},
+		"without a snapshot the credit only shrinks": {2, dynamomodel.FullCreditWhenCold, "A 0:1 lost, B 0:1 lost, C 0:1"},
+		"drawing on the credit leaves its capacity": {
+			1, dynamomodel.CapacityOfIdleCharge, "capacity 3, A 0:1, capacity 1, A 2:1 lost, A 2:1",
+		},
+		"in a slot that the snapshot shows, the credit shrinks": {
+			2, dynamomodel.FreeIdleCharge.InKnownSlots(), "A 0:1, A 0:1, B 0:1",
+		},
+		"in a slot that the snapshot shows, the ceiling": {
+			2, dynamomodel.AnyTotal.InKnownSlots(), "A 0:1, A 0:1 lost, A 0:1",
+		},
+		"no slot that counts is removed": {3, dynamomodel.RemovePrevious, "A 0:2, A 1:1, A 1:1"},
+		"refund: in its own generation, e = :e": {
+			1, dynamomodel.AnyGeneration, "A 0:1, reset, B 0:1, A 0:-1 of A, C 0:1",
+		},
+		"refund: the total stays": { // zero cost reads the item
+			3, dynamomodel.LowerTotal, "A 0:2, B 0:0, A 1:-2 of A, A 2:3, B 2:1",
+		},
+		"charging more lowers the credit": {2, dynamomodel.FreeExtraCharge, "A 0:1, A 0:+1 of A, B 0:1"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			sound := newWorld(t, test.capacity, 1)
-			if test.trace(sound); sound.most() > test.capacity {
-				t.Errorf("%d units in a window, capacity %d", sound.most(), test.capacity)
-			}
-			mutant := newWorld(t, test.capacity, 1)
-			mutant.mutate = test.broken
-			if test.trace(mutant); mutant.most() <= test.capacity {
-				t.Errorf("the trace does not detect the broken term: %d units in a window, capacity %d", mutant.most(), test.capacity)
+			for mutation, exceeds := range map[*dynamomodel.Mutation]bool{new(dynamomodel.Mutation): false, &test.broken: true} {
+				w := newWorld(t, test.capacity, 1)
+				w.mutate = *mutation
+				w.play(test.trace)
+				if most := w.most(); (most > test.capacity) != exceeds {
+					t.Errorf("%d units in a window, capacity %d; with the term broken: %v", most, test.capacity, exceeds)
+				}
 			}
 		})
+	}
+}
+
+// play makes the steps of a trace, which commas separate:
+//
+//	A 5:2              A charges 2 units at slot 5
+//	A 5:2 yes 1r 2w    it is admitted, and A has made a read and two writes since they were counted last
+//	A 5:2 no 0w        it is denied, and A has made no call
+//	A 5:2 lost         the answer does not reach A
+//	B 6:-1 of A        B refunds a unit of A's latest admission at slot 6; +1 charges one more
+//	slot 5 = 2, reset, gone, capacity 9
+func (w *world) play(trace string) {
+	w.t.Helper()
+	for step := range strings.SplitSeq(trace, ",") {
+		step = strings.TrimSpace(step)
+		who, rest, _ := strings.Cut(step, " ")
+		var slot, units int64
+		_, _ = fmt.Sscanf(strings.Replace(rest, " = ", ":", 1), "%d:%d", &slot, &units)
+		switch who {
+		case "reset":
+			w.reset()
+		case "capacity":
+			w.limit.Capacity = slot
+		case "gone":
+			if item := w.item(); len(item) > 0 {
+				w.t.Errorf("in %q: the item is %v", trace, item)
+			}
+		case "slot":
+			if got := w.slot(slot); got != units {
+				w.t.Errorf("in %q: slot %d has %d units, want %d", trace, slot, got, units)
+			}
+		default:
+			w.act(trace, step, who, slot, units)
+		}
+	}
+}
+
+// act makes a step of a caller.
+func (w *world) act(trace, step, who string, slot, units int64) {
+	w.t.Helper()
+	words := strings.Fields(step)[2:]
+	next := func(word string) bool {
+		found := len(words) > 0 && words[0] == word
+		if found {
+			words = words[1:]
+		}
+		return found
+	}
+	w.caller(who)
+	if next("of") {
+		of := w.last[words[0]]
+		words = words[1:]
+		lost := next("lost")
+		w.wires[who].lose = lost
+		if err := w.settle(who, of, slot, units); (err != nil) != lost && w.mutate == nil {
+			w.t.Fatalf("in %q: %s: %v", trace, step, err)
+		}
+	} else {
+		w.wires[who].lose = next("lost")
+		allowed, err := w.try(who, slot, units)
+		if yes, no := next("yes"), next("no"); yes && !allowed || no && (allowed || err != nil) {
+			w.t.Fatalf("in %q: %s: allowed %v, error %v", trace, step, allowed, err)
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	var reads, writes int64
+	for _, word := range words {
+		n, _ := strconv.ParseInt(word[:len(word)-1], 10, 64)
+		if strings.HasSuffix(word, "r") {
+			reads = n
+		} else {
+			writes = n
+		}
+	}
+	if r, n := w.calls(who); r != reads || n != writes {
+		w.t.Errorf("in %q: %s: %d reads and %d writes", trace, step, r, n)
 	}
 }
 
@@ -169,7 +185,8 @@ func (w *wire) update(
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent = append(w.sent, in)
-	slot, cost := dynamomodel.Units(in.ExpressionAttributeValues[":aq"]), dynamomodel.Units(in.ExpressionAttributeValues[":ac"])
+	values := in.ExpressionAttributeValues
+	slot, cost := dynamomodel.Units(values[":aq"]), dynamomodel.Units(values[":ac"])
 	w.mutation.ApplyToItem(in)
 	out, err := send()
 	if err == nil {
@@ -266,7 +283,8 @@ func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
 		return err
 	}
 	for attribute, value := range w.item() {
-		if number, err := strconv.ParseInt(attribute[1:], 36, 64); err == nil && attribute == strings.ToLower(attribute) && attribute[0] == 'a' {
+		digits, isSlot := strings.CutPrefix(attribute, "a")
+		if number, err := strconv.ParseInt(digits, 36, 64); err == nil && isSlot && attribute == strings.ToLower(attribute) {
 			w.charged[number] += dynamomodel.Units(value) - dynamomodel.Units(before[attribute])
 		}
 	}
@@ -285,7 +303,8 @@ func (w *world) reset() {
 func (w *world) item() map[string]types.AttributeValue {
 	w.t.Helper()
 	out, err := w.engine.GetItem(context.Background(), &dynamodb.GetItemInput{
-		TableName: &w.table, ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}},
+		TableName: &w.table, ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: key}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
