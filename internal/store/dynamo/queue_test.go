@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
@@ -70,7 +73,9 @@ type crowd struct {
 
 func newCrowd() *crowd {
 	table := newSlow()
-	return &crowd{table: table, capacity: 20, store: dynamo.New(&table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})}
+	c := &crowd{table: table, capacity: 20}
+	c.store = dynamo.New(&table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	return c
 }
 
 // charge has callers charge 1 unit each, at a second of the trace. Each waits for
@@ -90,7 +95,8 @@ func (c *crowd) charge(ctx context.Context, callers, second int) {
 }
 
 func twenty() *limit.Charge {
-	return &limit.Charge{Key: key, Limits: []limit.Limit{{Capacity: 20, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
+	l := limit.Limit{Capacity: 20, Window: time.Minute, Granularity: time.Second}
+	return &limit.Charge{Key: key, Limits: []limit.Limit{l}, Costs: []int64{1}}
 }
 
 // finish waits for all callers. It returns the remaining units in the verdicts
@@ -108,59 +114,115 @@ func (c *crowd) finish() (left []int64, errs []error) {
 	return left, errs
 }
 
-func (c *crowd) expect(t *testing.T, writes, reads int64, left ...int64) {
-	t.Helper()
-	got, errs := c.finish()
-	if len(errs) > 0 || !slices.Equal(got, left) {
-		t.Errorf("the admitted have left %d, errors %v; want %d", got, errs, left)
-	}
-	if r, w := dynamo.Calls(c.store); w != writes || r != reads {
-		t.Errorf("%d writes and %d reads, want %d and %d", w, r, writes, reads)
+// ahead returns what another process does before a write.
+func (c *crowd) ahead(do func(other *dynamo.Store) error) func(context.Context) error {
+	return func(context.Context) error {
+		return do(dynamo.New(c.table.Table, "counters", dynamo.Options{Wall: time.Now}))
 	}
 }
 
-// TestCallersShareAWrite has four callers wait for the write of a first one.
-// One more write charges all of them, and the verdict of each differs.
-func TestCallersShareAWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
-		c.charge(t.Context(), 5, 0)
-		c.expect(t, 2, 0, 15, 16, 17, 18, 19)
+// taken is ahead that charges units some time before the epoch.
+func (c *crowd) taken(units int64, before time.Duration) func(context.Context) error {
+	return c.ahead(func(other *dynamo.Store) error {
+		charge := twenty()
+		charge.Costs[0] = units
+		return other.Charge(context.Background(), epoch.Add(-before), charge, &limit.Verdict{})
 	})
 }
 
-// TestCrowdAtTheLimit has 50 callers want 20 units: two writes charge 20
-// callers, and the second answer denies the rest.
-func TestCrowdAtTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
-		c.charge(t.Context(), 50, 0)
-		c.expect(t, 2, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
-	})
+// answered has a write answer as if the slot of the epoch had units.
+func answered(units string) func(*dynamodb.UpdateItemOutput) {
+	return func(out *dynamodb.UpdateItemOutput) {
+		out.Attributes["aC"] = &types.AttributeValueMemberN{Value: units}
+		out.Attributes["a"+strconv.FormatInt(epoch.Unix(), 36)] = out.Attributes["aC"]
+	}
 }
 
-// TestBatchLosesAgainstOthers has another process take 17 of 20 units under the
-// write of a batch, which therefore fails. The callers that still fit are
-// charged by more writes.
-func TestBatchLosesAgainstOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd()
-		c.table.before = func(ctx context.Context, write int) error {
-			if write != 2 {
-				return nil
-			}
-			other, charge := dynamo.New(c.table.Table, "counters", dynamo.Options{Wall: time.Now}), twenty()
-			charge.Costs[0] = 17
-			return other.Charge(ctx, epoch, charge, &limit.Verdict{})
-		}
-		c.charge(t.Context(), 5, 0)
-		if left, errs := c.finish(); !slices.Equal(left, []int64{0, 1, 19}) || len(errs) > 0 {
-			t.Errorf("the admitted have left %d, errors %v", left, errs)
-		}
-		if _, writes := dynamo.Calls(c.store); writes > 4 { // the callers that still fit may or may not be a batch again
-			t.Errorf("%d writes", writes)
-		}
-	})
+// TestCrowd has callers of a limit of 20 charge one key at once. The first of
+// them writes alone, and the next write is a batch of those that wait for it.
+func TestCrowd(t *testing.T) {
+	gone := func(c *crowd) func(context.Context) error {
+		return c.ahead(func(other *dynamo.Store) error { return other.Reset(context.Background(), key) })
+	}
+	for name, test := range map[string]struct {
+		charges [][2]int // callers, and the second of their slot
+		// before is called before write n, and answer after it.
+		n      int
+		before func(*crowd) func(context.Context) error
+		answer func(*dynamodb.UpdateItemOutput)
+		left   []int64 // in the verdicts of the admitted callers, which differ
+		failed int
+		err    error
+		text   string // of the error
+		writes int64  // at most
+	}{
+		"a batch": {charges: [][2]int{{5, 0}}, left: []int64{15, 16, 17, 18, 19}, writes: 2},
+		"the answer of a batch denies the rest": {
+			charges: [][2]int{{50, 0}}, writes: 2,
+			left: []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19},
+		},
+		"no write charges two slots": {
+			charges: [][2]int{{3, 0}, {2, 1}}, left: []int64{15, 16, 17, 18, 19}, writes: 3,
+		},
+		"a batch fails, because another process takes 17: who still fits may or may not be a batch again": {
+			charges: [][2]int{{5, 0}}, n: 2, left: []int64{0, 1, 19}, writes: 4,
+			before: func(c *crowd) func(context.Context) error { return c.taken(17, 0) },
+		},
+		"an operator deletes the counter: the members charge the new one": {
+			charges: [][2]int{{5, 0}}, n: 2, before: gone, left: []int64{16, 17, 18, 19, 19}, writes: 4,
+		},
+		"the first write fails, because an earlier window is full: the next charges those in line too": {
+			charges: [][2]int{{3, 0}}, n: 1, left: []int64{17, 18, 19}, writes: 2,
+			before: func(c *crowd) func(context.Context) error { return c.taken(20, 2*time.Minute) },
+		},
+		"the members of a batch share its error": {
+			charges: [][2]int{{4, 0}}, n: 2, left: []int64{19}, failed: 3, err: errOutage, writes: 2,
+			before: func(*crowd) func(context.Context) error { return func(context.Context) error { return errOutage } },
+		},
+		"an answer without an item, of a caller": {
+			charges: [][2]int{{1, 0}}, n: 1, failed: 1, writes: 1, text: "has no item",
+			answer: func(out *dynamodb.UpdateItemOutput) { out.Attributes = nil },
+		},
+		"more than the capacity, of a caller": {
+			charges: [][2]int{{1, 0}}, n: 1, answer: answered("21"), failed: 1, err: dynamo.ErrForeign, writes: 1,
+		},
+		"more than the capacity, of a batch": {
+			charges: [][2]int{{4, 0}}, n: 2, answer: answered("21"), left: []int64{19}, failed: 3, writes: 2,
+			err: dynamo.ErrForeign,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrowd()
+				c.table.before = func(ctx context.Context, write int) error {
+					if write != test.n || test.before == nil {
+						return nil
+					}
+					return test.before(c)(ctx)
+				}
+				c.table.answer = func(write int, out *dynamodb.UpdateItemOutput) {
+					if write == test.n && test.answer != nil {
+						test.answer(out)
+					}
+				}
+				for _, charges := range test.charges {
+					c.charge(t.Context(), charges[0], charges[1])
+				}
+				left, errs := c.finish()
+				if !slices.Equal(left, test.left) || len(errs) != test.failed {
+					t.Errorf("the admitted have left %d, errors %v", left, errs)
+				}
+				for _, err := range errs {
+					if test.err != nil && !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.text) {
+						t.Errorf("error %v, want %v %s", err, test.err, test.text)
+					}
+				}
+				if reads, writes := dynamo.Calls(c.store); reads > 0 || writes > test.writes {
+					t.Errorf("%d reads and %d writes, want at most %d", reads, writes, test.writes)
+				}
+			})
+		})
+	}
 }
 
 // TestCallersShareARead has five callers whose snapshot is too old to deny. One
@@ -203,7 +265,8 @@ func TestImpatience(t *testing.T) {
 			t.Errorf("%d callers have an answer %v after a write that hangs began, want 2", len(c.errs), time.Since(began))
 		}
 		c.mu.Unlock()
-		if left, errs := c.finish(); !slices.Equal(left, []int64{18, 19}) || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) {
+		left, errs := c.finish()
+		if !slices.Equal(left, []int64{18, 19}) || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) {
 			t.Errorf("left %d, errors %v", left, errs)
 		}
 	})
@@ -225,7 +288,8 @@ func TestBatchOutlivesItsLeader(t *testing.T) {
 		c.charge(t.Context(), 1, 0)
 		c.charge(leader, 1, 0)
 		c.charge(t.Context(), 2, 0)
-		if left, errs := c.finish(); !slices.Equal(left, []int64{16, 17, 19}) || len(errs) != 1 || !errors.Is(errs[0], context.Canceled) {
+		left, errs := c.finish()
+		if !slices.Equal(left, []int64{16, 17, 19}) || len(errs) != 1 || !errors.Is(errs[0], context.Canceled) {
 			t.Errorf("left %d, errors %v", left, errs)
 		}
 	})
@@ -265,25 +329,126 @@ func TestGivingUpInLine(t *testing.T) {
 		soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		c.charge(soon, 1, 0)
-		if left, errs := c.finish(); len(left) != 1 || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || c.table.writes.Load() != 1 {
+		left, errs := c.finish()
+		if len(left) != 1 || len(errs) != 1 || !errors.Is(errs[0], dynamo.ErrTimeout) || c.table.writes.Load() != 1 {
 			t.Errorf("left %d, errors %v, %d writes", left, errs, c.table.writes.Load())
 		}
 	})
 }
 
-// TestBatchSharesAnError fails the write of a batch: no member is admitted.
-func TestBatchSharesAnError(t *testing.T) {
+// TestBatchPrunes has a batch charge a counter whose expired slots it cannot
+// name, because the write before it failed. The next request for another key
+// removes them.
+func TestBatchPrunes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
+		c.capacity = 1000
+		for second := range 40 { // each by a process that has no snapshot
+			c.store = dynamo.New(&c.table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+			c.charge(t.Context(), 1, second)
+			c.group.Wait()
+		}
+		c.store = dynamo.New(&c.table.Double, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 		c.table.before = func(_ context.Context, write int) error {
-			if write == 2 {
+			if write == 41 {
 				return errOutage
 			}
 			return nil
 		}
-		c.charge(t.Context(), 4, 0)
-		if left, errs := c.finish(); len(left) != 1 || len(errs) != 3 || !errors.Is(errs[0], errOutage) {
-			t.Errorf("left %d, errors %v", left, errs)
+		c.charge(t.Context(), 3, 200)
+		if left, errs := c.finish(); len(left) != 42 || len(errs) != 1 {
+			t.Fatalf("left %d, errors %v", left, errs)
+		}
+		other := twenty()
+		other.Key = "another"
+		if err := c.store.Charge(t.Context(), epoch, other, &limit.Verdict{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.table.Item(key)["a"+strconv.FormatInt(epoch.Unix(), 36)]; ok {
+			t.Error("a slot that expired is still there")
 		}
 	})
+}
+
+// TestLargestBatch has more callers than one write may charge.
+func TestLargestBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		c.capacity = 1000
+		c.charge(t.Context(), 1+100+1, 0)
+		if left, errs := c.finish(); len(left) != 102 || len(errs) > 0 || c.table.writes.Load() != 3 {
+			t.Errorf("%d admitted by %d writes, errors %v", len(left), c.table.writes.Load(), errs)
+		}
+	})
+}
+
+// TestTurnAtTheEndOfPatience gives callers their turn at the moment at which
+// their patience ends. They end the turn in either case: the next caller goes at
+// once.
+func TestTurnAtTheEndOfPatience(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd()
+			c.table.before = func(_ context.Context, write int) error {
+				if write == 1 {
+					time.Sleep(50*time.Millisecond - roundTrip)
+				}
+				return nil
+			}
+			c.charge(t.Context(), 2, 0)
+			c.group.Wait()
+			began := time.Now()
+			c.charge(t.Context(), 1, 0)
+			if _, errs := c.finish(); len(errs) > 0 || time.Since(began) != roundTrip {
+				t.Errorf("the next caller waited %v, errors %v", time.Since(began), errs)
+			}
+		})
+	}
+}
+
+// TestCallersOfAWrite has two callers wait for the write of a first one. The
+// write that charges both names them.
+func TestCallersOfAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd()
+		var callers []int
+		c.table.before = func(ctx context.Context, _ int) error {
+			of := dynamo.Callers(ctx)
+			callers = append(callers, len(of))
+			if slices.Contains(of, nil) {
+				t.Error("a caller has no context")
+			}
+			return nil
+		}
+		c.charge(t.Context(), 3, 0)
+		c.finish()
+		if !slices.Equal(callers, []int{1, 2}) {
+			t.Errorf("the writes have %d callers", callers)
+		}
+	})
+}
+
+// TestLeaseOfAFullCounter has others take all that a lease leaves. The lease
+// still admits, though a snapshot shows that the counter is full.
+func TestLeaseOfAFullCounter(t *testing.T) {
+	w := newWorld(t, 100, 60)
+	leased := w.charge(1)
+	leased.Lease = 10
+	charge := func(caller string, c *limit.Charge) (v limit.Verdict) {
+		if err := w.caller(caller).Charge(context.Background(), w.time(0), c, &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for range 22 {
+		charge("A", leased)
+	}
+	others := charge("B", w.charge(1)).Remaining
+	charge("B", w.charge(others))
+	if v := charge("A", w.charge(50)); v.Allowed || v.Remaining != 0 {
+		t.Fatalf("the counter is not full: %+v", v.Result)
+	}
+	if w.caller("A").Denies(w.time(0), leased, &limit.Verdict{}) || !charge("A", leased).Allowed {
+		t.Error("the lease does not admit a charge")
+	}
 }
