@@ -84,20 +84,6 @@ func TestProblemsOfAProgram(t *testing.T) {
 	}
 }
 
-// BenchmarkCompile compiles ten thousand overrides, without a file.
-func BenchmarkCompile(b *testing.B) {
-	_, d, err := compileText("f", []byte(manyOverrides(10_000)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, problems := Compile(d); len(problems) > 0 {
-			b.Fatal(problems)
-		}
-	}
-}
-
 // TestCompileWith: limits of Go programs compile to what the same limits compile
 // to in a document, so both share their counters.
 func TestCompileWith(t *testing.T) {

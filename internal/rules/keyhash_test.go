@@ -287,13 +287,3 @@ func TestLoadHashSecret(t *testing.T) {
 		t.Errorf("without secrets: %v", err)
 	}
 }
-
-func BenchmarkAppendHashedKey(b *testing.B) {
-	r, _ := withSecrets(b, hashing).Rule("api-hashed")
-	req := user("GET", "/", map[string]any{"tenant": "acme", "sub": "241531"})
-	var buffer []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		buffer = r.AppendKey(buffer[:0], req)
-	}
-}

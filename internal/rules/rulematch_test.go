@@ -197,19 +197,6 @@ rules:
 	}
 }
 
-// Very large sets lose no rule.
-func TestMatchOfMany(t *testing.T) {
-	for _, n := range []int{0, 1, 63, 64, 65, 1 << 14} {
-		var rules []*Rule
-		for i := range n {
-			rules = append(rules, ruleFor(i, match.Selector{Paths: patternsOf(match.ParseRoute, fmt.Sprintf("/p%d", i%10), fmt.Sprintf("/q%d", i))}))
-		}
-		for _, path := range []string{"/p0", "/p3", "/q0", fmt.Sprintf("/q%d", n-1), "/none"} {
-			agree(t, rules, &request.Request{Path: path})
-		}
-	}
-}
-
 // Match finds the rules of a request among a thousand, whichever field differs.
 func TestMatchOfThousand(t *testing.T) {
 	const n = 1000
@@ -413,41 +400,5 @@ func TestMatchAllocations(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("matching allocates %v times", n)
-	}
-}
-
-func BenchmarkMatch(b *testing.B) {
-	for _, n := range []int{10, 100, 1000} {
-		s := setOf(ownRoutes(n))
-		for _, tt := range []struct{ name, path string }{
-			{"hit", "/v1/items5/x"}, {"miss", "/v2/nothing/x"}, {"deep", "/v1/items5" + strings.Repeat("/segment", 40)},
-		} {
-			sent := requestTo(tt.path)
-			buffer := make([]*Rule, 0, 8)
-			b.Run(fmt.Sprintf("rules=%d/%s", n, tt.name), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					req := sent
-					buffer = s.Match(buffer[:0], &req)
-				}
-			})
-		}
-	}
-}
-
-// BenchmarkMatchClaims has a rule for each of many tenants, on one route.
-func BenchmarkMatchClaims(b *testing.B) {
-	var rules []*Rule
-	for i := range 1000 {
-		rules = append(rules, ruleFor(i, match.Selector{Routes: patternsOf(match.ParseRoute, "/v1/**"), Match: []match.Condition{{Part: key.Part{Kind: key.FromClaim, Text: "tenant"}, Words: []string{fmt.Sprint("t", i)}}}}))
-	}
-	s := setOf(rules)
-	sent := requestTo("/v1/items5/x")
-	sent.Claims = map[string]any{"tenant": "t7"}
-	buffer := make([]*Rule, 0, 8)
-	b.ReportAllocs()
-	for b.Loop() {
-		req := sent
-		buffer = s.Match(buffer[:0], &req)
 	}
 }

@@ -200,28 +200,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkMatches(b *testing.B) {
-	s := parse(b, string(thousand()))
-	sent := requestTo("/v1/items7/x")
-	b.ReportAllocs()
-	for b.Loop() {
-		req := sent
-		if matching(s, &req) != 1 {
-			b.Fatal("want one match")
-		}
-	}
-}
-
-func BenchmarkAppendKey(b *testing.B) {
-	r := parseRule(b, "key: 'ip:{ip}|user:{header.x-user}'")
-	req := requestTo("/v1/items7/x")
-	buffer := make([]byte, 0, key.MaxLen)
-	b.ReportAllocs()
-	for b.Loop() {
-		buffer = r.AppendKey(buffer[:0], &req)
-	}
-}
-
 // Some backends drop path parameters, or read a backslash as a slash. Such paths
 // neither evade limits and bans nor match what lifts limits.
 func TestPathParameters(t *testing.T) {

@@ -132,35 +132,6 @@ func TestPrefixesAllocate(t *testing.T) {
 	}
 }
 
-func BenchmarkPrefixes(b *testing.B) {
-	list := blocklist(100000)
-	set := setOf(list)
-	hosts := [...]netip.Addr{list[0].Addr(), list[9].Addr(), netip.AddrFrom4([4]byte{240, 1, 2, 3}), netip.MustParseAddr("2a00::1")}
-	for i, name := range []string{"hit", "hit6", "miss", "miss6"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				set.Contains(hosts[i])
-			}
-		})
-	}
-	random := blocklist(1 << 16)
-	b.Run("any", func(b *testing.B) { // all over the set, so not from the processor's caches
-		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			set.Contains(random[i%len(random)].Addr())
-		}
-	})
-}
-
-func BenchmarkNewPrefixes(b *testing.B) {
-	list := blocklist(100000)
-	b.ReportAllocs()
-	for b.Loop() {
-		setOf(list)
-	}
-}
-
 func TestParseGlob(t *testing.T) {
 	for _, tt := range []struct{ pattern, want string }{
 		{"$x/y", "a pattern begins with a slash: write /$x/y"},
