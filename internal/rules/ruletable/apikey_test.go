@@ -31,8 +31,7 @@ func wantAPIKey(t *testing.T, table *ruletable.Table, want ruletable.APIKey) {
 }
 
 func TestAPIKeys(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
+	table, ctx := opened(t), t.Context()
 	first := apiKey("sg_1")
 	first.Plan, first.Claims, first.Expires = "pro", `{"tenant":7}`, epoch.Add(time.Hour)
 	must(t, table.CreateAPIKey(ctx, first))

@@ -131,8 +131,7 @@ func zipped(text string) types.AttributeValue {
 // TestAttachments: each write is of the revision after the one that is there, and
 // no list of the table has the item.
 func TestAttachments(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
+	table, ctx := opened(t), t.Context()
 	put := func(state string, revision int64) error {
 		return table.PutAttachment(ctx, "a1", "prod", ruletable.Attachment{State: state, Revision: revision})
 	}

@@ -27,8 +27,7 @@ func lines(t *testing.T, table *ruletable.Table) (all []string) {
 }
 
 func TestHistory(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
+	table, ctx := opened(t), t.Context()
 	if all := lines(t, table); all != nil {
 		t.Errorf("an empty table has the history %v", all)
 	}
@@ -87,8 +86,7 @@ func TestRecordResetTouchesTheHistoryAlone(t *testing.T) {
 // TestHistoryOrder: fractions of a second sort right despite trailing zeros,
 // and several events may have the same time.
 func TestHistoryOrder(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	berlin := time.FixedZone("CET", 3600)
 	whens := []time.Time{
 		epoch.Add(-time.Nanosecond), epoch, epoch, epoch.Add(time.Nanosecond).In(berlin), epoch.Add(100 * time.Millisecond),

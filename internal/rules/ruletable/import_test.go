@@ -32,8 +32,7 @@ func numbered(n int) iter.Seq[ruletable.Override] {
 }
 
 func TestImport(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	set(t, table, "api", "user:000007", `{"deny": true}`)
 	running, ended := grant("", 5, 0, 60), grant("", 6, 0, 7)
 	must(t, table.Grant(t.Context(), "api", "user:000042", running))

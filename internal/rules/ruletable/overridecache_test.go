@@ -106,8 +106,7 @@ func TestOverrideCacheErrors(t *testing.T) {
 // TestGrantsReachRequests: an override has the grants of its item, with a
 // document and without.
 func TestGrantsReachRequests(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	set(t, table, "api", "both", `{"capacity": 5}`)
 	for _, key := range []string{"both", "granted"} {
 		must(t, table.Grant(t.Context(), "api", key, grant("hour", 50, 0, 60)))
@@ -163,8 +162,7 @@ func TestFlood(t *testing.T) {
 // TestOverrideKeys: different keys are different overrides, and come back
 // unchanged.
 func TestOverrideKeys(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	places := [][2]string{
 		{"api", "a"}, {"api", "a#"}, {"api", "#a"}, {"api#a", "a"}, {"api#", "a"}, {"api", "override#api"}, {"set", "current"},
 		{"api", "a\n"}, {"api", "a\r\nb"}, {"api", "\x00"}, {"api", " "}, {"api", "a "}, {"api", `a"\`}, {"api", "%23"}, {"api", "tenant:a|user:b"},
@@ -221,8 +219,7 @@ func TestBadOverrides(t *testing.T) {
 // TestTooManyGrants: the size of an item bounds the grants of a key. Ended
 // grants do not count.
 func TestTooManyGrants(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	wordy := grant("", 1, 0, 60)
 	wordy.Why = strings.Repeat("x", 9<<10) // the note of the first grant is the item's too
 	must(t, table.Grant(t.Context(), "api", "k", wordy))

@@ -36,8 +36,7 @@ func grant(limit string, add int64, from, until int) ruletable.Grant {
 }
 
 func TestOverride(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
+	table, ctx := opened(t), t.Context()
 	want := func(want *ruletable.Override) {
 		t.Helper()
 		if diff := cmp.Diff(want, stored(t, table, "api", "tenant:acme")); diff != "" {
@@ -71,8 +70,7 @@ func TestOverride(t *testing.T) {
 // TestRevisionAfterDeletion: an override that was deleted and set again has
 // another revision.
 func TestRevisionAfterDeletion(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	set(t, table, "api", "k", `{"capacity": 1}`)
 	previous, err := table.Override(t.Context(), "api", "k")
 	must(t, err)
@@ -91,8 +89,7 @@ func TestRevisionAfterDeletion(t *testing.T) {
 }
 
 func TestGrant(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), t.Context()
+	table, ctx := opened(t), t.Context()
 	give := func(g ruletable.Grant) {
 		t.Helper()
 		must(t, table.Grant(ctx, "api", "k", g))
@@ -134,8 +131,7 @@ func TestGrant(t *testing.T) {
 }
 
 func TestOverrides(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	for _, key := range []string{"b", "a#1", "a", "ä", "A"} {
 		set(t, table, "api", key, `{"capacity": 1}`)
 	}

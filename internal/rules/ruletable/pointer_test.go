@@ -149,8 +149,7 @@ func TestProblems(t *testing.T) {
 }
 
 func TestRollback(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), context.Background()
+	table, ctx := opened(t), context.Background()
 	if err := table.Rollback(ctx, 0, 1, note(0, "")); !errors.Is(err, ruletable.ErrNoVersion) {
 		t.Errorf("in an empty table: error %v, want ErrNoVersion", err)
 	}
@@ -202,8 +201,7 @@ func TestRollbackOvertaken(t *testing.T) {
 // TestRollbacksAtOnce: of several rollbacks from a version and a publication
 // over it, one succeeds, and the others fail with ErrConflict.
 func TestRollbacksAtOnce(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	for i := range 6 {
 		publish(t, table, version(i+1))
 	}

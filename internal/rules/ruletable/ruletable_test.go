@@ -35,6 +35,12 @@ func newTable(t *testing.T) (*dynamo.Client, string) {
 	return client, dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
 }
 
+// opened returns a new table.
+func opened(t *testing.T) *ruletable.Table {
+	t.Helper()
+	return ruletable.New(newTable(t))
+}
+
 // racing runs race before each transaction, so that another change comes
 // between its read and its write.
 type racing struct {

@@ -60,8 +60,7 @@ func inForce(t *testing.T, table *ruletable.Table) string {
 }
 
 func TestPublish(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), context.Background()
+	table, ctx := opened(t), context.Background()
 	if previous, err := table.Current(ctx); previous != 0 || !errors.Is(err, ruletable.ErrNone) {
 		t.Errorf("version %d, error %v; want ErrNone", previous, err)
 	}
@@ -83,8 +82,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestPublishAfterADiffAgainstAnotherVersion(t *testing.T) {
-	client, name := newTable(t)
-	table, ctx := ruletable.New(client, name), context.Background()
+	table, ctx := opened(t), context.Background()
 	refused := func(previous int64) {
 		t.Helper()
 		number, err := table.Publish(ctx, version(99), previous)
@@ -141,8 +139,7 @@ func TestVersionsNeverChange(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	client, name := newTable(t)
-	table := ruletable.New(client, name)
+	table := opened(t)
 	if list := collected(t, table.Versions(t.Context())); list != nil {
 		t.Errorf("an empty table lists %v", list)
 	}

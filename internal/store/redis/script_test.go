@@ -3,8 +3,6 @@ package redis_test
 import (
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,29 +226,5 @@ func TestRefundForALateClock(t *testing.T) {
 	}
 	if v := charge(t, store, epoch.Add(2*sec), request(c.Key, limits, 2)); !v.Allowed || v.Remaining != 0 {
 		t.Errorf("%+v", v.Result)
-	}
-}
-
-// TestConcurrency checks that clients at once get exactly the capacity, by the
-// server's clock. The suite's concurrent clients decide by their own.
-func TestConcurrency(t *testing.T) {
-	server := servers.StartRedis(t)
-	for _, l := range []limit.Limit{storetest.Sliding(100, 10*time.Hour, time.Hour), storetest.Token(100, 1000*time.Hour, 100)} {
-		key := fresh()
-		var allowed atomic.Int64
-		var wg sync.WaitGroup
-		for range 8 {
-			store := redis.New(connect(t, server.URL()), redis.Options{})
-			wg.Go(func() {
-				for range 30 {
-					if v := charge(t, store, epoch, request(key, []limit.Limit{l}, 1)); v.Allowed {
-						allowed.Add(1)
-					}
-				}
-			})
-		}
-		if wg.Wait(); allowed.Load() != 100 {
-			t.Errorf("%s: %d of 240 allowed, want 100", l.Algorithm, allowed.Load())
-		}
 	}
 }

@@ -26,7 +26,6 @@ func Few(t *testing.T, n int) {
 func sequences(t *testing.T, h Harness) {
 	for round := range max(1, h.Rounds) {
 		t.Run(fmt.Sprint("one client ", round), rapid.MakeCheck(oneClient(h, h.Client(t))))
-		t.Run(fmt.Sprint("a client that waits ", round), rapid.MakeCheck(patient(h, h.Client(t))))
 		t.Run(fmt.Sprint("clients in turn ", round), rapid.MakeCheck(inTurn(h, h.Client(t), h.Client(t), h.Client(t))))
 	}
 }
@@ -45,29 +44,6 @@ func oneClient(h Harness, store limit.Store) func(*rapid.T) {
 			"reset":  func(t *rapid.T) { w.rarelyReset(t) },
 			"group":  func(*rapid.T) { w.both() },
 		})
-	}
-}
-
-// patient waits after a denial: first for a nanosecond less than the
-// retry-after, and then for all of it.
-func patient(h Harness, store limit.Store) func(*rapid.T) {
-	return func(t *rapid.T) {
-		w := newWalk(t, h, store)
-		for range 6 {
-			costs, at := w.costs(), w.clock()
-			denied := w.charge(at, costs...)
-			wait := denied.got.RetryAfter
-			if denied.got.Allowed || wait == limit.Never {
-				continue
-			}
-			if w.charge(at+wait-1, costs...).got.Allowed {
-				w.fail("retry after %v, yet the charge is allowed a nanosecond earlier", wait)
-			}
-			if !w.charge(at+wait, costs...).got.Allowed {
-				w.fail("denied again after the retry-after of %v", wait)
-			}
-			w.at = max(w.at, at+wait)
-		}
 	}
 }
 
