@@ -73,12 +73,31 @@ func TestCalls(t *testing.T) {
 		"a settlement whose answer is lost is not sent again: it could refund another's units": {
 			4, 10, "A 0:2 yes 1w, B 0:2 yes, A 0:-2 of A lost 1w, slot 0 = 2",
 		},
+		"no refund to a slot that has left a window, and no call if it has by the clock of the refund": {
+			3, 2, "A 0:2 yes 1w, B 1:1 yes, late 3:1 yes, C 2:-2 of A, most 3, A 9:-2 of A 0w",
+		},
 		"a correction of nothing makes no call": {3, 2, "A 0:3 yes 1w, A 0:+0 of A 0w, C 0:+0 of A 0w, slot 0 = 3"},
 		"a refund of the generation before changes nothing": {
 			9, 2, "A 0:3 yes 1w, reset, A 0:-1 of A 1w, gone, B 0:4 yes, A 0:-1 of A 1w, slot 0 = 4",
 		},
 		"an extra charge of the generation before changes nothing": {
 			9, 2, "A 0:3 yes 1w, reset, A 0:+1 of A 1w, gone, B 0:4 yes, A 0:+1 of A 1w, slot 0 = 4",
+		},
+
+		"pruning waits for a charge of another key": { // a window of ten slots has eight that expired
+			1000, 10, "cold 8, B 40:1 yes 1w, slot 0 = 1, B 40 other 2w, slot 0 = 0, slot 7 = 0, slot 40 = 1, total = 9, " +
+				"B 41:1 yes 1w",
+		},
+		"a charge of the same key removes expired slots, so that no pruning is due": {
+			1000, 10, "cold 8, B 40:1 yes 1w, B 41:1 yes 1w, slot 0 = 0, slot 7 = 0, B 41 other 1w",
+		},
+		"a charge removes the slots before its window, and the total never falls": {
+			1000, 4, "A 0:1, A 1:1, A 2:1, A 3:1, A 4:1, A 6:1, " +
+				"slot 0 = 0, slot 1 = 0, slot 2 = 1, slot 3 = 1, slot 4 = 1, slot 5 = 0, slot 6 = 1, total = 6",
+		},
+		"the ttl is of the slot that is charged, by the wall clock; a refund does not change it": {
+			9, 10, "A 0:1 yes, ttl = 11, A 5:1 yes, ttl = 11, A 2:1 yes, ttl = 14, " +
+				"A 7:+1 of A, ttl = 11, slot 7 = 1, A 5:-1 of A, ttl = 11",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { newWorld(t, test.capacity, test.k).play(test.trace) })

@@ -36,22 +36,6 @@ func (w *world) chargeOther(name string, slot int64) {
 	}
 }
 
-func TestPruning(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.chargeCold(8)
-	w.must(true, "B", 40, 1) // its answer has eight expired slots of a window of ten
-	if w.slot(0) != 1 {
-		t.Fatal("slot 0 was removed too early")
-	}
-	w.chargeOther("B", 40)
-	if w.slot(0)+w.slot(7) != 0 || w.slot(40) != 1 || dynamomodel.Units(w.item()["aC"]) != 9 {
-		t.Errorf("item after pruning: %v", w.item())
-	}
-	w.calls("B")
-	w.must(true, "B", 41, 1)
-	w.cost("B", 0, 1)
-}
-
 // TestPruningIsWorthIt checks the number of expired slots that are pruned: at
 // least eight, and more than half a window.
 func TestPruningIsWorthIt(t *testing.T) {
@@ -68,22 +52,6 @@ func TestPruningIsWorthIt(t *testing.T) {
 			t.Errorf("%d slots of a window of %d: %d writes, want %d", test.expired, test.k, writes, test.writes)
 		}
 	}
-}
-
-// TestPruningByTheNextCharge checks that a charge of the same key removes the
-// expired slots, so that no pruning is due.
-func TestPruningByTheNextCharge(t *testing.T) {
-	w := newWorld(t, 1000, 10)
-	w.chargeCold(8)
-	w.must(true, "B", 40, 1)
-	w.calls("B")
-	w.must(true, "B", 41, 1)
-	w.cost("B", 0, 1)
-	if w.removed("B") != 8 {
-		t.Errorf("removed %d slots, want 8", w.removed("B"))
-	}
-	w.chargeOther("B", 41)
-	w.cost("B", 0, 1)
 }
 
 // TestPruningStaysDue checks that a charge with a snapshot does not drop the
@@ -147,35 +115,6 @@ func TestPruningIsBounded(t *testing.T) {
 	}
 }
 
-func TestTTL(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	ttl := func() int64 { w.t.Helper(); return dynamomodel.Units(w.item()["ttl"]) - epoch.Unix() }
-	w.must(true, "A", 0, 1)
-	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s after the epoch, want the end of slot 10 and an hour", got)
-	}
-	w.must(true, "A", 5, 1) // the wall still stands at the epoch: 11 s to the end of slot 15
-	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s, want 11 s and an hour from the wall clock", got)
-	}
-	w.must(true, "A", 2, 1) // charged in slot 5, whose window ends 14 s from slot 2
-	if got := ttl(); got != 14+3600 {
-		t.Errorf("ttl is %d s, want 14 s and an hour: computed from the slot charged, not from the clock", got)
-	}
-	if err := w.settle("A", w.last["A"], 7, 1); err != nil {
-		t.Fatal(err)
-	}
-	if got, h := ttl(), dynamomodel.Units(w.item()["aH"]); got != 11+3600 || h != w.time(7).Unix() {
-		t.Errorf("ttl is %d s, newest slot %d: an extra charge must set both", got, h)
-	}
-	if err := w.settle("A", w.last["A"], 5, -1); err != nil {
-		t.Fatal(err)
-	}
-	if got := ttl(); got != 11+3600 {
-		t.Errorf("ttl is %d s, want 11 s and an hour as before: a refund does not change it", got)
-	}
-}
-
 func TestTTLCoversLimitsOfZeroCost(t *testing.T) {
 	w := newWorld(t, 3, 10)
 	c := w.charge(1)
@@ -186,22 +125,6 @@ func TestTTLCoversLimitsOfZeroCost(t *testing.T) {
 	}
 	if got := dynamomodel.Units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
 		t.Errorf("ttl is %d s, want that of the hour's window", got)
-	}
-}
-
-func TestExpiredSlotsAreRemoved(t *testing.T) {
-	w := newWorld(t, 1000, 4)
-	for slot := range int64(5) {
-		w.must(true, "A", slot, 1)
-	}
-	w.must(true, "A", 6, 1)
-	for slot, want := range []int64{0, 0, 1, 1, 1, 0, 1} {
-		if got := w.slot(int64(slot)); got != want {
-			t.Errorf("slot %d has %d units, want %d: the window is 2 … 6", slot, got, want)
-		}
-	}
-	if got := dynamomodel.Units(w.item()["aC"]); got != 6 {
-		t.Errorf("total %d, want 6: it never falls", got)
 	}
 }
 

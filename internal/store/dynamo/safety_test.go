@@ -88,7 +88,9 @@ func TestSafetyTerms(t *testing.T) {
 //	A 5:2 no 0w        it is denied, and A has made no call
 //	A 5:2 lost         the answer does not reach A
 //	B 6:-1 of A        B refunds a unit of A's latest admission at slot 6; +1 charges one more
-//	slot 5 = 2, reset, gone, capacity 9
+//	B 6 other          B charges another key, which sends the pruning that is due
+//	cold 8             a caller without a snapshot charges in each of the slots 0 to 7
+//	slot 5 = 2, total = 9, ttl = 11 (s, and an hour), most 3 (in any window), capacity 9, reset, gone
 func (w *world) play(trace string) {
 	w.t.Helper()
 	for step := range strings.SplitSeq(trace, ",") {
@@ -101,6 +103,20 @@ func (w *world) play(trace string) {
 			w.reset()
 		case "capacity":
 			w.limit.Capacity = slot
+		case "cold":
+			w.chargeCold(slot)
+		case "most":
+			if got := w.most(); got > slot {
+				w.t.Errorf("in %q: a window has %d units, want at most %d", trace, got, slot)
+			}
+		case "total", "ttl":
+			attribute, of := "aC", int64(0)
+			if who == "ttl" {
+				attribute, of = "ttl", epoch.Unix()+3600
+			}
+			if got := dynamomodel.Units(w.item()[attribute]) - of; "= "+strconv.FormatInt(got, 10) != rest {
+				w.t.Errorf("in %q: %s is %d, want %s", trace, who, got, rest)
+			}
 		case "gone":
 			if item := w.item(); len(item) > 0 {
 				w.t.Errorf("in %q: the item is %v", trace, item)
@@ -127,7 +143,9 @@ func (w *world) act(trace, step, who string, slot, units int64) {
 		return found
 	}
 	w.caller(who)
-	if next("of") {
+	if next("other") {
+		w.chargeOther(who, slot)
+	} else if next("of") {
 		of := w.last[words[0]]
 		words = words[1:]
 		lost := next("lost")

@@ -25,25 +25,6 @@ func (w *world) correct(name string, of limit.Receipt, slot, delta, writes int64
 	w.cost(name, 0, writes)
 }
 
-func TestRefundTooLate(t *testing.T) {
-	w := newWorld(t, 3, 2)
-	w.must(true, "A", 0, 2)
-	w.must(true, "B", 1, 1)
-	receipt := w.last["A"]
-	w.must(true, "late", 3, 1)
-	if err := w.settle("C", receipt, 2, -2); err != nil { // by its clock the slot still counts
-		t.Fatal(err)
-	}
-	if got := w.most(); got > 3 {
-		t.Errorf("%d units in a window", got)
-	}
-	w.calls("A")
-	if err := w.settle("A", receipt, 9, -2); err != nil {
-		t.Fatal(err)
-	}
-	w.cost("A", 0, 0) // by its clock a refund changes nothing now
-}
-
 // TestExtraChargeOfZeroCost settles charges of zero cost upwards. The units are
 // charged now, to the current generation, because the receipt names none.
 func TestExtraChargeOfZeroCost(t *testing.T) {
