@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -24,20 +22,6 @@ func completeRules(t *testing.T) *Set {
 		t.Fatal(err)
 	}
 	return parse(t, string(text))
-}
-
-func TestComplete(t *testing.T) {
-	s := completeRules(t)
-	var names []string
-	for _, r := range s.Rules {
-		names = append(names, r.Name)
-	}
-	if diff := cmp.Diff([]string{"anonymous", "api", "chat", "export"}, names); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
-	}
-	if err := s.LoadSecrets(func(string) (string, bool) { return "", false }); err != nil {
-		t.Errorf("it needs no secret: %v", err)
-	}
 }
 
 // user is a request of a known caller.

@@ -228,16 +228,3 @@ func TestResolveKeys(t *testing.T) {
 		}
 	}
 }
-
-func TestPlanCapacities(t *testing.T) {
-	plans := parse(t, describable).Document().Plans
-	if api := plans["enterprise"]["api"]; !api.Unlimited || api.Capacity != nil {
-		t.Errorf("enterprise: %+v", api)
-	}
-	if _, ok := plans["gold"]["api"]; ok {
-		t.Error("an unknown plan has capacities")
-	}
-	if api, ok := plans["pro"]["api"]; !ok || len(api.Capacity) != 1 || api.Capacity[""] != 600 {
-		t.Errorf("pro: %+v, %t", api, ok)
-	}
-}

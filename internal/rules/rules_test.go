@@ -227,18 +227,6 @@ rules: [{name: r, when: {route: "/v1/**"}, key: "ip:{ip}|{route}|{header.x-user}
 	wg.Wait()
 }
 
-func TestItem(t *testing.T) {
-	r := parse(t, "rules: [{name: per-ip, key: 'ip:{ip}', limits: [{capacity: 10, window: 60s}]}]").Rules[0]
-	if got, want := item(r, "ip:203.0.113.9"), "per-ip|ip:203.0.113.9|9e0c8586"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	_, err := (&Set{}).ResolveKeys(r, "203.0.113.9", &request.Request{})
-	const want = `"203.0.113.9" is no key of rule per-ip, whose keys look like ip:{ip}: write ip:203.0.113.9`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 // TestLayers: the files compile*.go use the rest of the package, which never
 // uses them.
 func TestLayers(t *testing.T) {

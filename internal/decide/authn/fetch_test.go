@@ -1,15 +1,24 @@
 package authn_test
 
 import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slidegate/slidegate/internal/decide/authn"
 	"github.com/slidegate/slidegate/internal/request"
@@ -92,4 +101,149 @@ func TestLogSaysWhatToWrite(t *testing.T) {
 			t.Errorf("the log lacks %q: %s", want, got)
 		}
 	}
+}
+
+// apiKeys knows one key, "good".
+type apiKeys struct{}
+
+func (apiKeys) Authenticate(_ context.Context, _ time.Time, header string, r *request.Request) error {
+	switch sent := r.Header(header); sent[0] {
+	case "good":
+		r.APIKey, r.Claims = "acme", map[string]any{"plan": "pro"}
+	case "outage":
+		return errors.New("no answer")
+	default:
+		r.Rejected = true
+	}
+	return nil
+}
+
+func TestAPIKeys(t *testing.T) {
+	for name, test := range map[string]struct {
+		fields, header, key string
+		keys                authn.APIKeys
+		want                string
+		unverified, fails   bool
+	}{
+		"a valid key":          {fields: "api_key: {}", header: "X-Api-Key", key: "good", keys: apiKeys{}, want: request.Known},
+		"another header":       {fields: "api_key: {header: X-Key}", header: "x-key", key: "good", keys: apiKeys{}, want: request.Known},
+		"not in its header":    {fields: "api_key: {header: X-Key}", header: "x-api-key", key: "bad", keys: apiKeys{}, want: request.Anonymous},
+		"a wrong key":          {fields: "api_key: {}", header: "x-api-key", key: "bad", keys: apiKeys{}, want: request.Rejected},
+		"an outage":            {fields: "api_key: {}", header: "x-api-key", key: "outage", keys: apiKeys{}, want: request.Anonymous, unverified: true},
+		"an outage, and deny":  {fields: "api_key: {}, on_error: deny", header: "x-api-key", key: "outage", keys: apiKeys{}, want: request.Anonymous, fails: true},
+		"no table":             {fields: "api_key: {}", header: "x-api-key", key: "good", want: request.Anonymous, unverified: true},
+		"no table, and no key": {fields: "api_key: {}, on_error: deny", header: "x-other", key: "good", want: request.Anonymous},
+	} {
+		a := authn.New(fixed(load(t, "{rules: [], authentication: {"+test.fields+"}}")), test.keys, nil, quiet)
+		r := &request.Request{Headers: map[string][]string{test.header: {test.key}}}
+		err := a.Authenticate(t.Context(), time.Now(), r)
+		if r.Caller() != test.want || r.Unverified != test.unverified || (err != nil) != test.fails {
+			t.Errorf("%s: %s, unverified %t, %v; want %s", name, r.Caller(), r.Unverified, err, test.want)
+		}
+	}
+}
+
+// TestGatewayKeys: the id that API Gateway states counts if the document says so,
+// whatever headers the client sends.
+func TestGatewayKeys(t *testing.T) {
+	p := newProvider(t, published("k", rsaKey))
+	token := fmt.Sprintf("jwt: [{issuer: %q, audience: api}]", p.URL)
+	good, bad := sign(t, rs256, rsaKey, claims(p.URL)), sign(t, rs256, otherKey, claims(p.URL))
+	for name, test := range map[string]struct{ fields, id, token, want, key string }{
+		"a key":                        {"api_key: {from: api_gateway}", "a1b2c3d4e5", "", request.Known, "a1b2c3d4e5"},
+		"none":                         {"api_key: {from: api_gateway}", "", "", request.Anonymous, ""},
+		"a key and a token":            {"api_key: {from: api_gateway}, " + token, "a1b2c3d4e5", good, request.Known, "a1b2c3d4e5"},
+		"a key and a bad token":        {"api_key: {from: api_gateway}, " + token, "a1b2c3d4e5", bad, request.Rejected, "a1b2c3d4e5"},
+		"keys of the table count":      {"api_key: {header: x-other}", "a1b2c3d4e5", "", request.Anonymous, ""},
+		"no keys count":                {token, "a1b2c3d4e5", "", request.Anonymous, ""},
+		"no keys count, beside tokens": {token, "a1b2c3d4e5", good, request.Known, ""},
+	} {
+		a := authn.New(fixed(load(t, "{rules: [], authentication: {"+test.fields+"}}")), apiKeys{}, nil, quiet)
+		r := &request.Request{GatewayKey: test.id, Headers: map[string][]string{"x-api-key": {"bad"}}}
+		if test.token != "" {
+			r.Headers["authorization"] = []string{"Bearer " + test.token}
+		}
+		if err := a.Authenticate(t.Context(), now, r); err != nil || r.Caller() != test.want || r.APIKey != test.key {
+			t.Errorf("%s: caller is %s with the key %q, error %v; want %s with %q", name, r.Caller(), r.APIKey, err, test.want, test.key)
+		}
+	}
+}
+
+// TestStatedKey: an id that a trusted program has stated for its client stays.
+func TestStatedKey(t *testing.T) {
+	a := authn.New(fixed(load(t, "{rules: [], authentication: {api_key: {from: api_gateway}}}")), apiKeys{}, nil, quiet)
+	r := &request.Request{APIKey: "k1"}
+	if err := a.Authenticate(t.Context(), now, r); err != nil || r.APIKey != "k1" {
+		t.Errorf("the key is %q, error %v", r.APIKey, err)
+	}
+}
+
+// TestRotationUnderFlood is a trace of twelve minutes. An issuer changes its key every
+// 97 seconds, while an attacker sends tokens with made-up key ids. A client uses
+// each new key at once, and asks again every 250 ms until it is known. Each row
+// has the longest wait of that client, and the most fetches within a minute.
+func TestRotationUnderFlood(t *testing.T) {
+	for _, test := range []struct {
+		flood   string
+		every   time.Duration // between made-up key ids; 0 for none
+		wait    time.Duration
+		fetches int
+	}{
+		{"none", 0, 0, 1},
+		{"one a minute", time.Minute, 0, 2},
+		{"one in ten seconds", 10 * time.Second, 9250 * time.Millisecond, 7},
+		{"one a second", time.Second, 9 * time.Second, 9},
+		{"four a second", 250 * time.Millisecond, 9500 * time.Millisecond, 9},
+		{"20 a second", 50 * time.Millisecond, 9250 * time.Millisecond, 9},
+	} {
+		var wait time.Duration
+		var fetches int
+		synctest.Test(t, func(t *testing.T) { wait, fetches = rotations(t, test.every) })
+		if wait != test.wait || fetches != test.fetches {
+			t.Errorf("%s: a wait of %v and %d fetches, want %v and %d", test.flood, wait, fetches, test.wait, test.fetches)
+		}
+	}
+}
+
+// RoundTrip answers as the issuer does, without a network.
+func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// rotations runs the trace, and returns the longest wait and the most fetches.
+func rotations(t *testing.T, madeUp time.Duration) (longest time.Duration, most int) {
+	p := &provider{Server: &httptest.Server{URL: "https://id.example.com"}}
+	a := authn.New(of(t, p, ""), nil, p, quiet)
+	var good string
+	var rotated time.Duration
+	var fetched []time.Duration // when each fetch began
+	known := true
+	for at := time.Duration(0); at < 12*time.Minute; at += 50 * time.Millisecond {
+		send := func(token string) bool {
+			r := ask(t, a, now.Add(at), token)
+			for int64(len(fetched)) < p.fetches.Load() {
+				fetched = append(fetched, at)
+			}
+			return r.Caller() == request.Known
+		}
+		if at%(97*time.Second) == 0 {
+			_, k, _ := ed25519.GenerateKey(rand.Reader)
+			p.set(0, published(at.String(), k))
+			good = sign(t, jwt.SigningMethodEdDSA, k, claims(p.URL), "kid", at.String())
+			known, rotated = false, at
+		}
+		if madeUp > 0 && at%madeUp == 0 && at > 0 {
+			send(encode(fmt.Appendf(nil, `{"alg":"EdDSA","kid":"made up %s"}`, at)) + good[strings.Index(good, "."):])
+		}
+		if !known && at%(250*time.Millisecond) == 0 {
+			known, longest = send(good), max(longest, at-rotated)
+		}
+	}
+	for i, first := range fetched {
+		n, _ := slices.BinarySearch(fetched[i:], first+time.Minute)
+		most = max(most, n)
+	}
+	return longest, most
 }

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -48,5 +49,64 @@ func TestConventionalSources(t *testing.T) {
 		"x-api-key": "", "x-": "", "x-a b": "", "user": "", "generic_key": "", "header_match": ""}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// requestKeys are the keys of random files, and their sources.
+var requestKeys = []struct {
+	key, source string
+	configured  []string // values in files
+	sent        []string // values in requests
+}{
+	{"tenant", "jwt.tenant", []string{"a", "b", "c"}, []string{"a", "b", "c", "d"}},
+	{"user", "jwt.sub", []string{"kim", "lee"}, []string{"kim", "lee", "sam"}},
+	{"plan", "jwt.plan", []string{"pro", "free"}, []string{"pro", "free", "team"}},
+	{"method", "method", []string{"GET", "POST"}, []string{"GET", "POST", "PUT"}},
+	{"remote_address", "ip", []string{"198.51.100.1", "198.51.100.2"}, []string{"198.51.100.1", "198.51.100.2", "198.51.100.3"}},
+	{"path", "path", []string{"/x", "/x/y", "/z"}, []string{"/x", "/x/y", "/z", "/w"}},
+}
+
+// randomFile returns a descriptor file that rules can express.
+func randomFile(r *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("domain: d\ndescriptors:\n")
+	randomList(r, &b, "  ", 0, r.IntN(3) == 0)
+	return b.String()
+}
+
+func randomList(r *rand.Rand, b *strings.Builder, indent string, depth int, paths bool) {
+	seen := map[string]bool{}
+	for range 1 + r.IntN(5-depth) {
+		kind := r.IntN(len(requestKeys))
+		w := requestKeys[kind]
+		value := ""
+		if r.IntN(3) > 0 {
+			value = w.configured[r.IntN(len(w.configured))]
+		}
+		if w.key == "path" && !paths || seen[w.key+value] {
+			continue
+		}
+		seen[w.key+value] = true
+		fmt.Fprintf(b, "%s- key: %s\n", indent, w.key)
+		if value != "" {
+			fmt.Fprintf(b, "%s  value: %q\n", indent, value)
+		}
+		switch r.IntN(8) {
+		case 0:
+			fmt.Fprintf(b, "%s  rate_limit: {unlimited: true}\n", indent)
+		case 1:
+		default:
+			fmt.Fprintf(b, "%s  rate_limit: {unit: %s, requests_per_unit: %d}\n", indent, []string{"second", "minute"}[r.IntN(2)], r.IntN(30))
+			if r.IntN(4) == 0 {
+				fmt.Fprintf(b, "%s  shadow_mode: true\n", indent)
+			}
+		}
+		if depth < 2 && r.IntN(3) == 0 {
+			fmt.Fprintf(b, "%s  descriptors:\n", indent)
+			randomList(r, b, indent+"    ", depth+1, paths)
+		}
+	}
+	if len(seen) == 0 {
+		fmt.Fprintf(b, "%s- {key: tenant, rate_limit: {unit: hour, requests_per_unit: 7}}\n", indent)
 	}
 }
