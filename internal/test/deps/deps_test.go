@@ -293,7 +293,8 @@ func TestUnwanted(t *testing.T) {
 var operators = []string{
 	"functions/operations", "cmd/slidegate", "cmd/slidegate/internal/aws",
 	// flags finds the tables of a stack://NAME, and each command has flags.
-	"cmd/slidegate/internal/cli", "cmd/slidegate/internal/cli/apikeyscmd", "cmd/slidegate/internal/cli/awscmd", "cmd/slidegate/internal/cli/command",
+	"cmd/slidegate/internal/cli", "cmd/slidegate/internal/cli/apikeyscmd", "cmd/slidegate/internal/cli/awscmd",
+	"cmd/slidegate/internal/cli/command",
 	"cmd/slidegate/internal/cli/flags", "cmd/slidegate/internal/cli/overridescmd", "cmd/slidegate/internal/cli/rulescmd",
 	"cmd/slidegate/internal/cli/trafficcmd",
 }
@@ -307,7 +308,8 @@ func TestServices(t *testing.T) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			for _, unwanted := range []string{"s3", "cloudformation", "apigateway", "apigatewayv2", "cloudwatch", "cloudwatchlogs", "iam", "lambda"} {
+			for _, unwanted := range []string{"s3", "cloudformation", "apigateway", "apigatewayv2", "cloudwatch",
+				"cloudwatchlogs", "iam", "lambda"} {
 				if dep == services+unwanted {
 					t.Errorf("%s links %s", name, dep)
 				}
@@ -394,7 +396,8 @@ func TestSize(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "dist" || strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".."):
+		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "dist" ||
+			strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".."):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -414,7 +417,8 @@ func TestSize(t *testing.T) {
 	}
 	for dir, n := range files {
 		if n > mostFiles || lines[dir] > mostLines {
-			t.Errorf("%s has %d files and %d lines of code, want at most %d and %d: find the two ideas in it", dir, n, lines[dir], mostFiles, mostLines)
+			t.Errorf("%s has %d files and %d lines of code, want at most %d and %d: find the two ideas in it", dir, n,
+				lines[dir], mostFiles, mostLines)
 		}
 	}
 	if all > mostCode || all < mostCode/2 {

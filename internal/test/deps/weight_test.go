@@ -37,9 +37,12 @@ func TestMemoryAlone(t *testing.T) {
 	for _, p := range packages {
 		for _, unwanted := range []string{
 			"github.com/aws/", // the SDK, smithy, Lambda and the CDK
-			"github.com/redis/", "github.com/prometheus/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/", "github.com/maypok86/",
-			"net/http", module + "gate", module + "limithttp", module + "store/", module + "limitlambda", module + "infra", module + "functions", module + "cmd",
-			module + "internal/store/dynamo", module + "internal/store/redis", module + "internal/rules/yamlfile", module + "internal/rules/rulefile",
+			"github.com/redis/", "github.com/prometheus/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/",
+			"github.com/maypok86/",
+			"net/http", module + "gate", module + "limithttp", module + "store/", module + "limitlambda", module + "infra",
+			module + "functions", module + "cmd",
+			module + "internal/store/dynamo", module + "internal/store/redis", module + "internal/rules/yamlfile",
+			module + "internal/rules/rulefile",
 			module + "internal/rules/ruletable", module + "internal/lambda", module + "internal/assemble/app",
 		} {
 			if strings.HasPrefix(p.ImportPath, unwanted) {
@@ -55,7 +58,8 @@ func TestMemoryAlone(t *testing.T) {
 	}
 	own-- // the program itself
 	if own > mostOwn || foreign > mostForeign {
-		t.Errorf("it builds %d packages of this module and %d of others, want at most %d and %d", own, foreign, mostOwn, mostForeign)
+		t.Errorf("it builds %d packages of this module and %d of others, want at most %d and %d", own, foreign, mostOwn,
+			mostForeign)
 	}
 	if own < 2 {
 		t.Errorf("%d packages of this module: the program does not limit", own)
@@ -95,7 +99,8 @@ func size(t *testing.T, program string) int64 {
 // paced replay, and servers for tests. Every other package takes the time as an
 // argument, so its tests and replays decide what time it is.
 var clocks = []string{
-	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator", "cmd/slidegate/internal/serve/gateway",
+	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator",
+	"cmd/slidegate/internal/serve/gateway",
 	"cmd/slidegate/internal/traffic/replay", "internal/kit/clock", "internal/observe/oplog",
 	"internal/test/dynamotest", "internal/test/servers",
 }
@@ -109,7 +114,8 @@ func TestClocks(t *testing.T) {
 				return err
 			}
 			name := strings.TrimPrefix(filepath.ToSlash(path), "../../../")
-			if strings.Contains(name, "testdata") || slices.ContainsFunc(clocks, func(c string) bool { return strings.HasPrefix(name, c+"/") }) {
+			if strings.Contains(name, "testdata") ||
+				slices.ContainsFunc(clocks, func(c string) bool { return strings.HasPrefix(name, c+"/") }) {
 				return nil
 			}
 			files++

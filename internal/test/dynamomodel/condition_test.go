@@ -187,7 +187,8 @@ func TestUpdateOfNoItem(t *testing.T) {
 		table := tableWith(t, nil)
 		got, err := update(table, updateInput("", test.update))
 		if err != nil || formatItem(got) != test.want || formatItem(table.Item(itemKey)) != test.want {
-			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, formatItem(got), formatItem(table.Item(itemKey)), err, test.want)
+			t.Errorf("%q: answer %s, item %s, %v; want %s", test.update, formatItem(got), formatItem(table.Item(itemKey)), err,
+				test.want)
 		}
 	}
 }
@@ -258,7 +259,8 @@ func TestItemSize(t *testing.T) {
 		if _, err := update(table, removing); code(err) != test.want {
 			t.Errorf("%d bytes: %v, want %q", test.length, err, test.want)
 		}
-		if err := table.Put("x", attributes{"a": text(strings.Repeat("x", test.length+len(itemKey)-1))}); code(err) != test.want {
+		value := text(strings.Repeat("x", test.length+len(itemKey)-1))
+		if err := table.Put("x", attributes{"a": value}); code(err) != test.want {
 			t.Errorf("Put of %d bytes: %v, want %q", test.length, err, test.want)
 		}
 	}

@@ -21,7 +21,8 @@ func TestCanonicalNumbers(t *testing.T) {
 	zeros := strings.Repeat("0", 125)
 	for written, want := range map[string]string{
 		"0": "0", "-0": "0", "+0": "0", "0.000": "0", "0e1000": "0", "000": "0",
-		"5": "5", "+5": "5", "-5": "-5", "007": "7", "-007": "-7", "5.": "5", ".5": "0.5", "-.5": "-0.5", "0.50": "0.5", "1.0": "1",
+		"5": "5", "+5": "5", "-5": "-5", "007": "7", "-007": "-7", "5.": "5", ".5": "0.5", "-.5": "-0.5", "0.50": "0.5",
+		"1.0": "1",
 		"100": "100", "1e2": "100", "1E+2": "100", "12.5e1": "125", "12.5e-3": "0.0125", "1.2300": "1.23",
 		"999999999999999999": "999999999999999999", "1000000000000000000": "1000000000000000000",
 		"9223372036854775808": "9223372036854775808", "-9223372036854775809": "-9223372036854775809",
@@ -40,9 +41,10 @@ func TestCanonicalNumbers(t *testing.T) {
 func TestInvalidNumbers(t *testing.T) {
 	const notNumeric = "The parameter cannot be converted to a numeric value: "
 	for written, want := range map[string]string{
-		"": notNumeric, "-": notNumeric, ".": notNumeric, "e5": notNumeric, "1e": notNumeric, "1e5e5": notNumeric, "1e5.5": notNumeric,
-		"--1": notNumeric, "+-1": notNumeric, "-+1": notNumeric, "1-": notNumeric, " 1": notNumeric, "1 ": notNumeric, "1_000": notNumeric,
-		"1.2.3": notNumeric, "0x10": notNumeric, "NaN": notNumeric, "Infinity": notNumeric, "dog": notNumeric, "١": notNumeric,
+		"": notNumeric, "-": notNumeric, ".": notNumeric, "e5": notNumeric, "1e": notNumeric, "1e5e5": notNumeric,
+		"1e5.5": notNumeric, "--1": notNumeric, "+-1": notNumeric, "-+1": notNumeric, "1-": notNumeric, " 1": notNumeric,
+		"1 ": notNumeric, "1_000": notNumeric, "1.2.3": notNumeric, "0x10": notNumeric, "NaN": notNumeric,
+		"Infinity": notNumeric, "dog": notNumeric, "١": notNumeric,
 		"1e99999999999999999999": notNumeric,
 		"1e126":                  "Number overflow.", "-11e125": "Number overflow.", "1e999999999": "Number overflow.",
 		"1e-131": "Number underflow.", "0.9e-130": "Number underflow.", "-1e-999999999": "Number underflow.",
@@ -62,7 +64,8 @@ func TestInvalidNumbers(t *testing.T) {
 // anyNumber draws numbers of up to 38 digits, many of them short, in every
 // notation.
 func anyNumber(t *rapid.T, label string) string {
-	digits := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,3}`), rapid.StringMatching(`-?[0-9]{17,20}`), rapid.StringMatching(`-?[0-9]{1,38}`))
+	digits := rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,3}`), rapid.StringMatching(`-?[0-9]{17,20}`),
+		rapid.StringMatching(`-?[0-9]{1,38}`))
 	n := digits.Draw(t, label)
 	switch rapid.IntRange(0, 3).Draw(t, label+" form") {
 	case 0:
@@ -85,7 +88,8 @@ func TestArithmeticIsExact(t *testing.T) {
 		checkSum(t, table, "SET #c = #a + #b", new(big.Rat).Add(x, y))
 		checkSum(t, table, "SET #c = #a - #b", new(big.Rat).Sub(x, y))
 		for operator, want := range map[string]bool{
-			"<": x.Cmp(y) < 0, "<=": x.Cmp(y) <= 0, ">": x.Cmp(y) > 0, ">=": x.Cmp(y) >= 0, "=": x.Cmp(y) == 0, "<>": x.Cmp(y) != 0,
+			"<": x.Cmp(y) < 0, "<=": x.Cmp(y) <= 0, ">": x.Cmp(y) > 0, ">=": x.Cmp(y) >= 0, "=": x.Cmp(y) == 0,
+			"<>": x.Cmp(y) != 0,
 		} {
 			if _, err := update(table, updateInput("#a "+operator+" #b", "SET #d = :1")); (err == nil) != want {
 				t.Fatalf("%s %s %s: %v", a, operator, b, err)
@@ -134,7 +138,8 @@ func TestPutSetsTheKey(t *testing.T) {
 }
 
 func getInput(key string) *dynamodb.GetItemInput {
-	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyAttributes(key), ConsistentRead: aws.Bool(true)}
+	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyAttributes(key),
+		ConsistentRead: aws.Bool(true)}
 }
 
 func TestGetItem(t *testing.T) {
@@ -167,7 +172,8 @@ func TestDeleteItem(t *testing.T) {
 	table := tableWith(t, item("a=1"))
 	conditional := deleteInput()
 	conditional.ConditionExpression = aws.String("attribute_exists(#k)")
-	if _, err := table.DeleteItem(context.Background(), conditional); code(err) != "ValidationException" || len(table.Keys()) != 1 {
+	if _, err := table.DeleteItem(context.Background(), conditional); code(err) != "ValidationException" ||
+		len(table.Keys()) != 1 {
 		t.Errorf("a condition: %v, %d items", err, len(table.Keys()))
 	}
 	for range 2 { // the item need not exist
@@ -196,8 +202,10 @@ func FuzzExpressions(f *testing.F) {
 		f.Add(test.condition, test.update)
 	}
 	for _, seed := range [][2]string{
-		{"#e = :e AND #h <= :5 AND (#C <= :9 OR (#n = :9 AND #f >= :1))", "SET #C = #C + :1, #s = if_not_exists(#s, :0) + :1 REMOVE #b, #c"},
-		{"(attribute_not_exists(#h) OR (#h <= :5 AND #n = :9))", "REMOVE #a SET #e = if_not_exists(#e, :x), #f = if_not_exists(#f, :9) - :1"},
+		{"#e = :e AND #h <= :5 AND (#C <= :9 OR (#n = :9 AND #f >= :1))",
+			"SET #C = #C + :1, #s = if_not_exists(#s, :0) + :1 REMOVE #b, #c"},
+		{"(attribute_not_exists(#h) OR (#h <= :5 AND #n = :9))",
+			"REMOVE #a SET #e = if_not_exists(#e, :x), #f = if_not_exists(#f, :9) - :1"},
 		{"NOT (#a <> :half) and :minus1 < :max", "set #a = :max - #b, #b = if_not_exists(#a, if_not_exists(#b, :bytes))"},
 	} {
 		f.Add(seed[0], seed[1])
@@ -214,7 +222,8 @@ func FuzzExpressions(f *testing.F) {
 				t.Errorf("refused with %v, and the item became %s", err, left)
 			case err == nil && formatItem(answer) != left:
 				t.Errorf("answered %s, and the item is %s", formatItem(answer), left)
-			case err == nil && strings.Contains(condition, "((") && strings.Contains(condition, "))") && strings.Count(condition, "(") == 2:
+			case err == nil && strings.Contains(condition, "((") && strings.Contains(condition, "))") &&
+				strings.Count(condition, "(") == 2:
 				t.Errorf("accepted the redundant parentheses of %q", condition)
 			}
 		}

@@ -25,7 +25,8 @@ func TestExpressionsAreValid(t *testing.T) {
 	var limits []limit.Limit
 	var costs, up, down []int64
 	for i := range 8 {
-		limits = append(limits, limit.Limit{Name: string(rune('a' + i)), Capacity: 1000, Window: time.Minute, Granularity: time.Second})
+		limits = append(limits, limit.Limit{Name: string(rune('a' + i)), Capacity: 1000, Window: time.Minute,
+			Granularity: time.Second})
 		costs, up, down = append(costs, 2), append(up, 1), append(down, -1)
 	}
 	table := dynamomodel.New(tableName, "k")

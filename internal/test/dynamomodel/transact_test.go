@@ -22,7 +22,8 @@ const returnOld = types.ReturnValuesOnConditionCheckFailureAllOld
 func updateOf(key, condition, update string) types.TransactWriteItem {
 	u := updateInput(condition, update)
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		TableName: u.TableName, Key: keyAttributes(key), ConditionExpression: u.ConditionExpression,
+		UpdateExpression:         u.UpdateExpression,
 		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: returnOld,
 	}}
@@ -66,7 +67,8 @@ func TestTransactions(t *testing.T) {
 			}, "", "a: n=2, b: n=2, c: n=3, d: n=4",
 		},
 		"without conditions": {
-			[]types.TransactWriteItem{updateOf("a", "", "REMOVE #n"), updateOf("c", "", "SET #m = :1")}, "", "a: , b: n=2, c: m=1 n=3",
+			[]types.TransactWriteItem{updateOf("a", "", "REMOVE #n"), updateOf("c", "", "SET #m = :1")}, "",
+			"a: , b: n=2, c: m=1 n=3",
 		},
 		"removal from no item": {[]types.TransactWriteItem{updateOf("z", "", "REMOVE #n")}, "", before},
 		"last one fails": {
@@ -75,11 +77,13 @@ func TestTransactions(t *testing.T) {
 		},
 		"two fail": {
 			[]types.TransactWriteItem{
-				updateOf("a", "#n = :2", "SET #n = :9"), updateOf("b", "#n = :2", "SET #n = :9"), updateOf("z", "#n = :2", "SET #n = :9"),
+				updateOf("a", "#n = :2", "SET #n = :9"), updateOf("b", "#n = :2", "SET #n = :9"),
+				updateOf("z", "#n = :2", "SET #n = :9"),
 			}, "ConditionalCheckFailed, None, ConditionalCheckFailed", before,
 		},
 		"impossible update": {
-			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :9"), updateOf("a", "", "SET #n = #missing")}, "None, ValidationError", before,
+			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :9"), updateOf("a", "", "SET #n = #missing")},
+			"None, ValidationError", before,
 		},
 		"condition before update": {
 			[]types.TransactWriteItem{updateOf("a", "#n = :2", "SET #n = #missing")}, "ConditionalCheckFailed", before,
@@ -121,7 +125,8 @@ func TestReasonsReturnItems(t *testing.T) {
 	withoutItem := updateOf("b", "#n = :9", "SET #n = :1")
 	withoutItem.Update.ReturnValuesOnConditionCheckFailure = ""
 	refused := func(key string) types.TransactWriteItem { return updateOf(key, "#n = :9", "SET #n = :1") }
-	err := transact(table, refused("a"), withoutItem, refused("c"), refused("none"), updateOf("d", "#n <> :9", "SET #n = :1"))
+	err := transact(table, refused("a"), withoutItem, refused("c"), refused("none"),
+		updateOf("d", "#n <> :9", "SET #n = :1"))
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 5 {
 		t.Fatalf("got %v", err)
@@ -167,7 +172,8 @@ func TestInvalidTransactions(t *testing.T) {
 			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), updateOf("a", "((#n = :1))", "SET #n = :2")},
 			wrongCondition + "The expression has redundant parentheses;",
 		},
-		"empty key":     {[]types.TransactWriteItem{updateOf("", "", "SET #n = :1")}, "One or more parameter values are not valid."},
+		"empty key": {[]types.TransactWriteItem{updateOf("", "", "SET #n = :1")},
+			"One or more parameter values are not valid."},
 		"another table": {[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), other}, "Requested resource not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +216,8 @@ func drawCondition(t *rapid.T, depth int) string {
 	case 2:
 		return "NOT " + drawCondition(t, depth-1)
 	case 3:
-		return rapid.SampledFrom([]string{"attribute_exists(", "attribute_not_exists("}).Draw(t, "function") + drawAttribute(t) + ")"
+		functions := []string{"attribute_exists(", "attribute_not_exists("}
+		return rapid.SampledFrom(functions).Draw(t, "function") + drawAttribute(t) + ")"
 	case 4: // of two attributes
 		at := rapid.IntRange(0, 2).Draw(t, "left")
 		return numbers[at] + drawOperator(t, 4) + numbers[(at+1)%3]
@@ -263,7 +270,8 @@ func drawValue(t *rapid.T, target string) string {
 
 func drawOperand(t *rapid.T) string {
 	literal, attribute := rapid.SampledFrom(literals).Draw(t, "literal"), rapid.SampledFrom(numbers).Draw(t, "attribute")
-	return rapid.SampledFrom([]string{literal, attribute, "if_not_exists(" + attribute + ", " + literal + ")"}).Draw(t, "operand")
+	operands := []string{literal, attribute, "if_not_exists(" + attribute + ", " + literal + ")"}
+	return rapid.SampledFrom(operands).Draw(t, "operand")
 }
 
 // outcome is the result of a call: an error's code, or the attributes that were
@@ -324,7 +332,8 @@ func TestTransactionsAgreeWithEngine(t *testing.T) {
 		model := tableWith(t, nil)
 		for range 3 {
 			members := drawTransaction(t, fmt.Sprint(run, " "))
-			got := transacted(model.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: members}))
+			got := transacted(model.TransactWriteItems(context.Background(),
+				&dynamodb.TransactWriteItemsInput{TransactItems: members}))
 			want := transacted(client.TransactWriteItems(context.Background(), sentTo(engine, members)))
 			if got != want {
 				t.Fatalf("model %s, engine %s", got, want)
@@ -338,9 +347,11 @@ func TestTransactionsAgreeWithEngine(t *testing.T) {
 }
 
 func drawTransaction(t *rapid.T, run string) (members []types.TransactWriteItem) {
-	for _, item := range rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "items")[:rapid.IntRange(1, 3).Draw(t, "count")] {
+	items := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "items")
+	for _, item := range items[:rapid.IntRange(1, 3).Draw(t, "count")] {
 		key, condition := run+item, drawCondition(t, 1)
-		members = append(members, updateOf(key, rapid.SampledFrom([]string{"", condition}).Draw(t, "condition or none"), drawUpdate(t)))
+		members = append(members, updateOf(key, rapid.SampledFrom([]string{"", condition}).Draw(t, "condition or none"),
+			drawUpdate(t)))
 	}
 	return members
 }

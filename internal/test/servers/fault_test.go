@@ -58,7 +58,8 @@ func TestFaults(t *testing.T) {
 			started := time.Now()
 			err := get()
 			_, network := errors.AsType[net.Error](err)
-			if took := time.Since(started); (err == nil) != (test.want == nil) || test.want != nil && !errors.Is(err, test.want) && !network || took < test.least {
+			if took := time.Since(started); (err == nil) != (test.want == nil) ||
+				test.want != nil && !errors.Is(err, test.want) && !network || took < test.least {
 				t.Errorf("error %v after %v, want %v after %v", err, took, test.want, test.least)
 			}
 			if err := p.Set(servers.Fault{}); err != nil {

@@ -149,7 +149,9 @@ var faults = map[string]struct {
 }
 
 // changed returns a Charge that changes each charge first.
-func changed(w *wrong, change func(*limit.Charge)) func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+func changed(
+	w *wrong, change func(*limit.Charge),
+) func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
 	return func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 		if c.Check() == nil {
 			other := *c
