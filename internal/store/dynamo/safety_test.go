@@ -285,13 +285,6 @@ func (w *world) try(name string, slot, cost int64) (bool, error) {
 	return err == nil && v.Allowed, err
 }
 
-// lost charges, but the answer does not reach the caller.
-func (w *world) lost(name string, slot, cost int64) {
-	w.caller(name)
-	w.wires[name].lose = true
-	_, _ = w.try(name, slot, cost)
-}
-
 // settle corrects an admission and logs its effect in the engine. The log
 // ignores a correction of another generation, which must not take effect.
 func (w *world) settle(name string, of limit.Receipt, slot, delta int64) error {
