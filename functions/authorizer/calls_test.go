@@ -2,15 +2,29 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slidegate/slidegate/internal/decide/apikeys"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
@@ -60,5 +74,171 @@ rules:
 	want := []string{"counters: TransactWriteItems", "counters: UpdateItem", "rules: GetItem"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestFlood: made-up API keys cost the table a bounded number of reads. A caller
+// whose key the Lambda has read is served all the while.
+func TestFlood(t *testing.T) {
+	client, _, rules := publish(t, "{authentication: {api_key: {}}, rules: [{name: r, when: {caller: known}, key: '{apikey}', limit: 1000000/hour}]}")
+	known := apikeys.New()
+	if err := ruletable.New(client, rules).CreateAPIKey(t.Context(), ruletable.APIKey{Name: known.Name(), Hash: known.Hash(), ID: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	seen := record(t, map[string]string{"a key": `"apikey"`})
+	a, err := build(t.Context(), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(k apikeys.Key) (apigw.Response, error) {
+		ev := event("/x")
+		ev.Headers = map[string]string{"x-api-key": k.Secret()}
+		answer, _, err := a.Decide(t.Context(), ev)
+		return answer, err
+	}
+	began, refused := time.Now(), 0
+	const flood = 2000
+	for i := range flood {
+		if answer, err := ask(apikeys.New()); errors.Is(err, apigw.ErrUnauthorized) {
+			refused++
+		} else if err != nil || answer.Context.Degraded != "true" || answer.Context.Rule != "unmatched" {
+			t.Fatalf("a made-up key: %v, error %v", answer.Context, err)
+		}
+		if i%100 != 0 {
+			continue
+		}
+		if answer, err := ask(known); err != nil || answer.Context.Rule != "r" || answer.Context.Allowed != "true" {
+			t.Errorf("the known key: %v, error %v", answer.Context, err)
+		}
+	}
+	passed := int(time.Since(began).Seconds()) + 1
+	if n := seen["a key: GetItem"]; n == 0 || n > 200+20*passed+1+passed/10 || refused > n {
+		t.Errorf("%d reads and %d refused for %d made-up keys in %d s", n, refused, flood, passed)
+	}
+}
+
+// TestFailedLookups: the table of rules refuses, faults or ends connections after
+// the start, and the counters' table answers. Requests with made-up API keys, each
+// of which fails two lookups, are admitted up to the limit, whatever on_error says.
+func TestFailedLookups(t *testing.T) {
+	_, counters, rules := publish(t, `
+authentication: {api_key: {}}
+rules:
+  - {name: local, when: {path: /local}, key: "{header.caller}", overrides: true, on_error: local, limit: 3/hour}
+  - {name: allow, when: {path: /allow}, key: "{header.caller}", overrides: true, on_error: allow, limit: 3/hour}`)
+	var fails atomic.Pointer[http.HandlerFunc] // of the lookups; nil for none
+	dynamotest.Between(t, func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		answer := fails.Load()
+		if answer == nil || !bytes.Contains(body, []byte(rules)) {
+			return false
+		}
+		(*answer)(w, r)
+		return true
+	})
+	for name, answer := range map[string]http.HandlerFunc{
+		"away": dynamotest.Fail(500, dynamotest.Error("InternalServerError", "")), "reset": dynamotest.Drop,
+		"throttled": dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")),
+		"denied":    dynamotest.Fail(400, dynamotest.Error("AccessDeniedException", "")),
+		"missing":   dynamotest.Fail(400, dynamotest.Error("ResourceNotFoundException", "")),
+	} {
+		var log bytes.Buffer
+		fails.Store(nil)
+		a, err := build(t.Context(), slog.New(slog.NewJSONHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails.Store(&answer)
+		for _, policy := range []string{"local", "allow"} {
+			admitted := 0
+			for range 10 {
+				ev := event("/" + policy)
+				ev.Headers = map[string]string{"x-api-key": apikeys.New().Secret(), "caller": name}
+				answer, _, err := a.Decide(t.Context(), ev)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.Context.Allowed == "true" {
+					admitted++
+				}
+			}
+			if admitted != 3 {
+				t.Errorf("%s: on_error: %s: %d requests were admitted, want 3\n%s", name, policy, admitted, &log)
+			}
+		}
+		opened := name == "away" || name == "reset"
+		if line := fmt.Sprintf(`"store":"dynamodb://%s"`, rules); strings.Contains(log.String(), line) != opened || strings.Contains(log.String(), `"store":"dynamodb://`+counters) {
+			t.Errorf("%s: the breaker of the rules table opens: %t, want %t, and never that of the counters\n%s", name, !opened, opened, &log)
+		}
+	}
+}
+
+// failures fails the test for a correction that fails.
+type failures struct {
+	engine.NoObserver
+	t *testing.T
+}
+
+func (f failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
+	f.t.Errorf("%s %s %s: %v", action, rule, key, err)
+}
+
+// TestReceipt settles and refunds in a backend by the receipt alone. The backend
+// makes one call for each rule: it needs UpdateItem on the counters, and nothing
+// else.
+func TestReceipt(t *testing.T) {
+	client, counters, rules := publish(t, `
+rules:
+  - {name: chat, key: all, refund_on: 5xx, limits: [{capacity: 400, window: 1h, cost: {from: header.x-tokens, min: 1, max: 40, settle: true}}]}
+`)
+	t.Setenv("SLIDEGATE_RECEIPT_SECRET", "0123456789abcdef")
+	a, err := build(t.Context(), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := record(t, map[string]string{"counters": counters, "rules": rules})
+	backend := dynamo.New(dynamotest.Connect(t), counters, dynamo.Options{Wall: time.Now})
+	keys, err := receipt.ParseKeys("0123456789abcdef")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settler := receipt.NewSettler(backend, keys, failures{t: t})
+
+	left := int64(400)
+	for i, step := range []struct {
+		outcome engine.Outcome
+		cost    int64
+	}{
+		{engine.Outcome{Status: 200, Costs: map[string]int64{"chat": 7}}, 7},
+		{engine.Outcome{Status: 503}, 0},
+		{engine.Outcome{Status: 200}, 40},
+		{engine.Outcome{Status: 200, Costs: map[string]int64{"chat": 100}}, 100},
+	} {
+		raw, err := json.Marshal(event("/x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := a.Handle(t.Context(), raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := settler.TakeHeader(answer.(apigw.Response).Context.Receipt, client.Clock.Now())
+		if err != nil || r.Rules != 1 {
+			t.Fatalf("step %d: %+v, error %v", i, r, err)
+		}
+		settler.Finish(t.Context(), client.Clock.Now(), r, &step.outcome)
+		if _, writes := dynamo.Calls(backend); i == 0 && writes != 1 {
+			t.Errorf("%d writes, want 1", writes)
+		}
+		left -= step.cost
+		c, v := r.Pending[0].Charge, limit.Verdict{}
+		if err := dynamo.New(client, counters, dynamo.Options{Wall: time.Now}).Peek(t.Context(), client.Clock.Now(), &c, &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Remaining != left {
+			t.Errorf("step %d: %d left, want %d", i, v.Remaining, left)
+		}
+	}
+	if calls := fmt.Sprint(slices.Sorted(maps.Keys(seen))); calls != "[counters: UpdateItem]" {
+		t.Errorf("the backend's calls are %s", calls)
 	}
 }

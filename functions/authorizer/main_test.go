@@ -2,13 +2,24 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
@@ -130,5 +141,93 @@ func TestBuildRefuses(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// TestTokens: the Lambda has the issuer's keys before its first request. A known
+// caller has the limit of its plan, and an invalid token is charged before 401.
+func TestTokens(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fetches atomic.Int64
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fetches.Add(1)
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{
+			map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public)}}})
+	}))
+	defer issuer.Close()
+	publish(t, fmt.Sprintf(`
+authentication: {jwt: [{issuer: %q, audience: api, jwks: %q}]}
+plan: {from: jwt.plan}
+plans: {pro: {users: 3}}
+rules:
+  - {name: users, when: {caller: known}, key: "user:{jwt.sub}", limit: 1/hour}
+  - {name: guessing, when: {caller: rejected}, key: "ip:{ip}", limit: 2/hour}
+`, issuer.URL, issuer.URL+"/keys"))
+	a, err := build(t.Context(), quiet)
+	if err != nil || fetches.Load() != 1 {
+		t.Fatalf("%d fetches at the start, error %v", fetches.Load(), err)
+	}
+	token := func(plan string, end time.Duration) string {
+		token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
+			"iss": issuer.URL, "aud": "api", "sub": "of " + plan, "plan": plan, "exp": time.Now().Add(end).Unix()})
+		token.Header["kid"] = "k"
+		text, err := token.SignedString(private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, test := range map[string]struct {
+		token   string
+		allowed int
+		err     error
+	}{
+		"pro":     {token("pro", time.Hour), 3, nil},
+		"free":    {token("free", time.Hour), 1, nil},
+		"expired": {token("pro", -time.Hour), 2, apigw.ErrUnauthorized},
+	} {
+		ev := event("/x")
+		ev.Headers = map[string]string{"authorization": "Bearer " + test.token}
+		for i := range 5 {
+			answer, _, err := a.Decide(t.Context(), ev)
+			want, allowed := test.err, "true"
+			if i >= test.allowed {
+				want, allowed = nil, "false"
+			}
+			if !errors.Is(err, want) || err == nil && (answer.Context.Allowed != allowed || answer.Context.Degraded != "false") {
+				t.Errorf("%s, request %d: %v, error %v; want allowed %s, error %v", name, i, answer.Context, err, allowed, want)
+			}
+		}
+	}
+	if n := fetches.Load(); n != 1 {
+		t.Errorf("%d fetches, want 1", n)
+	}
+}
+
+func TestCollectLess(t *testing.T) {
+	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
+	for name, test := range map[string]struct {
+		env     map[string]string
+		percent int
+		limit   int64
+	}{
+		"a Lambda":          {map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256"}, 400, 192 << 20},
+		"another machine":   {nil, 100, limit},
+		"a limit by others": {map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256", "GOMEMLIMIT": "100MiB"}, 400, limit},
+		"others' GOGC":      {map[string]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256", "GOGC": "off"}, 100, 192 << 20},
+	} {
+		debug.SetGCPercent(100)
+		debug.SetMemoryLimit(limit)
+		collectLess(func(name string) string { return test.env[name] })
+		if got, bound := debug.SetGCPercent(100), debug.SetMemoryLimit(-1); got != test.percent || bound != test.limit {
+			t.Errorf("%s: GOGC %d and a limit of %d, want %d and %d", name, got, bound, test.percent, test.limit)
+		}
 	}
 }

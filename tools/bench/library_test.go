@@ -1,13 +1,28 @@
 package bench
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/didip/tollbooth/v8"
+	"github.com/didip/tollbooth/v8/limiter"
+	"github.com/sethvargo/go-limiter/httplimit"
+	"github.com/sethvargo/go-limiter/memorystore"
+	ulule "github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+
+	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
 const (
@@ -163,4 +178,113 @@ func fullest(times []time.Time) (most int) {
 		most = max(most, n)
 	}
 	return most
+}
+
+// The tests below show what docs/migrating.md says about other limiters where
+// their documentation does not say it.
+
+func TestTollbooth(t *testing.T) {
+	lim := tollbooth.NewLimiter(100.0/60, nil).SetBurst(1)
+	send := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		tollbooth.LimitHandler(lim, noContent).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w
+	}
+	for range 10 {
+		if w := send("/a"); w.Code != http.StatusNoContent {
+			t.Errorf("without SetIPLookup: %d", w.Code)
+		}
+	}
+	lim.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
+	if w := send("/a"); w.Code != http.StatusNoContent || w.Header().Get("RateLimit-Limit") != "2" {
+		t.Errorf("100 a minute: %d, %v", w.Code, w.Header())
+	}
+	if a, b := send("/a"), send("/b"); a.Code != http.StatusTooManyRequests || b.Code != http.StatusNoContent {
+		t.Errorf("two paths: %d and %d", a.Code, b.Code)
+	}
+}
+
+func TestUlule(t *testing.T) {
+	lim := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Minute, Limit: 10}, ulule.WithTrustForwardHeader(true))
+	if c, err := lim.Increment(t.Context(), "key", 11); err != nil || !c.Reached {
+		t.Errorf("11 of 10: %+v, %v", c, err)
+	}
+	if c, err := lim.Get(t.Context(), "key"); err != nil || !c.Reached {
+		t.Errorf("one more, after a denied request of 11: %+v, %v", c, err)
+	}
+	h := stdlib.NewMiddleware(lim).Handler(noContent)
+	for _, made := range []string{"192.0.2.1", "192.0.2.2"} {
+		for range 10 {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Header.Set("X-Forwarded-For", made+", 198.51.100.1")
+			if h.ServeHTTP(w, r); w.Code != http.StatusNoContent {
+				t.Errorf("a client that makes up %s: %d", made, w.Code)
+			}
+		}
+	}
+}
+
+func TestGoLimiter(t *testing.T) {
+	store, err := memorystore.New(&memorystore.Config{Tokens: 1, Interval: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := httplimit.NewMiddleware(store, httplimit.IPKeyFunc())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := limit.Handle(noContent)
+	get(h, "192.0.2.1:1234")
+	if after := get(h, "192.0.2.1:1234").Header().Get("Retry-After"); !strings.HasSuffix(after, " UTC") {
+		t.Errorf("Retry-After: %s", after)
+	}
+}
+
+// TestTable compares the table of docs/migrating.md with the code. With -update it
+// writes the table.
+func TestTable(t *testing.T) {
+	rows := make([]string, 7)
+	for i, title := range []string{"", "---", "version", "lines of code", "packages built outside std", "modules of these", "fullest minute ÷ limit"} {
+		rows[i] = "| " + title + " |"
+	}
+	for _, l := range libraries {
+		version, packages, modules := built(t, &l)
+		for i, cell := range []any{l.name, "---", version, lines(t, l.file), packages, modules, fmt.Sprintf("%.2f", float64(l.fullest)/capacity)} {
+			rows[i] += fmt.Sprint(" ", cell, " |")
+		}
+	}
+	golden.CheckPart(t, "../../docs/migrating.md", "<!-- cd tools/bench && go test -run TestTable . -update -->\n", "<!-- end -->\n", strings.Join(rows, "\n")+"\n")
+}
+
+// lines counts the lines of a program but for blank ones and comments.
+func lines(t *testing.T, file string) (n int) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !bytes.HasPrefix(line, []byte("//")) {
+			n++
+		}
+	}
+	return n
+}
+
+// built returns the version of a library, and what Go compiles for its program
+// besides the program and std.
+func built(t *testing.T, l *library) (version string, packages, modules int) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{if not .Replace}}{{.Version}}{{end}}{{end}}", l.file).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	all := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		module, v, _ := strings.Cut(strings.TrimSpace(line), " ")
+		packages++
+		all[module] = true
+		if module == l.module {
+			version = v
+		}
+	}
+	return version, packages, len(all)
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -200,4 +203,103 @@ func FuzzEvent(f *testing.F) {
 			t.Error("a banned address was let through")
 		}
 	})
+}
+
+const business = `
+rules:
+  - {name: hidden, when: {path: /hidden}, headers: "off", key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: shadow, mode: shadow, when: {path: /shadow}, key: "ip:{ip}", limits: [{capacity: 1, window: 60s}]}
+  - {name: real, when: {path: [/shadow, /raised]}, key: "ip:{ip}", overrides: true, limits: [{capacity: 2, window: 60s}]}
+  - {name: lifted, when: {path: /lifted}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
+  - {name: barred, when: {path: /barred}, key: "ip:{ip}", overrides: true, limits: [{capacity: 1, window: 60s}]}
+overrides:
+  real: {"ip:198.51.100.1": {capacity: 5}}
+  lifted: {"ip:203.0.113.9": {unlimited: true}}
+  barred: {"ip:203.0.113.9": {deny: true, why: not for clients to read}}
+`
+
+// TestBusiness compares the contexts of decisions by shadow rules, rules with
+// headers: off, and overrides. Each line is the last of several answers,
+// without the values of the problem.
+func TestBusiness(t *testing.T) {
+	set := parse(t, business)
+	for _, test := range []struct {
+		path, ip string
+		times    int
+		want     string
+	}{
+		{"/hidden", "203.0.113.9", 1, "allowed=true degraded=false"},
+		{"/hidden", "203.0.113.9", 2, "allowed=false degraded=false retryAfter=61 rule=undisclosed xRateLimitRetryAfter=61"},
+		{"/shadow", "203.0.113.9", 2, `allowed=true degraded=false limit=2 rateLimit="real";r=0;t=61 ` +
+			`rateLimitPolicy="real";q=2;w=60 remaining=0 reset=61 rule=real xRateLimitLimit=2 xRateLimitRemaining=0`},
+		{"/raised", "198.51.100.1", 3, `allowed=true degraded=false limit=5 rateLimit="real";r=2;t=61 ` +
+			`rateLimitPolicy="real";q=5;w=60 remaining=2 reset=61 rule=real xRateLimitLimit=5 xRateLimitRemaining=2`},
+		{"/lifted", "203.0.113.9", 5, "allowed=true degraded=false"},
+		{"/barred", "203.0.113.9", 1, "allowed=false degraded=false deniedStatus=403 rule=deny"},
+	} {
+		e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
+		authorizer := apigw.NewAuthorizer(e, func() time.Time { return now })
+		ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + test.path, HTTPMethod: "GET", Path: test.path}
+		ev.RequestContext.Identity.SourceIP = test.ip
+		var answer apigw.Response
+		for range test.times {
+			var err error
+			if answer, _, err = authorizer.Decide(context.Background(), ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		about := answer.Context.Map()
+		var values []string
+		for _, name := range slices.Sorted(maps.Keys(about)) {
+			if !strings.HasPrefix(name, "problem") && name != "deniedBody" && name != "deniedContentType" {
+				values = append(values, fmt.Sprint(name, "=", about[name]))
+			}
+		}
+		if got := strings.Join(values, " "); got != test.want {
+			t.Errorf("%s, %d times:\n%s\nwant\n%s", test.path, test.times, got, test.want)
+		}
+	}
+}
+
+// TestBothMaps: the kinds with two maps of header fields and of query parameters are
+// read alike, whichever of the maps has a value.
+func TestBothMaps(t *testing.T) {
+	events := map[string]string{
+		"REST":     `"resource": "/x", "path": "/x", "httpMethod": "GET", "requestContext": {"stage": "s", "identity": {"sourceIp": "192.0.2.1"}}`,
+		"HTTP 1.0": `"version": "1.0", "resource": "/x", "path": "/x", "httpMethod": "GET", "requestContext": {"stage": "s", "identity": {"sourceIp": "192.0.2.1"}}`,
+		"$connect": `"requestContext": {"routeKey": "$connect", "stage": "s", "identity": {"sourceIp": "192.0.2.1"}}`,
+	}
+	for name, test := range map[string]struct{ headers, all, query, allQuery, want string }{
+		"one value":                 {`{"X-User": "a"}`, `null`, `{"page": "1"}`, `null`, "a|1"},
+		"all values":                {`null`, `{"x-user": ["a", "b"]}`, `null`, `{"page": ["1", "2"]}`, "a,b|1,2"},
+		"both":                      {`{"X-User": "b"}`, `{"X-User": ["a", "b"]}`, `{"page": "2"}`, `{"page": ["1", "2"]}`, "a,b|1,2"},
+		"both, in other case":       {`{"x-user": "c"}`, `{"X-User": ["a"]}`, `{"page": "3"}`, `{"page": ["1"]}`, "a|1"},
+		"both, empty":               {`{}`, `{}`, `{}`, `{}`, "-|-"},
+		"both, null":                {`null`, `null`, `null`, `null`, "-|-"},
+		"all values, empty":         {`{"X-User": "a"}`, `{}`, `{"page": "1"}`, `{}`, "a|1"},
+		"no list":                   {`{"X-User": "a"}`, `{"x-user": null, "y": ["z"]}`, `{"page": "1"}`, `{"page": null}`, "a|1"},
+		"an empty list":             {`{"X-User": "a"}`, `{"X-User": [], "y": ["z"]}`, `{"page": "1"}`, `{"page": []}`, "a|1"},
+		"a list of null":            {`{"X-User": "a"}`, `{"X-User": [null]}`, `{"page": "1"}`, `{"page": [null]}`, "a|1"},
+		"an empty list beside both": {`{"x-user": "c", "Y": "y"}`, `{"X-User": ["a"], "Y": []}`, `{"page": "3", "y": ""}`, `{"page": ["1"], "y": []}`, "a|1"},
+	} {
+		for kind, event := range events {
+			a, store := kindAuthorizer(t, `rules: [{name: r, key: "{header.x-user}|{query.page}", limits: [{capacity: 1, window: 60s}]}]`)
+			_, err := a.Handle(t.Context(), []byte(`{"type": "REQUEST", "methodArn": "arn:aws:execute-api:eu-west-1:1:a/s/GET/x", `+event+
+				`, "headers": `+test.headers+`, "multiValueHeaders": `+test.all+
+				`, "queryStringParameters": `+test.query+`, "multiValueQueryStringParameters": `+test.allQuery+`}`))
+			want := "r|" + test.want + "|"
+			if keys := keysOf(store); err != nil || len(keys) != 1 || !strings.HasPrefix(keys[0], want) {
+				t.Errorf("%s, %s: counted by %q, error %v; want %s", kind, name, keys, err, want)
+			}
+		}
+	}
+	for field, value := range map[string]string{"headers": `"a"`, "multiValueHeaders": `{"a": "b"}`, "queryStringParameters": `["a"]`, "multiValueQueryStringParameters": `"a"`} {
+		for kind, event := range events {
+			a, _ := kindAuthorizer(t, "rules: []")
+			_, err := a.Handle(t.Context(), []byte(`{"type": "REQUEST", "methodArn": "arn:aws:execute-api:eu-west-1:1:a/s/GET/x", `+event+`, "`+field+`": `+value+`}`))
+			if err == nil || !strings.Contains(err.Error(), "another form than AWS documents") {
+				t.Errorf("%s with %s %s: error %v", kind, field, value, err)
+			}
+		}
+	}
 }
