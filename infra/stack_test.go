@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"text/template"
-	"time"
-
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
@@ -170,32 +167,19 @@ func TestStackNeedsTheLambdas(t *testing.T) {
 }
 
 func TestReadSettings(t *testing.T) {
-	tests := []struct {
-		name         string
-		context      map[string]any
-		dist         string
-		architecture string
-		deadline     time.Duration
-		removal      awscdk.RemovalPolicy
+	for _, tt := range []struct {
+		context map[string]any
+		want    string
 	}{
-		{"defaults", nil, "../dist", "arm64", 0, awscdk.RemovalPolicy_RETAIN},
-		{"explicit", map[string]any{"dist": "d", "architecture": "arm64", "deadline": "250ms", "removal": "retain"},
-			"d", "arm64", 250 * time.Millisecond, awscdk.RemovalPolicy_RETAIN},
-		{"local", map[string]any{"architecture": "x86_64", "deadline": "2s", "removal": "destroy"},
-			"../dist", "x86_64", 2 * time.Second, awscdk.RemovalPolicy_DESTROY},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			app, _ := cdktest.NewApp(t, tt.context)
-			s, err := readSettings(app.Node())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s.rules != "../examples/rules.yaml" || s.dist != tt.dist || *s.architecture.Name() != tt.architecture || s.deadline != tt.deadline || s.removal != tt.removal {
-				t.Errorf("settings are %s %s %v %s, want %s %s %v %s", s.dist, *s.architecture.Name(), s.deadline, s.removal,
-					tt.dist, tt.architecture, tt.deadline, tt.removal)
-			}
-		})
+		{nil, "../dist ../examples/rules.yaml arm64 arm64 0s false RETAIN"},
+		{map[string]any{"dist": "d", "architecture": "arm64", "deadline": "250ms", "removal": "retain", "apis": "rest"}, "d ../examples/rules.yaml arm64 arm64 250ms false RETAIN"},
+		{map[string]any{"architecture": "x86_64", "deadline": "2s", "removal": "destroy", "rules": "r.yaml", "apis": "all"}, "../dist r.yaml x86_64 amd64 2s true DESTROY"},
+	} {
+		app, _ := cdktest.NewApp(t, tt.context)
+		s, err := readSettings(app.Node())
+		if got := fmt.Sprint(s.dist, " ", s.rules, " ", *s.architecture.Name(), " ", s.goarch, " ", s.deadline, " ", s.allAPIs, " ", s.removal); err != nil || got != tt.want {
+			t.Errorf("%v: %s, %v; want %s", tt.context, got, err, tt.want)
+		}
 	}
 }
 

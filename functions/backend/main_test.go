@@ -18,89 +18,48 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
+// TestHandle: the backend echoes a request and its decision, and answers with the
+// fields of limits. The events are what API Gateway sends, cut to what it reads.
 func TestHandle(t *testing.T) {
-	cors := map[string]string{
-		"Content-Type":                  "application/json",
-		"Access-Control-Allow-Origin":   "*",
-		"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After",
-	}
-	with := func(fields map[string]string) map[string]string {
-		for name, value := range cors {
-			fields[name] = value
+	for name, test := range map[string]struct{ event, method, path, authorizer, fields string }{
+		"a limited request": {
+			`{"httpMethod":"GET","path":"/v1/items/7","requestContext":{"authorizer":AUTHORIZER}}`, "GET", "/v1/items/7",
+			`{"principalId":"slidegate","allowed":"true","rule":"per-user","xRateLimitLimit":"100","xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}`,
+			`RateLimit="per-user";r=50;t=30 RateLimit-Policy="per-user";q=100;w=60 X-RateLimit-Limit=100 X-RateLimit-Remaining=50 X-RateLimit-Reset=30`,
+		},
+		"a request that no rule covers": {`{"httpMethod":"POST","path":"/","requestContext":{"authorizer":AUTHORIZER}}`, "POST", "/", `{"allowed":"true","rateLimit":""}`, ""},
+		"no authorizer in front":        {`{"httpMethod":"GET","path":"/"}`, "GET", "/", `null`, ""},
+		"an HTTP API's request": {
+			`{"version":"2.0","rawPath":"/v1","requestContext":{"http":{"method":"PUT","path":"/v1"},"authorizer":AUTHORIZER}}`, "PUT", "/v1",
+			`{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}`, "X-RateLimit-Limit=5",
+		},
+		"a handshake": {
+			`{"requestContext":{"routeKey":"$connect","eventType":"CONNECT","connectionId":"c","authorizer":AUTHORIZER}}`, "CONNECT", "/",
+			`{"allowed":"true","xRateLimitLimit":"5"}`, "X-RateLimit-Limit=5",
+		},
+		"a context value that is no string": {`{"httpMethod":"GET","path":"/","requestContext":{"authorizer":AUTHORIZER}}`, "GET", "/", `{"limit":100}`, ""},
+	} {
+		got, err := newBackend(slidegate.NewMemory(0))(t.Context(), json.RawMessage(strings.Replace(test.event, "AUTHORIZER", test.authorizer, 1)))
+		if err != nil || got.StatusCode != 200 {
+			t.Fatalf("%s: %+v, error %v", name, got, err)
 		}
-		return fields
-	}
-	tests := []struct {
-		name string
-		// event is what API Gateway sends, cut to what the backend reads.
-		event   string
-		headers map[string]string
-		body    string
-	}{
-		{
-			"a limited request",
-			`{"httpMethod":"GET","path":"/v1/items/7","requestContext":{"authorizer":{"principalId":"slidegate","allowed":"true",
-			  "rule":"per-user","xRateLimitLimit":"100","xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}}`,
-			with(map[string]string{
-				"RateLimit":             `"per-user";r=50;t=30`,
-				"RateLimit-Policy":      `"per-user";q=100;w=60`,
-				"X-RateLimit-Limit":     "100",
-				"X-RateLimit-Remaining": "50",
-				"X-RateLimit-Reset":     "30",
-			}),
-			`{"method":"GET","path":"/v1/items/7","authorizer":{"principalId":"slidegate","allowed":"true","rule":"per-user","xRateLimitLimit":"100",
-			  "xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}}`,
-		},
-		{
-			"a request that no rule covers",
-			`{"httpMethod":"POST","path":"/","requestContext":{"authorizer":{"allowed":"true","rateLimit":""}}}`,
-			with(map[string]string{}),
-			`{"method":"POST","path":"/","authorizer":{"allowed":"true","rateLimit":""}}`,
-		},
-		{
-			"no authorizer in front",
-			`{"httpMethod":"GET","path":"/"}`,
-			with(map[string]string{}),
-			`{"method":"GET","path":"/","authorizer":null}`,
-		},
-		{
-			"an HTTP API's request",
-			`{"version":"2.0","rawPath":"/v1","requestContext":{"http":{"method":"PUT","path":"/v1"},"authorizer":{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}}}`,
-			with(map[string]string{"X-RateLimit-Limit": "5"}),
-			`{"method":"PUT","path":"/v1","authorizer":{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}}`,
-		},
-		{
-			"a handshake",
-			`{"requestContext":{"routeKey":"$connect","eventType":"CONNECT","connectionId":"c","authorizer":{"allowed":"true","xRateLimitLimit":"5"}}}`,
-			with(map[string]string{"X-RateLimit-Limit": "5"}),
-			`{"method":"CONNECT","path":"/","authorizer":{"allowed":"true","xRateLimitLimit":"5"}}`,
-		},
-		{
-			"a context value that is no string",
-			`{"httpMethod":"GET","path":"/","requestContext":{"authorizer":{"limit":100}}}`,
-			with(map[string]string{}),
-			`{"method":"GET","path":"/","authorizer":{"limit":100}}`,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := newBackend(slidegate.NewMemory(0))(t.Context(), json.RawMessage(tt.event))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.StatusCode != 200 {
-				t.Errorf("status is %d, want 200", got.StatusCode)
-			}
-			if d := cmp.Diff(tt.headers, got.Headers); d != "" {
-				t.Errorf("headers (-want +got):\n%s", d)
-			}
-			var want, body any
-			decode(t, tt.body, &want)
-			decode(t, got.Body, &body)
-			if d := cmp.Diff(want, body); d != "" {
-				t.Errorf("body (-want +got):\n%s", d)
-			}
-		})
+		want := map[string]string{
+			"Content-Type": "application/json", "Access-Control-Allow-Origin": "*",
+			"Access-Control-Expose-Headers": "RateLimit,RateLimit-Policy,Retry-After,X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After",
+		}
+		for _, field := range strings.Fields(test.fields) {
+			name, value, _ := strings.Cut(field, "=")
+			want[name] = value
+		}
+		if d := cmp.Diff(want, got.Headers); d != "" {
+			t.Errorf("%s: headers (-want +got):\n%s", name, d)
+		}
+		var echo, body any
+		decode(t, `{"method":"`+test.method+`","path":"`+test.path+`","authorizer":`+test.authorizer+`}`, &echo)
+		decode(t, got.Body, &body)
+		if d := cmp.Diff(echo, body); d != "" {
+			t.Errorf("%s: body (-want +got):\n%s", name, d)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/infra/lambdas"
 	"github.com/slidegate/slidegate/infra/ratelimit"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 func TestMain(m *testing.M) {
@@ -131,49 +132,30 @@ func TestRemoval(t *testing.T) {
 				t.Errorf("%s: %s refuses the deletion that the stack asks for", removal, name)
 			}
 		}
+		diff(t, "policy of the log", want, tpl.One(t, "AWS::Logs::LogGroup", "RateLimit").DeletionPolicy)
 	}
 }
 
-func TestCeilings(t *testing.T) {
-	tests := []struct {
-		reads, writes int
-		want          any
+// TestProps: what props change of the template, whose rest is in the golden one.
+func TestProps(t *testing.T) {
+	const counters, function, log = "AWS::DynamoDB::Table RateLimitCounters OnDemandThroughput", "AWS::Lambda::Function RateLimit ", "AWS::Logs::LogGroup RateLimit RetentionInDays"
+	for _, tt := range []struct {
+		props       ratelimit.Props
+		where, want string
 	}{
-		{0, 0, nil},
-		{0, 500, map[string]any{"MaxWriteRequestUnits": 500.0}},
-		{100, 500, map[string]any{"MaxReadRequestUnits": 100.0, "MaxWriteRequestUnits": 500.0}},
-	}
-	for _, tt := range tests {
-		tpl := synth(t, ratelimit.Props{MaxReadRequestUnits: tt.reads, MaxWriteRequestUnits: tt.writes}, nil)
-		counters := tpl.One(t, "AWS::DynamoDB::Table", "RateLimitCounters")
-		diff(t, fmt.Sprintf("ceilings of %d reads, %d writes", tt.reads, tt.writes), tt.want, counters.Properties["OnDemandThroughput"])
-	}
-}
-
-func TestFunctionOfALocalStack(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{
-		Architecture: awslambda.Architecture_X86_64(),
-		Deadline:     1500 * time.Millisecond,
-	}, nil)
-	got := tpl.One(t, "AWS::Lambda::Function", "RateLimit").Properties
-	diff(t, "architecture", []any{"x86_64"}, got["Architectures"])
-	variables := got["Environment"].(map[string]any)["Variables"].(map[string]any)
-	diff(t, "deadline", any("1.5s"), variables["SLIDEGATE_DEADLINE"])
-}
-
-func TestLog(t *testing.T) {
-	tests := []struct {
-		props     ratelimit.Props
-		retention any
-		policy    string
-	}{
-		{ratelimit.Props{}, 30.0, "Retain"},
-		{ratelimit.Props{LogRetention: awslogs.RetentionDays_ONE_WEEK, RemovalPolicy: awscdk.RemovalPolicy_DESTROY}, 7.0, "Delete"},
-	}
-	for _, tt := range tests {
-		log := synth(t, tt.props, nil).One(t, "AWS::Logs::LogGroup", "RateLimit")
-		diff(t, "log", map[string]any{"RetentionInDays": tt.retention}, log.Properties)
-		diff(t, "policy of the log", tt.policy, log.DeletionPolicy)
+		{ratelimit.Props{}, counters, "<nil>"},
+		{ratelimit.Props{MaxWriteRequestUnits: 500}, counters, "map[MaxWriteRequestUnits:500]"},
+		{ratelimit.Props{MaxReadRequestUnits: 100, MaxWriteRequestUnits: 500}, counters, "map[MaxReadRequestUnits:100 MaxWriteRequestUnits:500]"},
+		{ratelimit.Props{Architecture: awslambda.Architecture_X86_64()}, function + "Architectures", "[x86_64]"},
+		{ratelimit.Props{Deadline: 1500 * time.Millisecond}, function + "Environment", "SLIDEGATE_DEADLINE:1.5s"},
+		{ratelimit.Props{}, log, "30"},
+		{ratelimit.Props{LogRetention: awslogs.RetentionDays_ONE_WEEK}, log, "7"},
+	} {
+		kind, rest, _ := strings.Cut(tt.where, " ")
+		id, property, _ := strings.Cut(rest, " ")
+		if got := fmt.Sprint(synth(t, tt.props, nil).One(t, kind, id).Properties[property]); !strings.Contains(got, tt.want) {
+			t.Errorf("%s is %s, want %s", tt.where, got, tt.want)
+		}
 	}
 }
 
@@ -255,48 +237,26 @@ func TestAuthorizer(t *testing.T) {
 	}, got)
 }
 
-// TestGatewayResponses compares literal names and expressions. The gateway
-// rejects wrong ones at deployment or, worse, sends them unexpanded.
+// TestGatewayResponses: a REST API gets each of the responses, whose literal names
+// and expressions are in constructs/src/generated.ts.
 func TestGatewayResponses(t *testing.T) {
 	tpl := plain(t)
-	cors := map[string]any{
-		"gatewayresponse.header.Access-Control-Allow-Origin": "'*'",
-		"gatewayresponse.header.Access-Control-Expose-Headers": "'RateLimit,RateLimit-Policy,Retry-After," +
-			"X-RateLimit-Limit,X-RateLimit-Remaining,X-RateLimit-Reset,X-RateLimit-Retry-After'",
+	want, got := map[string]any{}, map[string]any{}
+	for _, response := range apigw.GatewayResponses() {
+		headers := map[string]any{}
+		for name, expression := range response.Headers {
+			headers["gatewayresponse.header."+name] = expression
+		}
+		properties := map[string]any{"RestApiId": ref(tpl.ID(t, "AWS::ApiGateway::RestApi", "Api")), "ResponseType": response.Type, "ResponseParameters": headers}
+		// A status of a family would become the status of every error in it.
+		if response.Status != 0 {
+			properties["StatusCode"] = fmt.Sprint(response.Status)
+		}
+		if response.Body != "" {
+			properties["ResponseTemplates"] = map[string]any{"application/json": response.Body}
+		}
+		want[response.Type] = properties
 	}
-	denied := map[string]any{
-		"gatewayresponse.header.Content-Type":            "'application/problem+json'",
-		"gatewayresponse.header.RateLimit":               "context.authorizer.rateLimit",
-		"gatewayresponse.header.RateLimit-Policy":        "context.authorizer.rateLimitPolicy",
-		"gatewayresponse.header.Retry-After":             "context.authorizer.retryAfter",
-		"gatewayresponse.header.X-RateLimit-Limit":       "context.authorizer.xRateLimitLimit",
-		"gatewayresponse.header.X-RateLimit-Remaining":   "context.authorizer.xRateLimitRemaining",
-		"gatewayresponse.header.X-RateLimit-Reset":       "context.authorizer.xRateLimitReset",
-		"gatewayresponse.header.X-RateLimit-Retry-After": "context.authorizer.xRateLimitRetryAfter",
-	}
-	for name, expression := range cors {
-		denied[name] = expression
-	}
-	unauthorized := map[string]any{"gatewayresponse.header.WWW-Authenticate": `'Bearer error="invalid_token"'`}
-	for name, expression := range cors {
-		unauthorized[name] = expression
-	}
-	body := `{"type":"$context.authorizer.problemType","title":"$context.authorizer.problemTitle","status":429,` +
-		`"violated-policies":["$context.authorizer.rule"]}`
-	api := ref(tpl.ID(t, "AWS::ApiGateway::RestApi", "Api"))
-	want := map[string]any{
-		"ACCESS_DENIED": map[string]any{
-			"RestApiId": api, "ResponseType": "ACCESS_DENIED", "StatusCode": "429",
-			"ResponseParameters": denied, "ResponseTemplates": map[string]any{"application/json": body},
-		},
-		"UNAUTHORIZED": map[string]any{
-			"RestApiId": api, "ResponseType": "UNAUTHORIZED", "StatusCode": "401", "ResponseParameters": unauthorized,
-		},
-		// A status here would become the status of every error of its family.
-		"DEFAULT_4XX": map[string]any{"RestApiId": api, "ResponseType": "DEFAULT_4XX", "ResponseParameters": cors},
-		"DEFAULT_5XX": map[string]any{"RestApiId": api, "ResponseType": "DEFAULT_5XX", "ResponseParameters": cors},
-	}
-	got := map[string]any{}
 	for _, r := range tpl.Resources {
 		if r.Type == "AWS::ApiGateway::GatewayResponse" {
 			got[r.Properties["ResponseType"].(string)] = r.Properties

@@ -124,15 +124,8 @@ func TestRulesThatAreRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("Test"), nil)
 			tt.props.Code = code(t)
-			_, err := ratelimit.New(stack, jsii.String("Limits"), &tt.props)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error is %v, want %q", err, tt.want)
-			}
-			if n := len(*stack.Node().Children()); n != 0 {
-				t.Errorf("%d constructs were added all the same", n)
-			}
+			refuses(t, &tt.props, tt.want)
 		})
 	}
 }
