@@ -138,7 +138,7 @@ bench: ## compare with other limiters, proxies and bare operations; ONLY=Serve f
 	@localstack/redis.sh >/dev/null
 	@localstack/proxies.sh >/dev/null
 	@mkdir -p dist && $(if $(ONLY),,localstack/engine.sh dynoxide) tools/bench/bench.sh $(ONLY) | tee dist/bench.md
-	@$(if $(PAGE),sed -i -e '/^<!-- make bench -->$$/,/^<!-- end -->$$/{//!d}' -e '/^<!-- make bench -->$$/r dist/bench.md' $(PAGE))
+	@[[ -z '$(PAGE)' ]] || sed -i -e '/^<!-- make bench -->$$/,/^<!-- end -->$$/{//!d}' -e '/^<!-- make bench -->$$/r dist/bench.md' '$(PAGE)'
 
 sim: ## simulate a fleet with faults: make sim SEED=1 DECISIONS=1000000
 	@localstack/require.sh go

@@ -30,7 +30,8 @@ go tool benchstat -format csv -table .name -col /limiter -row /load "$out/result
 			for (c = 1; c <= columns; c++) {
 				value = cells[r, c]; base = cells[r, 1]
 				if (value == "") value = "–"
-				else if (!scale[r]) value = sprintf("%.3g", value)
+				else if (labels[r] ~ / B$/) value = sprintf("%.1f MB", value / 1e6)
+				else if (!scale[r]) value = sprintf(value < 1000 ? "%.3g" : "%.0f", value)
 				else value = c == 1 && names[1] == "bare" || !base ? duration(value * scale[r]) : sprintf("%.2f ×", value / base)
 				line = line " | " value
 			}

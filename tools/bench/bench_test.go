@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -57,8 +56,8 @@ type load struct {
 // serial numbers keys, so that no two runs share a counter.
 var serial atomic.Int64
 
-// run measures limiters, and those on a server more closely: the round trips of
-// a decision, the slowest percent and the failures.
+// run measures limiters: their allocations, or on a server the round trips of a
+// decision and the failures.
 func (l load) run(b *testing.B, limiters []subject) {
 	for _, lim := range limiters {
 		b.Run("load="+l.name+"/limiter="+lim.name, func(b *testing.B) {
@@ -87,8 +86,6 @@ func (l load) run(b *testing.B, limiters []subject) {
 					b.Errorf("all %d decisions failed: %v", b.N, err)
 				}
 			}
-			var mu sync.Mutex
-			var latencies []time.Duration
 			b.SetParallelism(max(1, l.clients/runtime.GOMAXPROCS(0)))
 			b.ResetTimer()
 			if l.clients == 1 {
@@ -98,26 +95,12 @@ func (l load) run(b *testing.B, limiters []subject) {
 			} else {
 				b.RunParallel(func(pb *testing.PB) {
 					client := int(started.Add(1) - 1)
-					m, n := members[client%len(members)], client*len(keys)/l.clients
-					var own []time.Duration
-					for ; pb.Next(); n++ {
-						if m.calls == nil { // in memory the clock would take its share
-							decide(m, n)
-							continue
-						}
-						begun := time.Now()
-						decide(m, n)
-						own = append(own, time.Since(begun))
+					for n := client * len(keys) / l.clients; pb.Next(); n++ {
+						decide(members[client%len(members)], n)
 					}
-					mu.Lock()
-					defer mu.Unlock()
-					latencies = append(latencies, own...)
 				})
 			}
 			b.StopTimer()
-			if slices.Sort(latencies); len(latencies) > 0 {
-				b.ReportMetric(float64(latencies[len(latencies)*99/100]), "p99-ns/op")
-			}
 			if first.calls == nil {
 				b.ReportAllocs()
 			} else {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,23 +59,24 @@ func BenchmarkServe(b *testing.B) {
   services: {backend: {loadBalancer: {servers: [{url: "BACKEND"}]}}}
 `, []string{traefik, "--entryPoints.web.address=ADDRESS", "--providers.file.filename=routes.yaml"}},
 	} {
+		dir, address := b.TempDir(), free(b)
+		replace := strings.NewReplacer("ADDRESS", address, "BACKEND", backend.URL, "'/'", "`/`")
+		if p.file != "" {
+			check(b, os.WriteFile(filepath.Join(dir, p.file), []byte(replace.Replace(p.text)), 0o600))
+		}
+		command := exec.Command(p.command[0])
+		for _, argument := range p.command[1:] {
+			command.Args = append(command.Args, replace.Replace(argument))
+		}
+		command.Dir, command.Stderr, command.Env = dir, os.Stderr, append(os.Environ(), "HOME="+dir, proxied+"="+backend.URL)
+		check(b, command.Start())
+		stop := sync.OnceFunc(func() {
+			_ = command.Process.Kill()
+			_ = command.Wait()
+		})
+		b.Cleanup(stop)
+		answers(b, "http://"+address)
 		b.Run("load=16-clients/limiter="+p.name, func(b *testing.B) {
-			dir, address := b.TempDir(), free(b)
-			replace := strings.NewReplacer("ADDRESS", address, "BACKEND", backend.URL, "'/'", "`/`")
-			if p.file != "" {
-				check(b, os.WriteFile(filepath.Join(dir, p.file), []byte(replace.Replace(p.text)), 0o600))
-			}
-			command := exec.Command(p.command[0])
-			for _, argument := range p.command[1:] {
-				command.Args = append(command.Args, replace.Replace(argument))
-			}
-			command.Dir, command.Stderr, command.Env = dir, os.Stderr, append(os.Environ(), "HOME="+dir, proxied+"="+backend.URL)
-			check(b, command.Start())
-			b.Cleanup(func() {
-				_ = command.Process.Kill()
-				_ = command.Wait()
-			})
-			answers(b, "http://"+address)
 			before := cpuOf(b, command.Process.Pid)
 			b.ResetTimer()
 			p99 := attack(b, "http://"+address)
@@ -82,6 +84,7 @@ func BenchmarkServe(b *testing.B) {
 			b.ReportMetric(float64(cpuOf(b, command.Process.Pid)-before)/float64(b.N), "cpu-ns/op")
 			b.ReportMetric(float64(p99), "p99-ns/op")
 		})
+		stop()
 	}
 }
 
@@ -111,6 +114,7 @@ func attack(b *testing.B, address string) time.Duration {
 
 // answers waits until a proxy answers from its backend.
 func answers(b *testing.B, address string) {
+	b.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		answer, err := http.Get(address)
 		if err != nil {
