@@ -10,6 +10,7 @@ package yamlfile
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -54,70 +55,56 @@ func decodeInto(file string, text []byte, into any, foreign bool) (*Positions, e
 		p.errors = Errors{{Line: 1, Column: 1, Reason: "the document is empty: " + toWrite(target.Type())}}
 		return nil, p.errors.in(file)
 	}
-	d := &decoder{p, foreign}
-	d.value(d.newNode(root, "", "", nil), target, ruledoc.NoTags)
+	d := &decoder{Positions: p, foreign: foreign}
+	d.value(d.newNode(root, "", nil), target, ruledoc.NoTags)
+	for _, m := range d.misfits {
+		p.errors = append(p.errors, p.errorIn(m.Node, m.path, m.explain()))
+	}
 	if len(p.errors) > 0 {
 		return p, p.errors.in(file)
 	}
 	return p, nil
 }
 
-// toWrite says what to write into an empty document.
-func toWrite(t reflect.Type) string {
-	if t.Kind() != reflect.Struct {
-		return "there is nothing to read"
-	}
-	for _, f := range ruledoc.Fields(t) {
-		if f.Tags.Need != "" {
-			return f.Tags.Need
-		}
-	}
-	return "write fields such as " + someField(t)
-}
-
-// someField names a field of a struct, as messages have it: the first that it
-// needs, if there is one.
-func someField(t reflect.Type) string {
-	fields := ruledoc.Fields(t)
-	needed := slices.IndexFunc(fields, func(f ruledoc.Field) bool { return f.Tags.Need != "" })
-	if len(fields) == 0 {
-		return `"name:"`
-	}
-	return strconv.Quote(fields[max(0, needed)].Name + ":")
-}
-
-// decoder decodes the tree of a document and collects everything that is wrong.
+// decoder decodes the tree of a document and collects what does not fit. What is
+// wrong with that, and what was meant, is said once all is decoded.
 type decoder struct {
 	*Positions
 	foreign bool // see DecodeForeign
+	misfits []misfit
+}
+
+// misfit is a value that is none of a type with these tags. Any other mistake has
+// its reason.
+type misfit struct {
+	node
+	of     reflect.Type
+	tags   ruledoc.Tags
+	reason string
 }
 
 // node is a node of the document with its path.
 type node struct {
 	*yaml.Node
-	path  string
-	owner string // the path of the map that it is a field of
+	path string
 }
 
 // newNode notes where a value and its key stand. key is nil for a value without
 // one.
-func (d *decoder) newNode(n *yaml.Node, path, owner string, key *yaml.Node) node {
+func (d *decoder) newNode(n *yaml.Node, path string, key *yaml.Node) node {
 	d.places[path] = places{key: cmp.Or(key, n), value: n}
-	return node{n, path, owner}
+	return node{n, path}
 }
 
-// fail reports an error in a value that is decoded all the same.
+// fail reports a mistake in a value that is decoded all the same.
 func (d *decoder) fail(n node, format string, args ...any) {
-	d.errors = append(d.errors, d.errorIn(n.Node, n.path, fmt.Sprintf(format, args...)))
+	d.misfits = append(d.misfits, misfit{node: n, reason: fmt.Sprintf(format, args...)})
 }
 
-// refuse reports an error that keeps a value from being decoded.
-func (d *decoder) refuse(n node, format string, args ...any) {
-	d.fail(n, format, args...)
-	d.undecoded[n.path] = true
-	if n.path != n.owner {
-		d.incomplete[n.owner] = true
-	}
+// refuse reports a mistake that keeps a value from being decoded.
+func (d *decoder) refuse(m misfit) {
+	d.misfits = append(d.misfits, m)
+	d.undecoded[m.path] = true
 }
 
 var tagNames = map[string]string{
@@ -143,34 +130,166 @@ func (d *decoder) value(n node, into reflect.Value, tags ruledoc.Tags) {
 	}
 	if forms, ok := ruledoc.FormsOf(into.Type()); ok {
 		d.union(n, into, forms, tags)
-		return
+	} else if !d.plain(n, into, tags) {
+		d.refuse(misfit{node: n, of: into.Type(), tags: tags})
 	}
+}
+
+// plain decodes a node into a value of one form. It reports whether the node fits
+// that.
+func (d *decoder) plain(n node, into reflect.Value, tags ruledoc.Tags) (fits bool) {
 	switch into.Kind() {
 	case reflect.Struct:
 		if into.Type() == reflect.TypeFor[time.Time]() {
-			into.Set(reflect.ValueOf(d.time(n, tags)))
-			return
+			t, err := time.Parse(time.RFC3339, n.Value)
+			into.Set(reflect.ValueOf(t))
+			return err == nil && n.is() == "text"
 		}
-		if n.Kind != yaml.MappingNode && tags.Example != "" {
-			d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
-			return
-		}
-		d.object(n, into)
+		return n.Kind == yaml.MappingNode && d.object(n, into)
 	case reflect.Map:
-		d.entries(n, into, tags)
+		return d.entries(n, into, tags)
 	case reflect.Slice:
-		d.list(n, into, tags)
+		return d.list(n, into, tags)
 	case reflect.String:
-		into.SetString(d.text(n, tags))
+		text, fits := d.text(n, tags)
+		into.SetString(text)
+		return fits
 	case reflect.Bool:
-		into.SetBool(d.boolean(n, tags))
+		// A field that may only be true counts as true if it is wrong: it is stated,
+		// which is what other checks go by.
+		is := n.Tag == "!!bool" && strings.EqualFold(n.Value, "true")
+		into.SetBool(is || tags.Only)
+		return n.Tag == "!!bool" && (is || !tags.Only)
 	case reflect.Interface:
 		if v := d.free(n); v != nil {
 			into.Set(reflect.ValueOf(v))
 		}
-	default:
-		into.SetInt(d.integer(n, into.Type().Bits(), tags))
+		return true
 	}
+	bits := into.Type().Bits()
+	i, err := strconv.ParseInt(n.Value, 10, bits)
+	least, most := bounds(bits, tags)
+	if err != nil || n.Style != 0 || !plainDigits(n.Value) || i < least || i > most {
+		return false
+	}
+	into.SetInt(i)
+	return true
+}
+
+// text returns a text, and whether the node is one.
+func (d *decoder) text(n node, tags ruledoc.Tags) (text string, fits bool) {
+	switch is := n.is(); {
+	case oddCharacter(n.Node) != "" && tags.Scalar && !d.foreign: // any text is a value there
+		return "", false
+	case is == "text":
+		return n.Value, n.Value != "" || tags.Example == "" || tags.Empty || tags.Scalar
+	case is == "empty" || n.Kind != yaml.ScalarNode:
+		return "", false
+	case tags.Scalar && is == "true or false" && !d.foreign:
+		return strings.ToLower(n.Value), true
+	case d.foreign || tags.Scalar && json.Valid([]byte(n.Value)):
+		return n.Value, true
+	}
+	return "", false
+}
+
+// bounds returns the least and the most of a whole number of so many bits.
+func bounds(bits int, tags ruledoc.Tags) (least, most int64) {
+	return max(tags.Range[0], -1<<(bits-1)), min(tags.Range[1], 1<<(bits-1)-1)
+}
+
+// plainDigits reports whether a text is a whole number as JSON writes it.
+func plainDigits(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && strings.Trim(digits, "0123456789") == "" && (len(digits) == 1 || digits[0] != '0')
+}
+
+// free decodes a value for which there is no type: into map[string]any, []any,
+// string, bool, nil, or json.Number, which holds a number as the file has it.
+func (d *decoder) free(n node) any {
+	switch n.is() {
+	case "a map":
+		m := map[string]any{}
+		d.value(n, reflect.ValueOf(&m).Elem(), ruledoc.NoTags)
+		return m
+	case "a list":
+		var list []any
+		d.value(n, reflect.ValueOf(&list).Elem(), ruledoc.NoTags)
+		return list
+	case "true or false":
+		return strings.EqualFold(n.Value, "true")
+	case "a number":
+		return json.Number(n.Value)
+	case "empty":
+		return nil
+	}
+	return n.Value
+}
+
+// union decodes a value into the form that fits it, and has the type read that.
+// Mistakes in parts leave the rest of the value.
+func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags ruledoc.Tags) {
+	if what, why, ok := strings.Cut(tags.Not, ": "); ok && n.is() == what {
+		d.refuse(misfit{node: n, reason: why})
+		return
+	}
+	before := len(d.misfits)
+	form := n.choose(ruledoc.Fields(forms))
+	v := reflect.New(form.Type).Elem()
+	d.value(n, v, tags.With(form.Tag))
+	if form.Type.Kind() == reflect.Struct && !form.Tags.Partial {
+		d.requireFields(n, ruledoc.Fields(form.Type))
+	}
+	if d.undecoded[n.path] {
+		return
+	}
+	if word := v.String(); form.Tag.Get("enum") != "" && !slices.Contains(form.Tags.Enum, word) {
+		d.refuse(misfit{node: n, reason: fmt.Sprintf("unknown value %q: %s", word, ruledoc.Suggest(word, form.Tags.Enum, "write", "or"))})
+		return
+	}
+	text, err := json.Marshal(v.Interface())
+	if err == nil {
+		err = json.Unmarshal(text, into.Addr().Interface())
+	}
+	if err != nil && len(d.misfits) == before {
+		d.refuse(misfit{node: n, reason: err.Error()})
+	}
+}
+
+// requireFields reports fields that a form needs. Without them the Go value
+// might stand for another form.
+func (d *decoder) requireFields(n node, fields []ruledoc.Field) {
+	for _, f := range fields {
+		path := ruledoc.Join(n.path, f.Name)
+		if _, stated := d.places[path]; !stated && f.Tags.Need != "" && !d.undecoded[n.path] {
+			d.fail(n, "%s is missing: %s", f.Name, f.Tags.Need)
+			d.undecoded[path] = true
+		}
+	}
+}
+
+// choose returns the form that fits the node, or the first if none does.
+func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
+	i := slices.IndexFunc(forms, func(f ruledoc.Field) bool { return n.fits(f.Type.Kind()) })
+	return forms[max(i, 0)]
+}
+
+// fits reports whether the node probably means a value of a kind. Digits in
+// quotes were probably meant to be a number.
+func (n node) fits(kind reflect.Kind) bool {
+	switch n.is() {
+	case "a map":
+		return kind == reflect.Struct || kind == reflect.Map
+	case "a list":
+		return kind == reflect.Slice
+	case "true or false":
+		return kind == reflect.Bool
+	case "text":
+		if strings.Trim(n.Value, "0123456789") != "" {
+			return kind == reflect.String
+		}
+	}
+	return kind == reflect.Int64
 }
 
 // entry is a name in a map, and the value that it has.
@@ -184,7 +303,7 @@ func (d *decoder) pairs(n node) []entry {
 	entries := make([]entry, 0, len(n.Content)/2)
 	lines := make(map[string]int, len(n.Content)/2)
 	for i := 0; i < len(n.Content); i += 2 {
-		key := node{n.Content[i], ruledoc.Join(n.path, n.Content[i].Value), n.path}
+		key := node{n.Content[i], ruledoc.Join(n.path, n.Content[i].Value)}
 		if len(key.Value) > maxName {
 			key.path = n.path
 			d.fail(key, "a name in it has %d bytes, and %d is the most: shorten it", len(key.Value), maxName)
@@ -195,60 +314,82 @@ func (d *decoder) pairs(n node) []entry {
 			continue
 		}
 		lines[key.Value] = key.Line
-		entries = append(entries, entry{key, d.newNode(n.Content[i+1], key.path, n.path, key.Node)})
+		entries = append(entries, entry{key, d.newNode(n.Content[i+1], key.path, key.Node)})
 	}
 	return entries
 }
 
-// object decodes a map into a struct, and returns the fields that it has.
-func (d *decoder) object(n node, into reflect.Value) (found map[string]entry) {
-	fields := ruledoc.Fields(into.Type())
-	if n.Kind != yaml.MappingNode {
-		reason := fmt.Sprintf("must be a map with fields such as %s, and is %s", someField(into.Type()), n.is())
-		if n.path == "" && n.Kind == yaml.SequenceNode {
-			reason += ": write " + strings.Trim(someField(into.Type()), `"`) + " in a line above it"
-		}
-		d.refuse(n, "%s", reason)
-		return nil
-	}
-	found = d.byName(n, into.Type(), fields)
-	for _, f := range fields {
+// object decodes a map into a struct.
+func (d *decoder) object(n node, into reflect.Value) bool {
+	found := d.byName(n, into.Type())
+	for _, f := range ruledoc.Fields(into.Type()) {
 		if e, ok := found[f.Name]; ok {
-			d.value(e.node, into.FieldByIndex(f.Index), f.Tags)
+			d.field(n, e, into.FieldByIndex(f.Index), f.Tags)
 		}
+	}
+	return true
+}
+
+// field decodes the value of a map's entry.
+func (d *decoder) field(n node, e entry, into reflect.Value, tags ruledoc.Tags) {
+	d.value(e.node, into, tags)
+	d.incomplete[n.path] = d.incomplete[n.path] || d.undecoded[e.path]
+}
+
+// byName finds the fields of a map by name. A misspelled one counts as the one
+// that was probably meant, so that mistakes inside it are reported too.
+func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
+	found := make(map[string]entry, len(n.Content)/2)
+	var unknown []entry
+	for _, e := range d.pairs(n) {
+		if hasField(t, e.key.Value) {
+			found[e.key.Value] = e
+		} else {
+			unknown = append(unknown, e)
+		}
+	}
+	for _, e := range unknown {
+		meant, reason := meantField(e.key.Value, t, found)
+		if !fieldName.MatchString(e.key.Value) { // it may be a secret of another file
+			e.key.path = n.path
+		}
+		d.fail(e.key, "unknown field: %s", reason)
+		if _, stated := found[meant]; meant != "" && !stated {
+			where := d.places[e.path]
+			e.path = ruledoc.Join(n.path, meant)
+			d.places[e.path] = where
+			if !strings.HasPrefix(e.key.Value, meant+":") { // else its value is in the name
+				found[meant] = e
+				continue
+			}
+		}
+		d.undecoded[e.path], d.incomplete[n.path] = true, true
 	}
 	return found
 }
 
 // entries decodes a map whose names the document chooses.
-func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) {
+func (d *decoder) entries(n node, into reflect.Value, tags ruledoc.Tags) (fits bool) {
 	t := into.Type()
 	into.Set(reflect.MakeMap(t))
-	switch {
-	case n.Kind != yaml.MappingNode:
-		d.refuse(n, "must be a map%s, and is %s", suchAs(tags), n.is())
-		return
-	case len(n.Content) == 0 && tags.Items[0] > 0:
-		d.refuse(n, "is empty: %s", tags.InsteadOfNone("entries such as "+tags.Example))
+	if n.Kind != yaml.MappingNode {
+		return false
 	}
 	for _, e := range d.pairs(n) {
 		v := reflect.New(t.Elem()).Elem()
-		d.value(e.node, v, tags.Entry())
+		d.field(n, e, v, tags.Entry())
 		into.SetMapIndex(reflect.ValueOf(e.key.Value).Convert(t.Key()), v)
 	}
+	return len(n.Content) > 0 || tags.Items[0] == 0
 }
 
-func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) {
-	switch {
-	case n.Kind != yaml.SequenceNode:
-		d.refuse(n, "must be a list%s, and is %s%s", suchAs(tags), n.is(), n.toList(into.Type().Elem()))
-		return
-	case len(n.Content) == 0 && tags.Items[0] > 0:
-		d.refuse(n, "is an empty list: %s", tags.InsteadOfNone("a value such as "+tags.Entry().Example))
+func (d *decoder) list(n node, into reflect.Value, tags ruledoc.Tags) (fits bool) {
+	if n.Kind != yaml.SequenceNode {
+		return false
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(n.Content), len(n.Content)))
 	for i, v := range n.Content {
-		path := ruledoc.Index(n.path, i)
-		d.value(d.newNode(v, path, path, nil), into.Index(i), tags.Entry())
+		d.value(d.newNode(v, ruledoc.Index(n.path, i), nil), into.Index(i), tags.Entry())
 	}
+	return len(n.Content) > 0 || tags.Items[0] == 0
 }
