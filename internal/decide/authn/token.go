@@ -12,7 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/slidegate/slidegate/internal/kit/strictjson"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
 
@@ -178,7 +178,7 @@ func checkNames(token string) error {
 		if err != nil {
 			return jwt.ErrTokenMalformed
 		}
-		if _, err := strictjson.Object(data); err != nil {
+		if _, err := request.ParseObject(data); err != nil {
 			return errNames
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 )
 
 // Unmarshal reads a document as Marshal and published versions write it. It
@@ -69,4 +70,101 @@ func isText(data []byte) bool { return begins(data, '"') }
 func begins(data []byte, mark byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) > 0 && data[0] == mark
+}
+
+// List is a list of texts, which documents have in the forms of E. A document
+// may write a single one without a list.
+type List[E ~string] []string
+
+// Texts is a list of texts.
+type Texts = List[string]
+
+// Words is a list of values to compare claims with. Documents may write numbers
+// and booleans without quotes, which compare by their text.
+type Words = List[word]
+
+// Statuses is a list of HTTP statuses such as "404" and classes such as "5xx".
+// Documents write statuses as numbers.
+type Statuses = List[status]
+
+// MarshalJSON writes a single entry alone.
+func (l List[E]) MarshalJSON() ([]byte, error) {
+	entries := make([]E, len(l))
+	for i, text := range l {
+		entries[i] = E(text)
+	}
+	if len(entries) == 1 {
+		return marshal(entries[0])
+	}
+	return marshal(entries)
+}
+
+// UnmarshalJSON reads an entry or a list of entries.
+func (l *List[E]) UnmarshalJSON(data []byte) error {
+	entries := make([]E, 1)
+	if err := unmarshalForm(data, '[', &entries, &entries[0]); err != nil {
+		return err
+	}
+	*l = make(List[E], len(entries))
+	for i, entry := range entries {
+		(*l)[i] = string(entry)
+	}
+	return nil
+}
+
+// Forms returns the forms of a List.
+func (List[E]) Forms() any {
+	return struct {
+		One  E
+		Some []E `items:"1 0"`
+	}{}
+}
+
+// word is one entry of Words.
+type word string
+
+// Forms returns the form of a word. Numbers and booleans count as the text
+// that the file has.
+func (word) Forms() any {
+	return struct {
+		Text string `scalar:"true"`
+	}{}
+}
+
+// UnmarshalJSON reads a text, or a number or boolean as it is written.
+func (w *word) UnmarshalJSON(data []byte) error { return unmarshalScalar(data, (*string)(w)) }
+
+// status is one entry of Statuses.
+type status string
+
+// Forms returns the forms of a status.
+func (status) Forms() any {
+	return struct {
+		Class string `pattern:"^[1-5]xx$"`
+		Code  int64  `range:"100 599"`
+	}{}
+}
+
+// MarshalJSON writes a number for a status of digits, and a text for a class.
+func (s status) MarshalJSON() ([]byte, error) {
+	if n, err := strconv.ParseUint(string(s), 10, 16); err == nil {
+		return marshal(n)
+	}
+	return marshal(string(s))
+}
+
+// UnmarshalJSON reads a status or a class.
+func (s *status) UnmarshalJSON(data []byte) error { return unmarshalScalar(data, (*string)(s)) }
+
+// unmarshalScalar reads the text of a JSON string, or a number or boolean as it
+// is written.
+func unmarshalScalar(data []byte, text *string) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, text)
+	case '{', '[', 'n':
+		return fmt.Errorf("%s is not a text, a number or a boolean", data)
+	}
+	*text = string(data)
+	return nil
 }

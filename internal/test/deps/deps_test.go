@@ -81,18 +81,16 @@ var allowed = map[string]string{
 
 	"internal/decide/apikeys": "internal/kit/cache internal/request internal/rules/ruletable",
 	"internal/decide/authn": `
-		internal/kit/cache internal/kit/strictjson internal/request internal/rules internal/rules/ruledoc
-		github.com/golang-jwt/jwt`,
+		internal/kit/cache internal/request internal/rules internal/rules/ruledoc github.com/golang-jwt/jwt`,
 	"internal/decide/engine":  "internal/limit internal/request internal/rules",
 	"internal/decide/headers": "internal/decide/engine internal/limit internal/rules",
 	"internal/decide/receipt": "internal/decide/engine internal/limit internal/rules",
 	"internal/decide/usage": `
 		internal/decide/engine internal/decide/headers internal/limit internal/request internal/rules/ruledoc`,
 
-	"internal/kit/cache":      "internal/limit github.com/maypok86/otter",
-	"internal/kit/clock":      "",
-	"internal/kit/problem":    "internal/limit",
-	"internal/kit/strictjson": "",
+	"internal/kit/cache":   "internal/limit github.com/maypok86/otter",
+	"internal/kit/clock":   "",
+	"internal/kit/problem": "internal/limit",
 
 	"internal/lambda/apigw": `
 		internal/decide/engine internal/decide/headers internal/decide/receipt internal/request
@@ -232,13 +230,12 @@ var allowed = map[string]string{
 
 	"cmd/slidegate/internal/serve/admin": `
 		cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart
-		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/kit/strictjson internal/observe/telemetry
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/observe/telemetry
 		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile
 		github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
 		cmd/slidegate/internal/serve/gateway internal/decide/engine internal/decide/headers internal/decide/usage
-		internal/kit/clock internal/kit/strictjson internal/lambda/apigw internal/observe/oplog internal/request
-		internal/rules`,
+		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
 		internal/assemble/httplimit internal/decide/engine internal/decide/headers internal/decide/usage
 		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,

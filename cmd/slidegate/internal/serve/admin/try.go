@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/slidegate/slidegate/internal/kit/strictjson"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -45,7 +44,7 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 	}
 	if claims := field("claims"); claims != "" {
 		var err error
-		if req.Claims, err = strictjson.Object([]byte(claims)); err != nil {
+		if req.Claims, err = request.ParseObject([]byte(claims)); err != nil {
 			return nil, fmt.Errorf(`claims %q: want a JSON object such as {"sub": "7"}: %w`, claims, err)
 		}
 	}

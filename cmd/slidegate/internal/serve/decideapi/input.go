@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/slidegate/slidegate/internal/kit/strictjson"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -49,14 +48,14 @@ func readObject(body []byte) (map[string]any, *problem) {
 	if !utf8.Valid(body) {
 		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
 	}
-	object, err := strictjson.Object(body)
+	object, err := request.ParseObject(body)
 	if err == nil {
 		return object, nil
 	}
-	if twice, ok := errors.AsType[*strictjson.RepeatedError](err); ok {
+	if twice, ok := errors.AsType[*request.RepeatedError](err); ok {
 		return nil, badRequest(twice.Pointer(), "the name is there twice: remove one of them")
 	}
-	if errors.Is(err, strictjson.ErrNoObject) {
+	if errors.Is(err, request.ErrNoObject) {
 		return nil, badRequest("", want)
 	}
 	at := int64(0)
@@ -84,7 +83,7 @@ func (f *fields) fail(pointer, detail string) {
 func (f *fields) refuseOthers() {
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
 		if !slices.Contains(f.names, name) {
-			f.fail("/"+strictjson.Escape(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
+			f.fail("/"+request.EscapePointer(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
 		}
 	}
 }
@@ -125,7 +124,7 @@ func (f *fields) strings(name string) map[string]string {
 	for key, value := range object {
 		member, ok := value.(string)
 		if !ok {
-			f.fail("/"+name+"/"+strictjson.Escape(key), "want a string")
+			f.fail("/"+name+"/"+request.EscapePointer(key), "want a string")
 		}
 		values[key] = member
 	}
@@ -144,7 +143,7 @@ func (f *fields) headers(name string) map[string][]string {
 		for _, item := range items {
 			member, ok := item.(string)
 			if !ok {
-				f.fail("/"+name+"/"+strictjson.Escape(key), "want a string or a list of strings")
+				f.fail("/"+name+"/"+request.EscapePointer(key), "want a string or a list of strings")
 			}
 			values[key] = append(values[key], member)
 		}

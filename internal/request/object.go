@@ -1,7 +1,4 @@
-// Package strictjson reads JSON in which no object repeats a name. Readers of
-// JSON differ in which of the values they take, and a client must not show one of
-// them to a limiter and the other to a server.
-package strictjson
+package request
 
 import (
 	"bytes"
@@ -15,9 +12,12 @@ import (
 // ErrNoObject is the error of another JSON value.
 var ErrNoObject = errors.New("no JSON object")
 
-// Object returns the only value of a text, a JSON object. Numbers keep all their
-// digits. Object fails with a *json.SyntaxError, ErrNoObject or a *RepeatedError.
-func Object(data []byte) (map[string]any, error) {
+// ParseObject returns the only value of a text, a JSON object in which no object
+// repeats a name. Readers of JSON differ in which of the values they take, and a
+// client must not show one of them to a limiter and the other to a server. Numbers
+// keep all their digits. ParseObject fails with a *json.SyntaxError, ErrNoObject or
+// a *RepeatedError.
+func ParseObject(data []byte) (map[string]any, error) {
 	var whole json.RawMessage // also bounds the depth
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *RepeatedError) Error() string { return e.Pointer() + " is there twice" 
 func (e *RepeatedError) Pointer() string {
 	var pointer strings.Builder
 	for _, step := range slices.Backward(e.path) {
-		pointer.WriteString("/" + Escape(step))
+		pointer.WriteString("/" + EscapePointer(step))
 	}
 	return pointer.String()
 }
@@ -82,5 +82,5 @@ func repeated(d *json.Decoder) *RepeatedError {
 
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Escape returns a name as a part of a JSON Pointer (RFC 6901).
-func Escape(name string) string { return escapes.Replace(name) }
+// EscapePointer returns a name as a part of a JSON Pointer (RFC 6901).
+func EscapePointer(name string) string { return escapes.Replace(name) }
