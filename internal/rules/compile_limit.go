@@ -70,8 +70,11 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.windowText()))
 		}
 		c.name(at, "name", l.Name, limitName, taken)
-		l.Calendar, wrong = g.calendar()
-		report("timezone", wrong)
+		if g.Zone != nil { // only its name tells whether another process can have the same
+			zone, wrong := zoneNamed(g.Zone.String())
+			report("timezone", wrong)
+			l.Calendar = calendarOf(g.Unit, zone)
+		}
 		if g.Anchor != nil {
 			report("anchor", setAnchor(&l, *g.Anchor))
 		}

@@ -293,16 +293,6 @@ func (p GoLimit) sameRate() string {
 	return p.String()
 }
 
-// calendar returns where the windows begin; nil for multiples of their length.
-// Only the name of a zone tells whether another process can have the same.
-func (p *GoLimit) calendar() (c *limit.Calendar, wrong problem.Fault) {
-	if p.Zone == nil {
-		return nil, wrong
-	}
-	zone, wrong := zoneNamed(p.Zone.String())
-	return calendarOf(p.Unit, zone), wrong
-}
-
 // width returns the width of slots that the program states, for setSlots.
 func (p *GoLimit) width() (width *time.Duration, wrong problem.Fault) {
 	switch {

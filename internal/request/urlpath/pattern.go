@@ -3,6 +3,7 @@ package urlpath
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
@@ -77,10 +78,8 @@ const NoRegexp = "a pattern is no regular expression, and all but * is text"
 // example.
 func FromRegexp(text string) string {
 	meant := fromRegexp.Replace(strings.TrimSuffix(strings.TrimPrefix(text, "^"), "$"))
-	if !strings.HasPrefix(meant, "/") || strings.ContainsAny(meant, `\()[]+?|^$`) {
-		return "one such as /v1/**"
-	}
-	if _, wrong := Parse(meant); wrong.Found() {
+	meant = regexp.MustCompile(`/(:\w+|<[^/>]+>|\[\w+\])`).ReplaceAllString(meant, "/*") // parameters
+	if _, wrong := Parse(meant); wrong.Found() || !strings.HasPrefix(meant, "/") || strings.ContainsAny(meant, `\()[]<>+?|^$`) {
 		return "one such as /v1/**"
 	}
 	return meant

@@ -45,42 +45,28 @@ func (c *checker) checkSelector(path problem.Path, s *ruledoc.Selector) {
 		}
 	}
 	for i, text := range s.Route {
-		c.checkPattern(path.To("route").At(i), text, "{NAME}")
+		c.checkPattern(path.To("route").At(i), text)
 	}
 	for i, text := range s.Path {
-		c.checkPattern(path.To("path").At(i), text, "*")
+		c.checkPattern(path.To("path").At(i), text)
 	}
 }
 
-// methods are those of HTTP and of WebDAV, the usual ones first.
-var methods = strings.Fields("GET POST PUT PATCH DELETE HEAD OPTIONS CONNECT TRACE QUERY " +
-	"PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH MKCALENDAR ACL LINK UNLINK PURGE")
+// methods are those of HTTP, the usual ones first.
+var methods = strings.Fields("GET POST PUT PATCH DELETE HEAD OPTIONS CONNECT TRACE QUERY")
 
 const usualMethods = 7
 
-var (
-	// regexpPart does not match [id], which is a parameter elsewhere.
-	regexpPart = ruledoc.Regexp(`\.[*+]|\[[^\]]+\][*+]|\[\w*[^\]\w]+\w*\]|\\[dw]|\||\$$`)
-	// parameter matches those of other programs: :id, <id>, <int:id> and [id].
-	parameter = ruledoc.Regexp(`/(:(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])`)
-)
+// foreign matches what has a meaning in patterns of other programs, and none here:
+// regular expressions, and parameters such as :id, <int:id> and [id].
+var foreign = ruledoc.Regexp(`\.[*+]|[\[\]<>|\\]|\$$|/:\w`)
 
-// checkPattern warns about a pattern that means another thing elsewhere. form
-// is how a parameter of a path is written here.
-func (c *checker) checkPattern(path problem.Path, text, form string) {
-	warn := func(why, instead string) { c.warn(path, problem.BadPattern, text, why, instead) }
-	switch found := parameter().FindStringSubmatch(text); {
-	case strings.Contains(text, "?"):
-		before, _, _ := strings.Cut(text, "?")
-		warn("a ? begins the query, which no path holds", before+", or * for any text in a segment")
-	case strings.Contains(text, "#"):
-		before, _, _ := strings.Cut(text, "#")
-		warn("a # begins the fragment, which no client sends", before)
-	case regexpPart().MatchString(strings.ReplaceAll(text, "*.*", "*")): // *.* is a pattern of its own
-		warn(urlpath.NoRegexp, urlpath.FromRegexp(text))
-	case found != nil:
-		name := strings.Join(found[2:], "")
-		warn(found[1]+" is text, and no parameter", strings.Replace(text, found[1], strings.ReplaceAll(form, "NAME", name), 1))
+// checkPattern warns about a pattern that means another thing elsewhere.
+func (c *checker) checkPattern(path problem.Path, text string) {
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		c.warn(path, problem.BadPattern, text, "a path ends before a ? or a #", text[:end]+", or * for any text in a segment")
+	} else if foreign().MatchString(strings.ReplaceAll(text, "*.*", "*")) { // *.* is a pattern of its own
+		c.warn(path, problem.BadPattern, text, urlpath.NoRegexp, urlpath.FromRegexp(text))
 	}
 }
 

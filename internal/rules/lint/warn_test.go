@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
@@ -21,234 +20,63 @@ func load(t testing.TB, file, document string) *rules.Set {
 	return set
 }
 
-// nothing is the warning about a rule at a path whose requests cost 0.
-func nothing(path string) string {
-	return path + ".cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its limits, or remove it"
+// short expands what traces abbreviate.
+var short = strings.NewReplacer(
+	"USER", "{name: user, when: {methods: GET, route: [/a, /b], path: /c}, key: 'u:{header.x-user}', limits: [{capacity: 1, window: 1s}]}",
+	"SOME", "{name: a, unless: {path: /x, caller: known}, key: '{header.x}', limits: [{capacity: 1, window: 1s}]}",
+	"BUCKET", "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]",
+	"LIMITS", "limits: [{capacity: 1, window: 1s}]", ", IP", ", {name: ip, key: 'ip:{ip}', limit: 9/s}",
+	"ISSUER-A", "'https://a.example'", "ISSUER-B", "'https://b.example'",
+	"ONE", "jwt: [{issuer: 'https://a.example', audience: x}]",
+	"TWO", "jwt: [{issuer: 'https://a.example', audience: x}, {issuer: 'https://b.example', audience: x}]",
+	"UNVERIFIED", "credentials are not verified without authentication",
+	"NO-KEYS", "API keys are not verified without authentication.api_key",
+)
+
+// checkTrace compares a trace with what documents draw. Each line is a document, or
+// its rules alone, and below it stands what it draws. A … stands for any text.
+func checkTrace(t *testing.T, trace string, draws func(*rules.Set) []string) {
+	lines := strings.Split(strings.TrimSpace(trace), "\n")
+	for i, line := range lines {
+		if line == "" || line[0] == '#' || line[0] == ' ' {
+			continue
+		}
+		document, below := short.Replace(line), lines[i+1:]
+		if strings.HasPrefix(document, "{name: ") || strings.HasPrefix(document, "{mode: ") {
+			document = "{rules: [" + document + "]}"
+		}
+		for _, got := range draws(load(t, "f", document)) {
+			_, got, _ = strings.Cut(got, " ") // behind file, line and column
+			if len(below) == 0 || !strings.HasPrefix(below[0], "  ") {
+				t.Errorf("%s\ndraws %s", line, got)
+				continue
+			}
+			want := short.Replace(below[0][2:])
+			begin, end, elided := strings.Cut(want, "…")
+			if below = below[1:]; got != want && !(elided && strings.HasPrefix(got, begin) && strings.HasSuffix(got, end)) {
+				t.Errorf("%s\ndraws %s\nwant  %s", line, got, want)
+			}
+		}
+		if len(below) > 0 && strings.HasPrefix(below[0], "  ") {
+			t.Errorf("%s\ndoes not draw %s", line, below[0])
+		}
+	}
 }
 
+// TestWarnings: what documents draw.
 func TestWarnings(t *testing.T) {
-	const limits = "limits: [{capacity: 1, window: 1s}]}"
-	const user = "{name: user, when: {methods: GET, route: [/a, /b], path: /c}, key: 'u:{header.x-user}', " + limits
-	warning := func(place, source string) string {
-		return place + ".key: the client can make up a new value of " + source +
-			" for every request and is then never limited: add a rule with a key such as \"ip:{ip}\" for the same requests"
-	}
-	first := []string{warning("f:2:68: rules[0]", "{header.x-user}")}
-	for _, tt := range []struct {
-		name, rules string
-		want        []string
-	}{
-		{"header", user, first},
-		{"addresses of a network", "{name: hosts, key: 'ip:{ip/128}', " + limits, []string{warning("f:2:20: rules[0]", "{ip/128}")}},
-		{"addresses of a network, and that", "{name: hosts, key: 'ip:{ip/128}', " + limits + ", {name: ip, key: 'ip:{ip}', " + limits, nil},
-		{"a network of networks", "{name: sites, key: 'ip:{ip/48}', " + limits, nil},
-		{"rule for everything", user + ", {name: ip, key: 'ip:{ip}', " + limits, nil},
-		{"in another order", "{name: ip, key: '{ip}|{route}|{stage}', " + limits + ", " + user, nil},
-		{"one budget for all", user + ", {name: all, key: all, " + limits, nil},
-		{"rule for the same", user + ", {name: ip, when: {path: /c, methods: [get], route: [/a, /b]}, key: 'ip:{ip}', " + limits, nil},
-		{"rule for fewer", user + ", {name: ip, when: {methods: GET, route: [/a], path: /c}, key: 'ip:{ip}', " + limits, first},
-		{"rule for others", user + ", {name: ip, when: {methods: POST, route: [/a, /b], path: /c}, key: 'ip:{ip}', " + limits, first},
-		{"rule by another header", user + ", {name: other, key: 'o:{header.y}', " + limits, []string{first[0], warning("f:2:146: rules[1]", "{header.y}")}},
-		{"rule that counts nothing", user + ", {name: ip, key: 'ip:{ip}', cost: 0, " + limits, []string{first[0], "f:2:160: " + nothing("rules[1]")}},
-		{"rule in shadow", user + ", {name: ip, mode: shadow, key: 'ip:{ip}', " + limits, first},
-		{"rule that is off", user + ", {name: ip, mode: off, key: 'ip:{ip}', " + limits, first},
-		{"rule for known callers", user + ", {name: ip, when: {caller: known}, key: 'ip:{ip}', " + limits, first},
-		{"rule that leaves some out", user + ", {name: ip, unless: {path: /x}, key: 'ip:{ip}', " + limits, first},
-		{"rates", "{name: ip, key: 'ip:{ip}', cost: {from: header.x, min: 1, max: 9, settle: true}, limits: [5/s, 9/m]}", []string{
-			"f:2:34: rules[0].cost: a request that does not state its cost takes max, 9, above the capacity 5, and is never allowed: lower max, or write over: clamp in the limit"}},
-		{"a bucket as the only limit", "{name: b, key: 'ip:{ip}', limit: {algorithm: token_bucket, capacity: 5, window: 1s}}, {name: ip, key: 'ip:{ip}', limit: 5/s}",
-			[]string{"f:2:34: rules[0].limit: a token_bucket does not refund a request that rule ip denies afterwards: put this rule below it, or write atomic: true in both"}},
-		{"rule by a claim", user + ", {name: sub, key: 'sub:{jwt.sub}', " + limits, nil},
-		{"rule by a key's id", user + ", {name: key, key: '{apikey}', " + limits, nil},
-		{"rule by what the backend verifies", user + ", {name: p, trusted: path.p, key: 'p:{path.p}', " + limits, []string{first[0], warning("f:2:159: rules[1]", "{path.p}")}},
-		{"rule whose cost an issuer may state as 0", user + ", {name: ip, key: 'ip:{ip}', cost: {from: jwt.n, min: 0, max: 1, settle: true}, " + limits, first},
-		{"rule whose cost the client may understate", user + ", {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, " + limits, nil},
-		{"off itself", strings.Replace(user, "name: user,", "name: user, mode: off,", 1), nil},
-		{"in shadow itself", strings.Replace(user, "name: user,", "mode: shadow, name: user,", 1), []string{warning("f:2:82: rules[0]", "{header.x-user}")}},
-		{"trusted alone", "{name: ip, key: '{ip}|{route}|{stage}', " + limits, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := load(t, "f", "rules: [\n"+tt.rules+"]")
-			if diff := cmp.Diff(tt.want, s.Warnings); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
+	checkTrace(t, warnings, func(s *rules.Set) []string { return s.Warnings })
 }
 
-// A key of address and header has as many values as a client makes up.
-func TestWarningsNameWhatTheClientSends(t *testing.T) {
-	s := load(t, "rules.yaml", "rules: [{name: r, key: '{ip}|{query.a}|{path.b}|{method}', limits: [{capacity: 1, window: 1s}]}]")
-	want := []string{"rules.yaml:1:24: rules[0].key: the client can make up a new value of {query.a}, {path.b} and {method} for every request and is then never limited: add a rule with a key such as \"ip:{ip}\" for the same requests"}
-	if diff := cmp.Diff(want, s.Warnings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// A bucket or a log cannot refund a request that another rule denies afterwards.
-func TestWarningsOfMissingRefunds(t *testing.T) {
-	const (
-		window  = "key: all, limits: [{capacity: 1, window: 1s}]}"
-		bucket  = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
-		journal = "key: all, limits: [{name: a, capacity: 1, window: 1s}, {name: b, algorithm: sliding_window_log, capacity: 1, window: 1s}]}"
-	)
-	lost := func(rule, algorithm, denier string) string {
-		return rule + ".limits: a " + algorithm + " does not refund a request that rule " + denier +
-			" denies afterwards: put this rule below it, or write atomic: true in both"
-	}
-	alone := func(rule string) string {
-		return rule + ".atomic: has no effect: no other rule for the same requests is atomic"
-	}
-	for _, tt := range []struct {
-		name, rules string
-		want        []string
-	}{
-		{"bucket first", "{name: b, " + bucket + ", {name: w, " + window, []string{lost("rules[0]", "token_bucket", "w")}},
-		{"bucket last", "{name: w, " + window + ", {name: b, " + bucket, nil},
-		{"log first", "{name: l, " + journal + ", {name: w, " + window, []string{lost("rules[0]", "sliding_window_log", "w")}},
-		{"two buckets", "{name: b, " + bucket + ", {name: c, " + bucket, []string{lost("rules[0]", "token_bucket", "c")}},
-		{"a bucket that takes nothing", "{name: b, cost: 0, " + bucket + ", {name: w, " + window, []string{nothing("rules[0]")}},
-		{"a rule that denies nothing", "{name: b, " + bucket + ", {name: w, cost: 0, " + window, []string{nothing("rules[1]")}},
-		{"for other requests", "{name: b, when: {methods: GET}, " + bucket + ", {name: w, when: {methods: POST}, " + window, nil},
-		{"the first that matters", "{name: b, when: {route: /v1/*}, " + bucket + ", {name: v, when: {route: /v2/*}, " + window + ", {name: w, when: {route: /v1/x}, " + window,
-			[]string{lost("rules[0]", "token_bucket", "w")}},
-		{"both atomic", "{name: b, atomic: true, " + bucket + ", {name: w, atomic: true, " + window, nil},
-		{"one atomic", "{name: b, atomic: true, " + bucket + ", {name: w, " + window, []string{alone("rules[0]"), lost("rules[0]", "token_bucket", "w")}},
-		{"charged in an earlier turn", "{name: a, atomic: true, " + window + ", {name: w, " + window + ", {name: b, atomic: true, " + bucket,
-			[]string{lost("rules[2]", "token_bucket", "w")}},
-		{"an earlier turn for other requests", "{name: a, atomic: true, when: {path: /a}, " + window + ", {name: w, " + window +
-			", {name: b, atomic: true, when: {path: /b}, " + bucket, []string{alone("rules[0]"), alone("rules[2]")}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := load(t, "rules.yaml", "rules: ["+tt.rules+"]")
-			var got []string
-			for _, w := range s.Warnings {
-				_, w, _ = strings.Cut(w, ": ")
-				got = append(got, w)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A queue that the local gateway cannot drain in time draws a warning, which names
-// the longest queue that it can.
-func TestWarningsOfLongQueues(t *testing.T) {
-	long := func(place, drain string, most int) string {
-		return fmt.Sprintf("rules.yaml:%s: the queue takes %s to drain, and the local gateway holds a request for 10s at most: write queue: %d", place, drain, most)
-	}
-	for limits, want := range map[string]string{
-		"{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10}":                                      "",
-		"{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}":                                      long("1:96: rules[0].limits[0].queue", "11s", 10),
-		"{algorithm: leaky_bucket, capacity: 100, window: 60s}":                                              long("1:38: rules[0].limits[0]", "1m", 16),
-		"{algorithm: leaky_bucket, capacity: 7, window: 60s}":                                                long("1:38: rules[0].limits[0]", "1m", 1),
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}":                                       "", // no request waits
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 5}":                              "",
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}":                              "rules.yaml:1:105: " + nothing("rules[0].limits[0]"),
-		"{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 3}":                              long("1:96: rules[0].limits[0].queue", "5h", 3),
-		"{algorithm: token_bucket, capacity: 100, window: 60s}":                                              "",
-		"{name: b, capacity: 1, window: 1s}, {name: a, algorithm: leaky_bucket, capacity: 100, window: 60s}": long("1:74: rules[0].limits[1]", "1m", 16),
-	} {
-		s := load(t, "rules.yaml", "rules: [{name: r, key: all, limits: ["+limits+"]}]")
-		if got := strings.Join(s.Warnings, "\n"); got != want {
-			t.Errorf("%s:\ngot  %s\nwant %s", limits, got, want)
+// TestCaveats: what becomes of rules for live callers, with one line for each rule.
+// WithoutCredentials names no rule without one.
+func TestCaveats(t *testing.T) {
+	checkTrace(t, caveats, func(s *rules.Set) []string {
+		if idle, lumped := lint.WithoutCredentials(s); len(s.Caveats) == 0 && len(idle)+len(lumped) > 0 {
+			t.Errorf("idle %q, lumped %q", idle, lumped)
 		}
-	}
-}
-
-// A backstop may exclude requests if the rule excludes the same ones.
-func TestBackstopUnless(t *testing.T) {
-	const limits = "limits: [{capacity: 1, window: 1s}]}"
-	const client = "{name: a, unless: {path: /x, caller: known}, key: '{header.x}', " + limits
-	for other, warned := range map[string]bool{
-		"unless: {path: /x, caller: known}, ":                       false,
-		"unless: {caller: known, path: /x}, ":                       false,
-		"unless: {path: /x}, ":                                      true,
-		"unless: {path: /x, caller: rejected}, ":                    true,
-		"when: {path: /**}, unless: {path: /x, caller: known}, ":    true, // not the same words
-		"when: {caller: [known, anonymous, rejected]}, ":            false,
-		"unless: {path: /x, caller: known, match: {jwt.a: [b]}}, ":  true,
-		"unless: {path: /x, caller: known, cidrs: [10.0.0.0/8]}, ":  true,
-		"unless: {path: [/x, /y], caller: known, methods: [PUT]}, ": true,
-	} {
-		s := load(t, "rules.yaml", "rules: ["+client+", {name: b, key: 'ip:{ip}', "+other+limits+"]")
-		if (len(s.Warnings) == 1) != warned {
-			t.Errorf("%s: warnings %q", other, s.Warnings)
-		}
-	}
-}
-
-// Costs that the client states draw warnings, and so do those above the limit.
-func TestWarningsOfStatedCosts(t *testing.T) {
-	believed := func(place, source string, least int) string {
-		return fmt.Sprintf("rules.yaml:1:%s: the client sets %s, so the least a client can pay is min, %d: write settle: true and have the backend report the true cost",
-			place, source, least)
-	}
-	never := func(place, holder string) string {
-		return fmt.Sprintf("rules.yaml:1:%s: a request that does not state its cost takes max, 50, above the %s, and is never allowed: lower max, or write over: clamp in the limit",
-			place, holder)
-	}
-	for fields, want := range map[string]string{
-		"cost: {from: header.x, min: 2, max: 9}, limits: [{capacity: 10, window: 1s}]":               believed("41: rules[0].cost", "header.x", 2),
-		"cost: {from: header.x, min: 2, max: 9, settle: true}, limits: [{capacity: 10, window: 1s}]": "",
-		"cost: {from: jwt.n, max: 9}, limits: [{capacity: 10, window: 1s}]":                          "",
-		"limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 1, max: 9}}]":                 believed("77: rules[0].limits[0].cost", "path.n", 1),
-		// one warning for a cost that several limits share
-		"cost: {from: query.n, min: 2, max: 9}, limits: [{name: c, capacity: 10, window: 1s}, {name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s}]": believed("41: rules[0].cost", "query.n", 2),
-		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s}]":                                                                                                      never("41: rules[0].cost", "capacity 10"),
-		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s, over: clamp}]":                                                                                         "",
-		"cost: {from: jwt.n, max: 50}, limits: [{capacity: 50, window: 1s}]":                                                                                                      "",
-		"cost: {from: jwt.n, max: 50}, limits: [{algorithm: token_bucket, capacity: 99, burst: 9, window: 1s}]":                                                                   never("41: rules[0].cost", "burst 9"),
-		"cost: {from: jwt.n, max: 50}, mode: off, limits: [{capacity: 10, window: 1s}]":                                                                                           "",
-		"cost: {from: jwt.n, max: 4}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]":                                                                    "rules.yaml:1:131: rules[0].limits[0].queue: the queue takes 11s to drain, and the local gateway holds a request for 10s at most: write queue: 10",
-		"cost: {from: jwt.n, max: 11}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]":                                                                   "",
-		"cost: 11, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10, over: clamp}]":                                                                          "",
-		"cost: {from: jwt.n, max: 11}, limits: [{algorithm: sliding_window_log, capacity: 1000, window: 1s}]":                                                                     "",
-	} {
-		s := load(t, "rules.yaml", "rules: [{name: r, key: 'ip:{ip}', "+fields+"}]")
-		if got := strings.Join(s.Warnings, "\n"); got != want {
-			t.Errorf("%s:\ngot  %s\nwant %s", fields, got, want)
-		}
-	}
-}
-
-// Rules that name the same counter must count in the same way.
-func TestWarningsOfCounters(t *testing.T) {
-	const head = "rules: [{name: a, key: all, counter: x, limits: [{capacity: 1, window: 1s}]}, {name: b, key: all, counter: x, "
-	const want = "rules.yaml:1:108: rules[1].counter: rule a has this counter too, but its limits differ in name, algorithm, window or slots, " +
-		"so the two share nothing: write the same limits in both, whatever their capacities"
-	for fields, warned := range map[string]bool{
-		"limits: [{capacity: 9, window: 1s}]}":            false,
-		"limits: [{capacity: 1, window: 2s}]}":            true,
-		"limits: [{name: x, capacity: 1, window: 1s}]}":   true,
-		"mode: off, limits: [{capacity: 1, window: 2s}]}": false,
-	} {
-		s := load(t, "rules.yaml", head+fields+"]")
-		if warned != (len(s.Warnings) == 1) || warned && s.Warnings[0] != want {
-			t.Errorf("%s: %q", fields, s.Warnings)
-		}
-	}
-}
-
-// Rules in shadow or off neither deny nor lose units to other rules' denials.
-func TestWarningsByMode(t *testing.T) {
-	const bucket = "key: all, limits: [{algorithm: token_bucket, capacity: 1, window: 1s}]}"
-	const window = "key: all, limits: [{capacity: 1, window: 1s}]}"
-	for rules, want := range map[string]int{
-		"{name: b, " + bucket + ", {name: w, " + window:                                                   1,
-		"{name: b, mode: shadow, " + bucket + ", {name: w, " + window:                                     0,
-		"{name: b, mode: off, " + bucket + ", {name: w, " + window:                                        0,
-		"{name: b, " + bucket + ", {name: w, mode: shadow, " + window:                                     0,
-		"{name: b, " + bucket + ", {name: w, mode: off, " + window:                                        0,
-		"{name: b, atomic: true, " + bucket + ", {name: w, atomic: true, mode: off, " + window:            1, // without a partner
-		"{name: b, when: {caller: known}, " + bucket + ", {name: w, when: {caller: anonymous}, " + window: 0,
-	} {
-		if s := load(t, "rules.yaml", "rules: ["+rules+"]"); len(s.Warnings) != want {
-			t.Errorf("%s: warnings %q, want %d", rules, s.Warnings, want)
-		}
-	}
+		return s.Caveats
+	})
 }
 
 // Warnings have positions.
@@ -278,3 +106,395 @@ func TestOverlapIsBounded(t *testing.T) {
 		t.Errorf("got %q", s.Warnings)
 	}
 }
+
+const warnings = `
+# A rule that clients evade needs another rule for the same requests, by what they cannot make up.
+USER
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+{name: hosts, key: 'ip:{ip/128}', LIMITS}
+  rules[0].key: the client can make up a new value of {ip/128} for every request and is then neve…
+{name: hosts, key: 'ip:{ip/128}', LIMITS}, {name: ip, key: 'ip:{ip}', LIMITS}
+{name: sites, key: 'ip:{ip/48}', LIMITS}
+USER, {name: ip, key: 'ip:{ip}', LIMITS}
+{name: ip, key: '{ip}|{route}|{stage}', LIMITS}, USER
+USER, {name: all, key: all, LIMITS}
+USER, {name: ip, when: {path: /c, methods: [get], route: [/a, /b]}, key: 'ip:{ip}', LIMITS}
+USER, {name: ip, when: {methods: GET, route: [/a], path: /c}, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: ip, when: {methods: POST, route: [/a, /b], path: /c}, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: other, key: 'o:{header.y}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+  rules[1].key: the client can make up a new value of {header.y} for every request and is then ne…
+USER, {name: ip, key: 'ip:{ip}', cost: 0, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+  rules[1].cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its…
+USER, {name: ip, mode: shadow, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: ip, mode: off, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: ip, when: {caller: known}, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: ip, unless: {path: /x}, key: 'ip:{ip}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+{name: ip, key: 'ip:{ip}', cost: {from: header.x, min: 1, max: 9, settle: true}, limits: [5/s, 9/m]}
+  rules[0].cost: a request that does not state its cost takes max, 9, above the capacity 5, and i…
+{name: b, key: 'ip:{ip}', limit: {algorithm: token_bucket, capacity: 5, window: 1s}}, {name: ip, key: 'ip:{ip}', limit: 5/s}
+  rules[0].limit: a token_bucket does not refund a request that rule ip denies afterwards: put th…
+USER, {name: sub, key: 'sub:{jwt.sub}', LIMITS}
+USER, {name: key, key: '{apikey}', LIMITS}
+USER, {name: p, trusted: path.p, key: 'p:{path.p}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+  rules[1].key: the client can make up a new value of {path.p} for every request and is then neve…
+USER, {name: ip, key: 'ip:{ip}', cost: {from: jwt.n, min: 0, max: 1, settle: true}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+USER, {name: ip, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, LIMITS}
+{name: user, mode: off, when: {methods: GET, route: [/a, /b], path: /c}, key: 'u:{header.x-user}', LIMITS}
+{mode: shadow, name: user, when: {methods: GET, route: [/a, /b], path: /c}, key: 'u:{header.x-user}', LIMITS}
+  rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
+{name: ip, key: '{ip}|{route}|{stage}', LIMITS}
+{name: r, key: '{ip}|{query.a}|{path.b}|{method}', LIMITS}
+  rules[0].key: the client can make up a new value of {query.a}, {path.b} and {method} for every…
+
+# That rule may leave out requests that the first one leaves out too.
+SOME, {name: b, key: 'ip:{ip}', unless: {caller: known, path: /x}, LIMITS}
+SOME, {name: b, key: 'ip:{ip}', unless: {path: /x, caller: known, cidrs: [10.0.0.0/8]}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+SOME, {name: b, key: 'ip:{ip}', unless: {path: /x, caller: known, match: {jwt.a: [b]}}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+SOME, {name: b, key: 'ip:{ip}', unless: {path: /x, caller: known}, LIMITS}
+SOME, {name: b, key: 'ip:{ip}', unless: {path: /x, caller: rejected}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+SOME, {name: b, key: 'ip:{ip}', unless: {path: /x}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+SOME, {name: b, key: 'ip:{ip}', unless: {path: [/x, /y], caller: known, methods: [PUT]}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+SOME, {name: b, key: 'ip:{ip}', when: {caller: [known, anonymous, rejected]}, LIMITS}
+SOME, {name: b, key: 'ip:{ip}', when: {path: /**}, unless: {path: /x, caller: known}, LIMITS}
+  rules[0].key: the client can make up a new value of {header.x} for every request and is then ne…
+
+# A bucket or a log cannot refund a request that another rule denies afterwards.
+{name: b, BUCKET}, {name: w, key: all, LIMITS}
+  rules[0].limits: a token_bucket does not refund a request that rule w denies afterwards: put th…
+{name: w, key: all, LIMITS}, {name: b, BUCKET}
+{name: l, key: all, limits: [{name: a, capacity: 1, window: 1s}, {name: b, algorithm: sliding_window_log, capacity: 1, window: 1s}]}, {name: w, key: all, LIMITS}
+  rules[0].limits: a sliding_window_log does not refund a request that rule w denies afterwards:…
+{name: b, BUCKET}, {name: c, BUCKET}
+  rules[0].limits: a token_bucket does not refund a request that rule c denies afterwards: put th…
+{name: b, cost: 0, BUCKET}, {name: w, key: all, LIMITS}
+  rules[0].cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its…
+{name: b, BUCKET}, {name: w, cost: 0, key: all, LIMITS}
+  rules[1].cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its…
+{name: b, when: {methods: GET}, BUCKET}, {name: w, when: {methods: POST}, key: all, LIMITS}
+{name: b, when: {route: /v1/*}, BUCKET}, {name: v, when: {route: /v2/*}, key: all, LIMITS}, {name: w, when: {route: /v1/x}, key: all, LIMITS}
+  rules[0].limits: a token_bucket does not refund a request that rule w denies afterwards: put th…
+{name: b, atomic: true, BUCKET}, {name: w, atomic: true, key: all, LIMITS}
+{name: b, atomic: true, BUCKET}, {name: w, key: all, LIMITS}
+  rules[0].atomic: has no effect: no other rule for the same requests is atomic
+  rules[0].limits: a token_bucket does not refund a request that rule w denies afterwards: put th…
+{name: a, atomic: true, key: all, LIMITS}, {name: w, key: all, LIMITS}, {name: b, atomic: true, BUCKET}
+  rules[2].limits: a token_bucket does not refund a request that rule w denies afterwards: put th…
+{name: a, atomic: true, when: {path: /a}, key: all, LIMITS}, {name: w, key: all, LIMITS}, {name: b, atomic: true, when: {path: /b}, BUCKET}
+  rules[0].atomic: has no effect: no other rule for the same requests is atomic
+  rules[2].atomic: has no effect: no other rule for the same requests is atomic
+
+# Rules in shadow or off neither deny nor lose units to other rules.
+{name: b, atomic: true, BUCKET}, {name: w, atomic: true, mode: off, key: all, LIMITS}
+  rules[0].atomic: has no effect: no other rule for the same requests is atomic
+{name: b, BUCKET}, {name: w, key: all, LIMITS}
+  rules[0].limits: a token_bucket does not refund a request that rule w denies afterwards: put th…
+{name: b, BUCKET}, {name: w, mode: off, key: all, LIMITS}
+{name: b, BUCKET}, {name: w, mode: shadow, key: all, LIMITS}
+{name: b, mode: off, BUCKET}, {name: w, key: all, LIMITS}
+{name: b, mode: shadow, BUCKET}, {name: w, key: all, LIMITS}
+{name: b, when: {caller: known}, BUCKET}, {name: w, when: {caller: anonymous}, key: all, LIMITS}
+
+# The local gateway cannot drain a long queue in time.
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 1}]}
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 0}]}
+  rules[0].limits[0].cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in…
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 3}]}
+  rules[0].limits[0].queue: the queue takes 5h to drain, and the local gateway ho…: write queue: 3
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1h, queue: 5, cost: 5}]}
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10}]}
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]}
+  rules[0].limits[0].queue: the queue takes 11s to drain, and the local gateway…: write queue: 10
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 100, window: 60s}]}
+  rules[0].limits[0]: the queue takes 1m to drain, and the local gateway holds a…: write queue: 16
+{name: r, key: all, limits: [{algorithm: leaky_bucket, capacity: 7, window: 60s}]}
+  rules[0].limits[0]: the queue takes 1m to drain, and the local gateway holds a…: write queue: 1
+{name: r, key: all, limits: [{algorithm: token_bucket, capacity: 100, window: 60s}]}
+{name: r, key: all, limits: [{name: b, capacity: 1, window: 1s}, {name: a, algorithm: leaky_bucket, capacity: 100, window: 60s}]}
+  rules[0].limits[1]: the queue takes 1m to drain, and the local gateway holds a…: write queue: 16
+
+# Costs that clients state, and those above the limit.
+{name: r, key: 'ip:{ip}', cost: 11, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 10, over: clamp}]}
+{name: r, key: 'ip:{ip}', cost: {from: header.x, min: 2, max: 9, settle: true}, limits: [{capacity: 10, window: 1s}]}
+{name: r, key: 'ip:{ip}', cost: {from: header.x, min: 2, max: 9}, limits: [{capacity: 10, window: 1s}]}
+  rules[0].cost: the client sets header.x, so the least a client can pay is min, 2: write settle:…
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 11}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]}
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 11}, limits: [{algorithm: sliding_window_log, capacity: 1000, window: 1s}]}
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 4}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]}
+  rules[0].limits[0].queue: the queue takes 11s to drain, and the local gateway…: write queue: 10
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{algorithm: token_bucket, capacity: 99, burst: 9, window: 1s}]}
+  rules[0].cost: a request that does not state its cost takes max, 50, above the burst 9, and is…
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s, over: clamp}]}
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s}]}
+  rules[0].cost: a request that does not state its cost takes max, 50, above the capacity 10, and…
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{capacity: 50, window: 1s}]}
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, mode: off, limits: [{capacity: 10, window: 1s}]}
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 9}, limits: [{capacity: 10, window: 1s}]}
+{name: r, key: 'ip:{ip}', cost: {from: query.n, min: 2, max: 9}, limits: [{name: c, capacity: 10, window: 1s}, {name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s}]}
+  rules[0].cost: the client sets query.n, so the least a client can pay is min, 2: write settle:…
+{name: r, key: 'ip:{ip}', limits: [{capacity: 10, window: 1s, cost: {from: path.n, min: 1, max: 9}}]}
+  rules[0].limits[0].cost: the client sets path.n, so the least a client can pay is min, 1: write…
+
+# Rules that name the same counter count in the same way.
+{name: a, key: all, counter: x, LIMITS}, {name: b, key: all, counter: x, limits: [{capacity: 1, window: 2s}]}
+  rules[1].counter: rule a has this counte…: write the same limits in both, whatever their capacities
+{name: a, key: all, counter: x, LIMITS}, {name: b, key: all, counter: x, limits: [{capacity: 9, window: 1s}]}
+{name: a, key: all, counter: x, LIMITS}, {name: b, key: all, counter: x, limits: [{name: x, capacity: 1, window: 1s}]}
+  rules[1].counter: rule a has this counte…: write the same limits in both, whatever their capacities
+{name: a, key: all, counter: x, LIMITS}, {name: b, key: all, counter: x, mode: off, limits: [{capacity: 1, window: 2s}]}
+
+# A process charges at most half of what is left ahead. Plans and overrides may raise that.
+{name: r, key: all, lease: 500, limit: 1000/minute}
+{name: r, key: all, lease: 501, limit: 1000/minute}
+  rules[0].lease: a process charges at most half of the limits ahead: write lease: 500
+{name: r, key: all, lease: 501, overrides: true, limit: 1000/minute}
+{plan: {from: jwt.plan}, plans: {pro: {r: 9000}}, authentication: {ONE}, rules: [{name: r, key: all, lease: 501, limit: 1000/minute}]}
+{overrides: {r: {all: {capacity: 9000}}}, rules: [{name: r, key: all, lease: 501, limit: 1000/minute}]}
+{name: r, key: all, lease: 101, cost: 5, limit: 1000/minute}
+  rules[0].lease: a process charges at most half of the limits ahead: write lease: 100
+{name: r, key: all, lease: 101, cost: {from: header.n, min: 5, max: 9, settle: true}, limit: 1000/minute}
+  rules[0].lease: a process charges at most half of the limits ahead: write lease: 100
+{name: r, key: all, lease: 9, limits: [{name: a, capacity: 100, window: 1s}, {name: b, capacity: 12, window: 60s}]}
+  rules[0].lease: a process charges at most half of the limits ahead: write lease: 6
+{name: r, key: all, lease: 9, limits: [{name: a, capacity: 100, window: 1s}, {name: b, capacity: 12, window: 60s, cost: 0}]}
+{name: r, key: all, lease: 2, limit: 4/minute}
+{name: r, key: all, lease: 2, limit: 3/minute}
+  rules[0].lease: the limits leave no room to charge ahead: remove lease, which is for keys above…
+{name: r, key: all, lease: 2, limit: 3/minute, mode: off}
+
+# Secrets in keys.
+{name: by-secret, key: 'token:{header.authorization}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.authorization}, a secret, into tables and logs: write…
+{name: by-secret, key: 'session:{header.Cookie}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.cookie}, a secret, into tables and logs: write hash:…
+{name: by-secret, key: 'key:{header.x-api-key}|{ip}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.x-api-key}, a secret, into tables and logs: write has…
+{name: by-secret, key: '{query.access_token}|{query.password}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.access_token}, a secret, into tables and logs: write h…
+{name: by-secret, key: '{query.token}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.token}, a secret, into tables and logs: write hash: tr…
+{name: by-secret, key: '{query.key}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.key}, a secret, into tables and logs: write hash: true…
+{name: by-secret, key: '{query.apiKey}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.apiKey}, a secret, into tables and logs: write hash: t…
+{name: by-secret, key: '{query.user[password]}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.user[password]}, a secret, into tables and logs: write…
+{name: by-secret, key: '{header.x-amz-security-token}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.x-amz-security-token}, a secret, into tables and logs…
+{name: by-secret, key: '{header.proxy-authorization}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.proxy-authorization}, a secret, into tables and logs:…
+{name: by-secret, key: '{header.ocp-apim-subscription-key}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {header.ocp-apim-subscription-key}, a secret, into tables and…
+{name: by-secret, key: '{path.token}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {path.token}, a secret, into tables and logs: write hash: tru…
+{name: by-secret, key: '{ip}', overrides: 'key:{header.x-api-key}', limit: 1/s}, IP
+  rules[0].overrides: rule by-secret puts {header.x-api-key}, a secret, into tables and logs: wri…
+{name: by-secret, mode: shadow, key: '{query.sid}', limit: 1/s}, IP
+  rules[0].key: rule by-secret puts {query.sid}, a secret, into tables and logs: write hash: true…
+{hash_secret: {env: KEY_SECRET, check: 1a2b3c4d}, rules: [{name: by-secret, hash: true, key: 'token:{header.authorization}', limit: 1/s}, IP]}
+{hash_secret: {env: KEY_SECRET, check: 1a2b3c4d}, rules: [{name: by-secret, hash: true, key: '{ip}', overrides: '{header.cookie}', limit: 1/s}, IP]}
+{name: by-secret, mode: off, key: 'token:{header.authorization}', limit: 1/s}, IP
+{name: by-secret, key: 'key:{apikey}', limit: 1/s}, IP
+{name: by-secret, key: 'user:{jwt.token}', limit: 1/s}, IP
+{name: by-secret, key: '{ip}', cost: {from: header.x-token, min: 1, max: 1}, limit: 1/s}, IP
+  rules[0].cost: the client sets header.x-token, so the least a client can pay is min, 1: write s…
+{name: by-secret, key: '{header.x-max-tokens}', limit: 1/s}, IP
+{name: by-secret, key: '{header.x-api-key-id}', limit: 1/s}, IP
+{name: by-secret, key: '{query.compass}|{query.secretary}|{header.x-cache-key}|{header.x-tenant-key}', limit: 1/s}, IP
+
+# A claim alone does not distinguish callers of several issuers.
+{authentication: {ONE, api_key: {}}, plan: {from: jwt.plan, overrides: 'user:{jwt.sub}'}, plans: {pro: {u: 9}}, rules: [{name: u, key: 'user:{jwt.sub}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', LIMITS}]}
+  rules[0].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: '{jwt.org}|{jwt.sub}', LIMITS}]}
+  rules[0].key: {jwt.org} may be the same for callers of s…: write "{jwt.iss}|{jwt.org}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: '{jwt.iss}|{jwt.sub}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: '{jwt.sub}|{jwt./iss}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}|{apikey}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', when: {match: {jwt.iss: ISSUER-A}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', when: {match: {jwt.iss: [ISSUER-A, ISSUER-B]}}, LIMITS}]}
+  rules[0].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', when: {caller: rejected}, unless: {match: {jwt.role: op}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', when: {caller: [known, rejected]}, LIMITS}]}
+  rules[0].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: ISSUER-A}}, LIMITS}, {name: v, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt./iss: ISSUER-B}}, LIMITS}]}
+  rules[0].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+  rules[1].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: ISSUER-A}}, LIMITS}, {name: v, counter: c, key: 'user:{jwt.sub}', when: {match: {jwt.iss: ISSUER-A}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, counter: c, key: 'a:{jwt.sub}', when: {match: {jwt.iss: ISSUER-A}}, LIMITS}, {name: v, counter: c, key: 'b:{jwt.sub}', when: {match: {jwt.iss: ISSUER-B}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, skip: [{path: /a}, {match: {jwt.role: op}}], rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+  skip[1].match: each issuer in authentication.jwt can state jwt.role: add jwt.iss to match, with…
+{authentication: {TWO, api_key: {}}, skip: [{match: {jwt.role: op, jwt.iss: ISSUER-A}}], rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, skip: [{match: {apikey: k1}}], rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', unless: {match: {jwt.role: op}}, LIMITS}]}
+  rules[0].unless.match: each issuer in authentication.jwt can state jwt.role: add jwt.iss to mat…
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', unless: {match: {jwt.role: op, jwt.iss: ISSUER-A}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', when: {match: {jwt.iss: ISSUER-A}}, unless: {match: {jwt.role: op}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', cost: {from: jwt.weight, max: 1}, LIMITS}]}
+  rules[0].cost.from: each issuer in authentication.jwt can state jwt.weight: add jwt.iss to when…
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', limits: [{capacity: 1, window: 1s, cost: {from: jwt.weight, max: 1}}]}]}
+  rules[0].limits[0].cost.from: each issuer in authentication.jwt can state jwt.weight: add jwt.i…
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: 'ip:{ip}', cost: {from: jwt.weight, max: 1}, when: {match: {jwt.iss: ISSUER-A}}, LIMITS}]}
+{authentication: {ONE, api_key: {}}, rules: [{name: u, key: 'user:{jwt.sub}', cost: {from: jwt.weight, max: 1}, unless: {match: {jwt.role: op}}, LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, mode: shadow, key: 'user:{jwt.sub}', LIMITS}]}
+  rules[0].key: {jwt.sub} may be the same for callers of severa…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, rules: [{name: u, mode: off, key: 'user:{jwt.sub}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, rules: [{name: u, key: '{jwt.iss}|{jwt.sub}', overrides: 'org:{jwt.org}', LIMITS}]}
+  rules[0].overrides: {jwt.org} may be the same for callers of s…: write "org:{jwt.iss}|{jwt.org}"
+{authentication: {TWO, api_key: {}}, plan: {from: jwt.plan, overrides: 'user:{jwt.sub}'}, plans: {pro: {u: 9}}, rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+  plan.from: each issuer in authentication.jwt can state any plan: list one issuer, or write over…
+  plan.overrides: {jwt.sub} may be the same for callers of seve…: write "user:{jwt.iss}|{jwt.sub}"
+{authentication: {TWO, api_key: {}}, plan: {from: jwt.iss, overrides: '{jwt.iss}|{jwt.sub}'}, plans: {pro: {u: 9}}, rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+{authentication: {TWO, api_key: {}}, plan: {from: apikey, overrides: 'key:{apikey}'}, plans: {pro: {u: 9}}, rules: [{name: u, key: 'ip:{ip}', LIMITS}]}
+
+# Keys, methods and patterns that match nothing, or everything at once.
+{name: r, key: $ip, LIMITS}
+  rules[0].key: $ip without braces is text, so all requests share one counter: write "{ip}"
+{name: r, key: 'ip:${ip}', LIMITS}
+  rules[0].key: $ is text of the key, and no part of a source: write ip:{ip}
+{name: r, key: 'ip:{ip}', LIMITS}
+{name: r, key: '{ip}', cost: 0, LIMITS}
+  rules[0].cost: requests cost 0, so the rule limits nothing: write cost: 1 or more in one of its…
+{name: r, key: '{ip}', cost: 0, overrides: true, LIMITS}
+{name: r, key: '{ip}', unless: {cidrs: 0.0.0.0/0}, LIMITS}
+{name: r, key: '{ip}', unless: {cidrs: [0.0.0.0/0, '::/0']}, LIMITS}
+  rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…
+{name: r, key: '{ip}', unless: {methods: FETCHING}, LIMITS}
+  rules[0].unless.methods: HTTP has no meth…: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS
+{name: r, key: '{ip}', unless: {path: '/**'}, LIMITS}
+  rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…
+{name: r, key: '{ip}', when: {match: {stage: [a, b]}}, unless: {match: {stage: a}}, LIMITS}
+{name: r, key: '{ip}', when: {match: {stage: a}}, unless: {match: {stage: [a, b]}}, LIMITS}
+  rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…
+{name: r, key: '{ip}', when: {methods: GET, path: /a}, unless: {methods: [GET, HEAD]}, LIMITS}
+  rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…
+{name: r, key: '{ip}', when: {methods: [GET, PSOT]}, LIMITS}
+  rules[0].when.methods[1]: HTTP has no method PSOT: did you mean POST?
+{name: r, key: '{ip}', when: {methods: [get, PROPFIND, QUERY]}, LIMITS}
+  rules[0].when.methods[1]: HTTP has no met…: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS
+{name: r, key: '{ip}', when: {path: '/#/login'}, LIMITS}
+  rules[0].when.path: pattern "/#/login": a path ends be…: write /, or * for any text in a segment
+{name: r, key: '{ip}', when: {path: '/(a|b)'}, LIMITS}
+  rules[0].when.path: pattern "/(a|b)": a pattern is no regular express…: write one such as /v1/**
+{name: r, key: '{ip}', when: {path: '/a$'}, LIMITS}
+  rules[0].when.path: pattern "/a$": a pattern is no regular expression, and all but *…: write /a
+{name: r, key: '{ip}', when: {path: '/a/*/x.json'}, LIMITS}
+{name: r, key: '{ip}', when: {path: '/a?b=1'}, LIMITS}
+  rules[0].when.path: pattern "/a?b=1": a path ends bef…: write /a, or * for any text in a segment
+{name: r, key: '{ip}', when: {path: '/static/*.*'}, LIMITS}
+{name: r, key: '{ip}', when: {path: '/users/:id/x'}, LIMITS}
+  rules[0].when.path: pattern "/users/:id/x": a pattern is no regular expressio…: write /users/*/x
+{name: r, key: '{ip}', when: {path: '/users/<int:id>/x'}, LIMITS}
+  rules[0].when.path: pattern "/users/<int:id>/x": a pattern is no regular expr…: write /users/*/x
+{name: r, key: '{ip}', when: {path: '/users/[0-9]+/x'}, LIMITS}
+  rules[0].when.path: pattern "/users/[0-9]+/x": a pattern is no regular expres…: write /users/*/x
+{name: r, key: '{ip}', when: {path: '/users/[a-z]'}, LIMITS}
+  rules[0].when.path: pattern "/users/[a-z]": a pattern is no regular e…: write one such as /v1/**
+{name: r, key: '{ip}', when: {path: '/v1/items:search'}, LIMITS}
+{name: r, key: '{ip}', when: {path: /a}, unless: {methods: GET}, LIMITS}
+{name: r, key: '{ip}', when: {route: '/users/<id>'}, LIMITS}
+  rules[0].when.route: pattern "/users/<id>": a pattern is no regular expression,…: write /users/*
+{name: r, key: '{ip}', when: {route: '/users/[id]'}, LIMITS}
+  rules[0].when.route: pattern "/users/[id]": a pattern is no regular expression,…: write /users/*
+{name: r, key: '{ip}', when: {route: '/users/{id}'}, LIMITS}
+{name: r, key: '{stage}', LIMITS}
+{name: r, key: all, LIMITS}
+{name: r, key: everyone, LIMITS}
+  rules[0].key: no source is in it, so all requests share one counter: write one such as "ip:{ip}…
+{name: r, key: everyone, mode: off, LIMITS}
+{name: r, key: ip, LIMITS}
+  rules[0].key: ip without braces is text, so all requests share one counter: write "{ip}"
+{name: r, key: jwt.sub, LIMITS}
+  rules[0].key: jwt.sub without braces is text, so all requests share one coun…: write "{jwt.sub}"
+{rules: [], deny: [{methods: GTE}], skip: [{path: '/health?full'}]}
+  deny[0].methods: HTTP has no method GTE: did you mean GET?
+  skip[0].path: pattern "/health?full": a path end…: write /health, or * for any text in a segment
+
+# A skip that covers a rule leaves nothing to limit.
+{skip: [{path: /health}, {caller: [anonymous, known, rejected]}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+  rules[0]: skip[1] lifts all limits of every request that this rule covers: narrow it, or remove…
+{skip: [{path: /health}, {caller: known}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+{skip: [{path: /health}, {match: {stage: a}}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+{skip: [{path: /health}, {methods: GET}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+{skip: [{path: /health}, {methods: [GET, POST, PUT]}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+  rules[0]: skip[1] lifts all limits of every request that this rule covers: narrow it, or remove…
+{skip: [{path: /health}, {path: '/**'}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+  rules[0]: skip[1] lifts all limits of every request that this rule covers: narrow it, or remove…
+{skip: [{path: /health}, {path: /a, cidrs: 10.0.0.0/8}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+{skip: [{path: /health}, {path: /a}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+  rules[0]: skip[1] lifts all limits of every request that this rule covers: narrow it, or remove…
+{skip: [{path: /health}, {path: /b}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+{skip: [{path: /health}, {route: '/**'}], rules: [{name: r, key: '{ip}', when: {methods: [GET, POST], path: /a}, limit: 1/s}]}
+  rules[0]: skip[1] lifts all limits of every request that this rule covers: narrow it, or remove…
+`
+
+const caveats = `
+# No credentials are verified.
+{name: r, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1, settle: true}, limit: 1/s}
+{name: r, key: 'ip:{ip}', cost: {from: header.n, min: 1, max: 1}, limits: [{capacity: 1, window: 1mo, anchor: {from: jwt.day, default: 3}}]}
+  rules[0].limits[0].anchor: UNVERIFIED: months of all live callers start on day 3
+{name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 1}, limit: 1/s}
+  rules[0].cost: UNVERIFIED: every live request costs max, 1
+{name: r, key: 'ip:{ip}', limit: 1/s}
+{name: r, key: 'ip:{ip}', limits: [{capacity: 1, window: 1mo, anchor: {from: stage}}]}
+{name: r, key: 'ip:{ip}', overrides: 'user:{jwt.sub}', limit: 1/s}
+  rules[0].overrides: UNVERIFIED: no override applies to a live request
+{name: r, key: 'ip:{ip}', refund_on: 5xx, limit: 1/s}
+{name: r, key: 'ip:{ip}', unless: {caller: known}, limit: 1/s}
+  rules[0].unless: UNVERIFIED: the rule leaves out no live request
+{name: r, key: 'ip:{ip}', when: {caller: [anonymous, known]}, limit: 1/s}
+{name: r, key: 'ip:{ip}', when: {caller: anonymous}, limit: 1/s}
+  rules[0].when: UNVERIFIED: the rule covers live requests with a token or a key too
+{name: r, key: 'ip:{ip}', when: {caller: rejected}, limit: 1/s}
+  rules[0].when: UNVERIFIED: the rule covers no live request
+{name: r, key: 'ip:{ip}', when: {match: {stage: prod}}, limit: 1/s}
+{name: r, key: 'user:{jwt.sub}', limit: 1/s}
+  rules[0].key: UNVERIFIED: all live callers share one counter, because none has {jwt.sub}
+{name: r, key: 'user:{jwt.sub}', mode: off, limit: 1/s}
+{name: r, key: 'user:{jwt.sub}', when: {caller: known}, limit: 1/s}
+  rules[0].when: UNVERIFIED: the rule covers no live request
+{name: r, key: '{ip}|{apikey}', limit: 1/s}
+  rules[0].key: UNVERIFIED: live requests are counted without {apikey}
+{rules: [], denied: {status: 503}}
+  denied: a REST API answers denied requests as it was deployed, with status 429 and problem deta…
+{rules: [], deny: [{caller: rejected}], skip: [{match: {jwt.admin: true}}], plan: {overrides: '{apikey}'}}
+  deny[0]: UNVERIFIED: this denies no live request
+  skip[0]: UNVERIFIED: this skips no live request
+  plan: UNVERIFIED: no live caller has a plan
+{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: {from: jwt.plan, overrides: 'ip:{ip}'}}
+  plan.from: UNVERIFIED: a live caller has a plan by an override alone
+{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: {from: jwt.plan}}
+  plan: UNVERIFIED: no live caller has a plan
+{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: {from: stage, overrides: '{apikey}'}}
+  plan.overrides: UNVERIFIED: no override of a plan applies to a live request
+{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: {from: stage}}
+{rules: [{name: r, key: '{ip}', limit: 1/s}], plans: {pro: {r: 5}}, plan: {overrides: '{apikey}'}}
+  plan: UNVERIFIED: no live caller has a plan
+
+# Tokens are verified.
+{authentication: {ONE}, deny: [{match: {jwt.sub: x}}], rules: []}
+{authentication: {ONE}, plan: {from: jwt.plan}, plans: {pro: {r: 5}}, rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: 'ip:{ip}', when: {caller: anonymous}, limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: 'ip:{ip}', when: {caller: known}, limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: 'ip:{ip}', when: {caller: rejected}, limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: 'ip:{ip}', when: {match: {apikey: k}}, limit: 1/s}]}
+  rules[0].when: NO-KEYS: the rule covers no live request
+{authentication: {ONE}, rules: [{name: r, key: 'user:{jwt.sub}', limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: 'user:{jwt.sub}', overrides: 'org:{jwt.org}', cost: {from: jwt.n, max: 1}, limit: 1/s}]}
+{authentication: {ONE}, rules: [{name: r, key: '{jwt.sub}|{apikey}', limit: 1/s}]}
+  rules[0].key: NO-KEYS: live requests are counted without {apikey}
+`
