@@ -70,12 +70,10 @@ func (c *checker) checkAlone(i int) {
 	if client := r.ClientSources(); len(client) > 0 && !c.hasBackstop(i) {
 		c.warn(path.To("key"), problem.EvadableSource, ruledoc.Enumerate(client, "and"))
 	}
-	warned := map[string]bool{} // once about a cost that several limits share
 	for j := range r.Limits {
 		at, costAt := c.paths(i, j)
 		c.checkQueue(at.To("queue"), &r.Limits[j], &r.Costs[j])
-		c.checkCost(costAt, &r.Limits[j], &r.Costs[j], warned[costAt.String()])
-		warned[costAt.String()] = true
+		c.checkCost(costAt, &r.Limits[j], &r.Costs[j])
 	}
 	c.checkLease(path.To("lease"), i)
 	if other := c.sharesNothing(i); other != nil {
@@ -114,12 +112,12 @@ func (c *checker) checkQueue(path problem.Path, l *limit.Limit, cost *rules.Cost
 
 // checkCost warns about a cost that requests state: clients may understate it,
 // and the limit may never allow a request without it.
-func (c *checker) checkCost(path problem.Path, l *limit.Limit, cost *rules.Cost, warned bool) {
+func (c *checker) checkCost(path problem.Path, l *limit.Limit, cost *rules.Cost) {
 	source := cost.Source()
 	if source == "" {
 		return
 	}
-	if cost.ClientStated() && !cost.Settle && !warned {
+	if cost.ClientStated() && !cost.Settle {
 		c.warn(path, problem.UnderstatedCost, source, cost.Min)
 	}
 	if !cost.Clamp && cost.Max > l.MaxCost() {
