@@ -65,9 +65,7 @@ func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnin
 	if positions == nil {
 		return nil, nil, nil, err
 	}
-	if d != (ruledoc.Defaults{}) {
-		document.SetDefaults(d)
-	}
+	document.SetDefaults(d)
 	set, problems := rules.Compile(document)
 	if errs := positions.Locate(problems); len(errs) > 0 {
 		return nil, nil, nil, errs
