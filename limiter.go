@@ -28,7 +28,7 @@ type Limiter struct {
 	order   []int // of the limits that New was given, in the rule
 	engine  *engine.Engine
 	calls   sync.Pool // of *call
-	firsts  firsts
+	firsts  sync.Map  // by key, a channel of the caller of Wait whom others let go first
 }
 
 // call is one call of a limiter.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -120,10 +119,10 @@ var ErrNever = errors.New("the request costs more than the limit can ever allow"
 // that wait for a window all ask again when it has room; in a LeakyBucket each
 // has its turn, so that suits many of them better, above all in a shared store.
 //
-// A caller that wants several units of a bucket comes to its turn: others who wait
-// for the same key of this Limiter let it go first once it was denied. Other
-// processes do not, and neither does Allow. In a window, requests of fewer units
-// may take the room again and again.
+// A caller that waits for several units of a bucket comes to its turn: once it was
+// denied, others who wait for the same key of this Limiter wait until it is
+// admitted, or their contexts end. Other processes do not wait for it, and neither
+// does Allow. In a window, requests of fewer units may take the room again and again.
 //
 // While the store fails, Wait does as the error policy says: under [FailClosed]
 // it asks again every second.
@@ -161,20 +160,36 @@ func (l *Limiter) wait(ctx context.Context, key string, n units) error {
 // admit blocks until the limits allow a request, and charges it by c. The request
 // has its turn after the delay.
 func (l *Limiter) admit(ctx context.Context, c *call, key string, n units) (delay time.Duration, err error) {
-	var me *first
-	defer func() { l.firsts.leave(key, me) }()
+	var mine chan struct{} // closed once this caller no longer goes first
+	defer func() {
+		if mine != nil {
+			l.firsts.Delete(key)
+			close(mine)
+		}
+	}()
 	for {
-		if err := l.firsts.pass(ctx, key, me); err != nil {
+		if other, ok := l.firsts.Load(key); ok && other != mine {
+			select {
+			case <-other.(chan struct{}):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if err := ctx.Err(); err != nil {
 			return 0, l.wrap(err)
 		}
 		var r Result
-		switch err := l.do(ctx, nil, c, key, n, &r); {
-		case err != nil || r.Allowed:
+		if err := l.do(ctx, nil, c, key, n, &r); err != nil || r.Allowed {
 			return r.Delay, err
-		case r.RetryAfter == Never:
+		}
+		if r.RetryAfter == Never {
 			return 0, l.wrap(ErrNever)
-		case c.starves():
-			me = l.firsts.enter(key, me, r.RetryAfter)
+		}
+		if mine == nil && c.starves() {
+			first := make(chan struct{})
+			if _, taken := l.firsts.LoadOrStore(key, first); !taken {
+				mine = first
+			}
 		}
 		if err := clock.AwaitTurn(ctx, r.RetryAfter); err != nil {
 			return 0, l.wrap(err)
@@ -191,66 +206,4 @@ func (c *call) starves() bool {
 		}
 	}
 	return false
-}
-
-// firsts are callers of Wait, at most one of a key. The others on that key let it
-// go first.
-type firsts struct {
-	mu sync.Mutex
-	of map[string]*first
-}
-
-type first struct {
-	until time.Time     // it asks again then
-	done  chan struct{} // closed once it has its units, or has given up
-}
-
-// enter has a caller go first, unless another does, and notes when it asks again.
-func (f *firsts) enter(key string, me *first, wait time.Duration) *first {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if me == nil && f.of[key] == nil {
-		me = &first{done: make(chan struct{})}
-		if f.of == nil {
-			f.of = map[string]*first{}
-		}
-		f.of[key] = me
-	}
-	if me != nil {
-		me.until = time.Now().Add(wait)
-	}
-	return me
-}
-
-func (f *firsts) leave(key string, me *first) {
-	if me == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.of, key)
-	close(me.done)
-}
-
-// pass blocks while another caller is first.
-func (f *firsts) pass(ctx context.Context, key string, me *first) error {
-	for ctx.Err() == nil {
-		f.mu.Lock()
-		other, wait := f.of[key], time.Duration(0)
-		if other != nil {
-			wait = time.Until(other.until)
-		}
-		f.mu.Unlock()
-		if other == me || other == nil {
-			return nil
-		}
-		if clock.EndsBefore(ctx, wait) {
-			return clock.AwaitTurn(ctx, wait)
-		}
-		select {
-		case <-other.done:
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err()
 }

@@ -120,39 +120,29 @@ func (t *Transport) key(r *http.Request) string {
 	return t.Key(r)
 }
 
-// wait blocks until a request may be sent. One that had to wait for the other
-// side after its turn takes another: otherwise all would go at once.
+// wait blocks until a request may be sent. One that had its turn when the other
+// side asked to wait takes another one: otherwise all would leave at once.
 func (t *Transport) wait(ctx context.Context, key string) error {
-	for {
-		if err := t.waitPause(ctx, key); err != nil || t.Limiter == nil {
-			return err
+	for turn := t.Limiter == nil; ; turn = true {
+		for {
+			t.mu.Lock()
+			left := time.Until(t.pauses[key])
+			t.mu.Unlock()
+			if left <= 0 {
+				break
+			}
+			if err := clock.AwaitTurn(ctx, left); err != nil {
+				return fmt.Errorf("slidegate: %s asked to wait: %w", key, err)
+			}
+			turn = t.Limiter == nil
+		}
+		if turn {
+			return nil
 		}
 		if err := t.Limiter.Wait(ctx, key); err != nil {
 			return err
 		}
-		if t.pauseLeft(key) <= 0 {
-			return nil
-		}
 	}
-}
-
-// waitPause blocks while the other side has asked to wait.
-func (t *Transport) waitPause(ctx context.Context, key string) error {
-	for {
-		left := t.pauseLeft(key)
-		if left <= 0 {
-			return nil
-		}
-		if err := clock.AwaitTurn(ctx, left); err != nil {
-			return fmt.Errorf("slidegate: %s asked to wait: %w", key, err)
-		}
-	}
-}
-
-func (t *Transport) pauseLeft(key string) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return time.Until(t.pauses[key])
 }
 
 // pause extends the key's pause to d; a longer one stays.
@@ -172,9 +162,7 @@ func (t *Transport) pause(key string, d time.Duration) {
 // retryAfter returns how long an answer asks to wait, at most maxPause: by its
 // Retry-After, or else by the end of a limit of which nothing remains.
 func retryAfter(r *http.Response) (d time.Duration, asked bool) {
-	switch r.StatusCode {
-	case http.StatusTooManyRequests, http.StatusForbidden, http.StatusServiceUnavailable:
-	default:
+	if s := r.StatusCode; s != http.StatusTooManyRequests && s != http.StatusForbidden && s != http.StatusServiceUnavailable {
 		return 0, false
 	}
 	now, err := http.ParseTime(r.Header.Get("Date")) // by the same clock
@@ -190,25 +178,18 @@ func retryAfter(r *http.Response) (d time.Duration, asked bool) {
 	return d, asked
 }
 
-// The least numbers of a field that are Unix times, in seconds and milliseconds:
-// 1973 by both. Below are seconds to wait, which may have a fraction.
-const (
-	leastUnix      = 1e8
-	leastUnixMilli = 1e11
-)
-
 // until returns the time from now that a field states, at most maxPause: by a
-// number, or a date.
+// date, or a number. From 1973 on that is a Unix time, in seconds or milliseconds;
+// below, seconds to wait, which may have a fraction.
 func until(text string, now time.Time) (d time.Duration, ok bool) {
 	n, err := strconv.ParseFloat(text, 64)
 	switch {
 	case strings.Trim(text, ".0123456789") != "": // or a sign, or one of Go's forms
-		var end time.Time
-		end, err = http.ParseTime(text)
-		n = end.Sub(now).Seconds()
-	case n >= leastUnixMilli:
+		end, dateErr := http.ParseTime(text)
+		n, err = end.Sub(now).Seconds(), dateErr
+	case n >= 1e11:
 		n = n/1e3 - float64(now.Unix())
-	case n >= leastUnix:
+	case n >= 1e8:
 		n -= float64(now.Unix())
 	}
 	return time.Duration(math.Ceil(max(0, min(n, maxPause.Seconds())) * 1e9)), err == nil

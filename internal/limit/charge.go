@@ -147,7 +147,7 @@ type Receipt struct {
 	Serial uint64
 	// Slots holds the slot charged, by limit: 1700000040 for a slot of one
 	// second at that Unix time. For a bucket it is when the charge leaves it
-	// full, in Unix nanoseconds; 0 for a cost of 0.
+	// full, in Unix nanoseconds.
 	Slots [MaxLimits]int64
 }
 
@@ -160,27 +160,23 @@ func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.current(l, n)
-		v.Receipt.Slots[i] = q
-		v.add(i, s.decide(l, n, q, c.Costs[i]))
+		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.Generation, v.Receipt.Serial = "", 0
 }
 
 // Apply decides a charge on these states, and makes it if they allow it: Decide
 // and then Take. It reports whether it has changed the states.
-func Apply(states []State, c *Charge, now time.Time, v *Verdict) (charged bool) {
+func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	if len(c.Limits) == 1 { // as of most rules
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Resize(1)
-		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, q
-		r, cost := &v.Limits[0], c.Costs[0]
-		s.apply(l, n, q, cost, r)
+		r := &v.Limits[0]
+		s.apply(l, n, q, c.Costs[0], r)
+		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, l.receipt(n, q, r)
 		v.set(r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay)
-		if charged = v.Allowed && cost > 0; charged {
-			v.Receipt.Slots[0] = s.mark(l, q, cost)
-		}
-		return charged
+		return v.Allowed && c.Costs[0] > 0
 	}
 	Decide(states, c, now, v)
 	if !v.Allowed || c.ZeroCost() {
@@ -194,10 +190,9 @@ func Apply(states []State, c *Charge, now time.Time, v *Verdict) (charged bool) 
 // adds the receipt's generation.
 func Take(states []State, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
-	for i, cost := range c.Costs {
-		l, s, q := &c.Limits[i], &states[i], v.Receipt.Slots[i]
-		v.add(i, s.take(l, n, q, cost))
-		v.Receipt.Slots[i] = s.mark(l, q, cost)
+	for i := range c.Limits {
+		l, q := &c.Limits[i], v.Receipt.Slots[i]
+		v.add(i, l, n, q, states[i].take(l, n, q, c.Costs[i]))
 	}
 }
 
@@ -209,8 +204,7 @@ func AfterCharge(states []State, generation string, c *Charge, now time.Time, v 
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
 		q := s.current(l, n)
-		v.Receipt.Slots[i] = s.mark(l, q, c.Costs[i])
-		v.add(i, s.afterCharge(l, n, q, c.Costs[i]))
+		v.add(i, l, n, q, s.afterCharge(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.Generation, v.Receipt.Serial = generation, 0
 }
@@ -242,10 +236,19 @@ func (v *Verdict) Resize(limits int) {
 	v.Limits = v.Limits[:limits]
 }
 
+// receipt returns what a receipt names of a charge: its slot q, or when it leaves
+// a bucket full.
+func (l *Limit) receipt(now, q int64, r *Result) int64 {
+	if l.Bucket() {
+		return now + int64(r.Reset)
+	}
+	return q
+}
+
 // add combines the result of limit i with those before it. Most rules have one
 // limit, so its result is copied.
-func (v *Verdict) add(i int, r Result) {
-	v.Limits[i] = r
+func (v *Verdict) add(i int, l *Limit, now, q int64, r Result) {
+	v.Limits[i], v.Receipt.Slots[i] = r, l.receipt(now, q, &r)
 	if i == 0 {
 		v.Result = r
 		return

@@ -112,7 +112,7 @@ func TestTakeAfterDecide(t *testing.T) {
 	v := limit.Verdict{Receipt: limit.Receipt{Generation: "of another charge"}}
 	limit.Decide(states, c, epoch.Add(4*sec), &v)
 	second := epoch.Unix() + 4
-	if want := (limit.Receipt{Slots: [limit.MaxLimits]int64{second, 0, epoch.Unix() / 10}}); v.Receipt != want {
+	if want := (limit.Receipt{Slots: [limit.MaxLimits]int64{second, second * int64(sec), epoch.Unix() / 10}}); v.Receipt != want {
 		t.Errorf("receipt %+v, want %+v", v.Receipt, want)
 	}
 	if want := (limit.Result{Allowed: true, Remaining: 3}); v.Result != want {

@@ -38,15 +38,6 @@ func (s *State) current(l *Limit, now int64) int64 {
 	return s.Slots.current(l, now)
 }
 
-// mark returns what a receipt names of a charge: its slot q, or when it has left
-// a bucket full.
-func (s *State) mark(l *Limit, q, cost int64) int64 {
-	if full, ok := s.bucket().full(); ok && cost != 0 && l.Bucket() {
-		return full
-	}
-	return q
-}
-
 // Decide returns what a charge of cost units would get now. It changes nothing.
 func (s *State) Decide(l *Limit, now time.Time, cost int64) Result {
 	n := now.UnixNano()

@@ -56,22 +56,16 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 				after := m.snapshot.AfterTransaction(m.charge, now, m.generation)
 				s.snapshots.put(m.charge.Key, after)
 				after.Admit(m.charge, now, m.verdict)
-				m.keepTurns()
+				for i := range m.charge.Limits {
+					if m.charge.Limits[i].Bucket() { // the transaction took a later turn, if others came before
+						m.verdict.Receipt.Slots[i] = 0
+					}
+				}
 			}
 			return nil
 		}
 	}
 	return ErrContended
-}
-
-// keepTurns has the receipt name no turn of a bucket, so that none is given back:
-// the snapshot does not tell which turn the transaction took.
-func (m *member) keepTurns() {
-	for i := range m.charge.Limits {
-		if m.charge.Limits[i].Bucket() {
-			m.verdict.Receipt.Slots[i] = 0
-		}
-	}
 }
 
 // decideAll decides every charge by its snapshot, or by a new one if the snapshot

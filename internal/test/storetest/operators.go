@@ -58,15 +58,13 @@ func settling(t *testing.T, h Harness) {
 	p.by(other).settle(h.Lag+1, a, 5)
 	p.by(store).charge(61*sec, 1)
 	t.Run("turns of a leaky bucket", func(t *testing.T) {
-		p := newPair(t, store, Leaky(1, sec, 3))
-		p.charge(0, 1)
+		p := newPair(t, store, Leaky(1, sec, 2))
 		first, last := p.charge(0, 1), p.charge(0, 1)
-		p.settle(ms, last, -1)
-		last = p.charge(ms, 1)  // in the turn that was given back
-		p.settle(ms, first, -1) // which stays: another is behind it
-		p.charge(ms, 1)
-		p.settle(2*sec+ms, last, -1) // its turn has come
-		p.charge(2*sec+ms, 1)
+		p.settle(0, last, -1)
+		last = p.charge(0, 1)  // in the turn that was given back
+		p.settle(0, first, -1) // stays: another is behind it
+		p.settle(sec+ms, last, -1)
+		p.charge(sec+ms, 1) // behind it: its turn had come
 	})
 }
 

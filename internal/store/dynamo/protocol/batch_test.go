@@ -118,7 +118,7 @@ func (w *batchWorld) run() int {
 			s = w.read()
 		}
 		if w.IntN(3) == 0 {
-			w.giveBack(c, now)
+			w.giveBack(w.read(), c, now)
 		}
 	}
 	second += 1 + w.Int64N(3) // a clock behind may draw on the credit of one ahead, which package limit lacks
@@ -143,21 +143,21 @@ func (w *batchWorld) run() int {
 	return len(charges)
 }
 
-// giveBack returns the turns of a charge that was just made, and compares the item
-// with package limit.
-func (w *batchWorld) giveBack(c *limit.Charge, now time.Time) {
+// giveBack gives back the turns of a charge that has left a snapshot, and compares
+// the item with package limit.
+func (w *batchWorld) giveBack(left *Snapshot, c *limit.Charge, now time.Time) (written bool) {
 	var v limit.Verdict
-	before := w.read()
-	before.Admit(c, now, &v)
-	deltas, states := make([]int64, len(c.Limits)), cloneAll(before.states)
+	left.Admit(c, now, &v)
+	deltas, states := make([]int64, len(c.Limits)), cloneAll(left.states)
 	for i := range deltas {
 		if c.Limits[i].Algorithm == limit.LeakyBucket {
 			deltas[i] = -c.Costs[i]
 		}
 	}
 	limit.Settle(states, c, now, &v.Receipt, deltas)
-	if u := PlanSettlement(before, c, &v.Receipt, deltas, now, now, ""); u != nil && !w.update(u) {
-		w.t.Fatal("a turn is not given back by a fresh snapshot")
+	u := PlanSettlement(left, c, &v.Receipt, deltas, now, now, "")
+	if written = u != nil && w.update(u); !written {
+		return false
 	}
 	for i, after := 0, w.read(); i < len(states); i++ {
 		got, _ := after.states[i].Full()
@@ -165,6 +165,7 @@ func (w *batchWorld) giveBack(c *limit.Charge, now time.Time) {
 			w.t.Fatalf("limit %+v is full at %d, want %d", c.Limits[i], got, want)
 		}
 	}
+	return true
 }
 
 func denies(s *Snapshot, c *limit.Charge, now time.Time, v *limit.Verdict) bool {
@@ -279,6 +280,43 @@ func TestBatchIsAsStrictAsEachCharge(t *testing.T) {
 	}
 	if w.write(b.Plan(minute, true)) {
 		t.Error("the first charge was made without room")
+	}
+}
+
+// TestGivenBack gives turns of a bucket back between the snapshot of a caller and
+// its write. A unit refills in a second.
+func TestGivenBack(t *testing.T) {
+	queue := limit.Limit{Algorithm: limit.LeakyBucket, Capacity: 4, Window: 4 * time.Second, Burst: 3}
+	after := func(d time.Duration) time.Time { return minute.Add(d) }
+	for name, test := range map[string]struct {
+		write func(w *batchWorld, old *Snapshot) (written bool)
+		want  bool
+	}{
+		"the last turn": {func(w *batchWorld, old *Snapshot) bool { return w.giveBack(old, w.of(1), minute) }, true},
+		"a turn with another behind it": {func(w *batchWorld, old *Snapshot) bool {
+			w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
+			return w.giveBack(old, w.of(1), minute)
+		}, false},
+		"a bucket that was draining": {func(w *batchWorld, old *Snapshot) bool { // now it has been full for half a second
+			w.giveBack(old, w.of(1), minute)
+			return w.write(PlanCharge(old, w.of(1), after(1500*time.Millisecond), minute, true))
+		}, false},
+		"a batch whose second charge finds it full": {func(w *batchWorld, old *Snapshot) bool {
+			b := NewBatch(old, w.of(1), after(500*time.Millisecond))
+			if !b.Add(w.of(1), after(2500*time.Millisecond)) {
+				w.t.Fatal("the second charge is not in the batch")
+			}
+			w.giveBack(old, w.of(1), minute)
+			return w.write(b.Plan(minute, true))
+		}, false},
+	} {
+		w := newBatchWorld(t, queue)
+		for range 2 {
+			w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
+		}
+		if got := test.write(w, w.read()); got != test.want {
+			t.Errorf("%s: written %v", name, got)
+		}
 	}
 }
 

@@ -183,7 +183,7 @@ func harmlessMutants() []harmless {
 			mutate(belowZero).refunds()},
 		{"down: with h <= :j+k", "any 2 down, delete", gone, mutant{write: refundInWindow}.refunds()},
 		{"down, weighted: with h <= :j+k", "any weighted, 2 down", gone, mutant{write: refundInWindow}.refunds()},
-		{"bucket: tat > :now removed", "any bucket, delete", "a snapshot of this generation shows it, and it only grows",
+		{"bucket: tat > :now removed", "any bucket, delete", "a snapshot of this generation shows it, and only turns given back lower it: TestGivenBack",
 			condition("#XT > :Xt AND ", "")},
 		{"log: version at most", "any log, delete", "in a generation it is never less", condition("#XC = :Xv", "#XC <= :Xv")},
 		{"transaction: without a snapshot in any generation", "any transactions, 2 limits", "each limit has to be new too",
