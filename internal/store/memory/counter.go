@@ -24,8 +24,8 @@ type counter struct {
 }
 
 // newCounter returns a counter for a charge.
-func newCounter(c *limit.Charge, hash, serial uint32) *counter {
-	ct := &counter{key: c.Key, hash: hash, serial: serial}
+func newCounter(c *limit.Charge, hash uint32) *counter {
+	ct := &counter{key: c.Key, hash: hash}
 	if n := len(c.Limits); n != 1 {
 		several := make([]limit.State, n)
 		ct.several = &several

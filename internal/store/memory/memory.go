@@ -97,50 +97,44 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 			sh.reclaim(now, len(cs), sh.boundFor(c.Key)) // before any decision, because it may drop their counters
 		}
 	}
+	var counters [limit.MaxLimits]*counter
 	allowed := true
 	for i, c := range cs {
 		sh, hash := s.shard(c.Key)
-		if err := decide(sh.table.find(hash, c.Key), c, now, vs[i]); err != nil {
+		var err error
+		if counters[i], err = sh.counter(c, hash); err != nil {
 			return err
 		}
+		limit.Decide(counters[i].states(), c, now, vs[i])
 		allowed = allowed && vs[i].Allowed
 	}
 	if !allowed {
 		return nil
 	}
-	counters, err := s.getOrCreateAll(cs)
-	if err != nil {
-		return err
+	for i, c := range cs {
+		if sh, _ := s.shard(c.Key); counters[i].link == nil && !c.ZeroCost() {
+			if err := sh.add(counters[i], now); err != nil {
+				s.undo(counters[:i])
+				return err
+			}
+		}
 	}
 	for i, c := range cs {
-		if counters[i] != nil {
-			sh, _ := s.shard(c.Key)
-			sh.take(counters[i], c, now, vs[i])
+		if sh, _ := s.shard(c.Key); limit.Apply(counters[i].states(), c, now, vs[i]) {
+			sh.charged(counters[i], now, vs[i])
 		}
 	}
 	return nil
 }
 
-// getOrCreateAll returns the counters of the charges that cost something, all
-// of them or none. Their shards must be locked.
-func (s *Store) getOrCreateAll(cs []*limit.Charge) (counters [limit.MaxLimits]*counter, err error) {
-	for i, c := range cs {
-		if c.ZeroCost() {
-			continue
+// undo drops counters that were added and not charged.
+func (s *Store) undo(added []*counter) {
+	for _, ct := range added {
+		if ct.link == nil {
+			sh, hash := s.shard(ct.key)
+			sh.drop(hash, ct.key)
 		}
-		sh, hash := s.shard(c.Key)
-		if counters[i], err = sh.getOrCreate(c, hash); err == nil {
-			continue
-		}
-		for _, opened := range counters[:i] {
-			if opened != nil && opened.link == nil {
-				sh, hash := s.shard(opened.key)
-				sh.drop(hash, opened.key)
-			}
-		}
-		return counters, err
 	}
-	return counters, nil
 }
 
 // lock locks the shards of all keys, in the order of the shards, so that two
@@ -195,8 +189,8 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	defer sh.mu.Unlock()
 	ct := sh.table.find(hash, c.Key)
 	if ct == nil && r.Generation == "" && slices.Max(deltas) > 0 {
-		var err error
-		if ct, err = sh.open(c, hash, now); err != nil {
+		ct = newCounter(c, hash)
+		if err := sh.add(ct, now); err != nil {
 			return err
 		}
 	}

@@ -43,56 +43,40 @@ func (sh *shard) boundFor(key string) int {
 // charge makes the charge if it is allowed, on a new counter if there is none
 // yet.
 func (sh *shard) charge(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
-	ct := sh.table.find(hash, c.Key)
-	if ct == nil {
-		return sh.chargeNew(c, hash, now, v)
-	}
-	if err := ct.fits(c); err != nil {
+	ct, err := sh.counter(c, hash)
+	if err != nil || !limit.Apply(ct.states(), c, now, v) {
 		return err
 	}
-	if limit.Apply(ct.states(), c, now, v) {
-		sh.charged(ct, now, v)
+	if ct.link == nil {
+		if err := sh.add(ct, now); err != nil {
+			return err
+		}
 	}
+	sh.charged(ct, now, v)
 	return nil
 }
 
-// chargeNew is charge for a key without a counter.
-func (sh *shard) chargeNew(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
-	if err := decide(nil, c, now, v); err != nil || !v.Allowed || c.ZeroCost() {
-		return err
+// counter returns the counter for a charge. One that is new does not belong to
+// the shard yet: it joins the queue once it is charged.
+func (sh *shard) counter(c *limit.Charge, hash uint32) (*counter, error) {
+	ct := sh.table.find(hash, c.Key)
+	if ct == nil {
+		return newCounter(c, hash), nil
 	}
-	ct, err := sh.open(c, hash, now)
-	if err == nil {
-		sh.take(ct, c, now, v)
-	}
-	return err
+	return ct, ct.fits(c)
 }
 
-// open makes room for a new counter and creates it.
-func (sh *shard) open(c *limit.Charge, hash uint32, now time.Time) (*counter, error) {
-	sh.reclaim(now, 1, sh.boundFor(c.Key))
-	return sh.getOrCreate(c, hash)
-}
-
-// getOrCreate returns the key's counter, and creates it if there is none. A new
-// counter joins the queue once it is charged.
-func (sh *shard) getOrCreate(c *limit.Charge, hash uint32) (*counter, error) {
-	if ct := sh.table.find(hash, c.Key); ct != nil {
-		return ct, nil
-	}
-	if sh.table.n >= sh.boundFor(c.Key) {
-		return nil, ErrFull
+// add makes room for a new counter, and adds it.
+func (sh *shard) add(ct *counter, now time.Time) error {
+	bound := sh.boundFor(ct.key)
+	sh.reclaim(now, 1, bound)
+	if sh.table.n >= bound {
+		return ErrFull
 	}
 	sh.serial++
-	ct := newCounter(c, hash, sh.serial)
+	ct.serial = sh.serial
 	sh.table.add(ct)
-	return ct, nil
-}
-
-// take makes a charge that decide has allowed.
-func (sh *shard) take(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.Take(ct.states(), c, now, v)
-	sh.charged(ct, now, v)
+	return nil
 }
 
 // charged notes a charge that was made. By v.Reset all units of the counter have
