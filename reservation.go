@@ -185,7 +185,9 @@ func (l *Limiter) admit(ctx context.Context, c *call, key string, n units) (dela
 		if r.RetryAfter == Never {
 			return 0, l.wrap(ErrNever)
 		}
-		if mine == nil && c.starves() {
+		// Requests of single units may take what a bucket refills before this one
+		// finds enough of it.
+		if i := c.Tightest(); mine == nil && c.costs[i] > 1 && l.rule.Limits[i].Bucket() {
 			first := make(chan struct{})
 			if _, taken := l.firsts.LoadOrStore(key, first); !taken {
 				mine = first
@@ -195,15 +197,4 @@ func (l *Limiter) admit(ctx context.Context, c *call, key string, n units) (dela
 			return 0, l.wrap(err)
 		}
 	}
-}
-
-// starves reports whether requests of single units may take what a bucket
-// refills before the denied call finds enough of it.
-func (c *call) starves() bool {
-	for i, cost := range c.Charge.Costs {
-		if cost > 1 && !c.Limits[i].Allowed && c.Charge.Limits[i].Bucket() {
-			return true
-		}
-	}
-	return false
 }

@@ -55,21 +55,6 @@ func (ct *counter) fits(c *limit.Charge) error {
 	return nil
 }
 
-// decide fills in v with the verdict that the charge would get from a counter. A
-// nil counter was never charged.
-func decide(ct *counter, c *limit.Charge, now time.Time, v *limit.Verdict) error {
-	if ct == nil {
-		var never [limit.MaxLimits]limit.State
-		limit.Decide(never[:], c, now, v)
-		return nil
-	}
-	if err := ct.fits(c); err != nil {
-		return err
-	}
-	limit.Decide(ct.states(), c, now, v)
-	return nil
-}
-
 // expiry returns the time from now until the last state has left its window.
 func (ct *counter) expiry(c *limit.Charge, now time.Time) (longest time.Duration) {
 	for i, states := 0, ct.states(); i < len(states); i++ {

@@ -173,7 +173,11 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	sh, hash := s.shard(c.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return decide(sh.table.find(hash, c.Key), c, now, v)
+	ct, err := sh.counter(c, hash)
+	if err == nil {
+		limit.Decide(ct.states(), c, now, v)
+	}
+	return err
 }
 
 // Settle corrects an earlier charge by deltas, one for each of its limits. A
