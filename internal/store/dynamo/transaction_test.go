@@ -242,33 +242,21 @@ func TestDialsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTurnOfATransaction: a snapshot before a turn was given back does not tell
-// which turn a transaction takes. Its turn stays, and no other one goes with it.
+// TestTurnOfATransaction: a snapshot from before a turn was given back does not tell
+// which turn a transaction takes. So its turn stays, and takes no other one along.
 func TestTurnOfATransaction(t *testing.T) {
 	queue := &limit.Charge{Key: "queue", Limits: []limit.Limit{{Algorithm: limit.LeakyBucket, Capacity: 1, Window: time.Second, Burst: 9}}, Costs: []int64{1}}
 	b, late := blocked(&busy{})
 	other := dynamo.New(b, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
 	var v, w limit.Verdict
-	charge := func() time.Duration {
-		if err := other.Charge(t.Context(), epoch, queue, &v); err != nil {
-			t.Fatal(err)
-		}
-		return v.Delay
+	charge := func() error { return other.Charge(t.Context(), epoch, queue, &v) }
+	giveBack := func(s *dynamo.Store, r *limit.Receipt) error {
+		return s.Settle(t.Context(), epoch, queue, r, []int64{-1})
 	}
-	charge()
-	charge()
-	if err := errors.Join(
-		late.Peek(t.Context(), epoch, queue, &w),
-		other.Settle(t.Context(), epoch, queue, &v.Receipt, []int64{-1}),
+	err := errors.Join(charge(), charge(), late.Peek(t.Context(), epoch, queue, &w), giveBack(other, &v.Receipt),
 		late.ChargeAll(t.Context(), epoch, []*limit.Charge{queue, minute("window", 1)}, []*limit.Verdict{&w, {}}), // the turn after 1 s
-	); err != nil {
-		t.Fatal(err)
-	}
-	charge() // that after 2 s
-	if err := late.Settle(t.Context(), epoch, queue, &w.Receipt, []int64{-1}); err != nil {
-		t.Fatal(err)
-	}
-	if delay := charge(); delay != 3*time.Second {
-		t.Errorf("the next turn is after %v", delay)
+		charge(), giveBack(late, &w.Receipt), charge())
+	if err != nil || v.Delay != 3*time.Second {
+		t.Errorf("the next turn is after %v, error %v", v.Delay, err)
 	}
 }

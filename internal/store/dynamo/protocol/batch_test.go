@@ -283,39 +283,36 @@ func TestBatchIsAsStrictAsEachCharge(t *testing.T) {
 	}
 }
 
-// TestGivenBack gives turns of a bucket back between the snapshot of a caller and
-// its write. A unit refills in a second.
+// TestGivenBack gives the last of two turns of a bucket back, or writes by a
+// snapshot from before. A unit refills in a second.
 func TestGivenBack(t *testing.T) {
 	queue := limit.Limit{Algorithm: limit.LeakyBucket, Capacity: 4, Window: 4 * time.Second, Burst: 3}
 	after := func(d time.Duration) time.Time { return minute.Add(d) }
-	for name, test := range map[string]struct {
-		write func(w *batchWorld, old *Snapshot) (written bool)
-		want  bool
-	}{
-		"the last turn": {func(w *batchWorld, old *Snapshot) bool { return w.giveBack(old, w.of(1), minute) }, true},
-		"a turn with another behind it": {func(w *batchWorld, old *Snapshot) bool {
-			w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
-			return w.giveBack(old, w.of(1), minute)
-		}, false},
-		"a bucket that was draining": {func(w *batchWorld, old *Snapshot) bool { // now it has been full for half a second
-			w.giveBack(old, w.of(1), minute)
-			return w.write(PlanCharge(old, w.of(1), after(1500*time.Millisecond), minute, true))
-		}, false},
-		"a batch whose second charge finds it full": {func(w *batchWorld, old *Snapshot) bool {
+	for name, refused := range map[string]func(w *batchWorld, old *Snapshot) *Plan{
+		"a charge of a bucket that was draining": func(w *batchWorld, old *Snapshot) *Plan { // now it has been full for half a second
+			return PlanCharge(old, w.of(1), after(1500*time.Millisecond), minute, true)
+		},
+		"a batch whose second charge finds it full": func(w *batchWorld, old *Snapshot) *Plan {
 			b := NewBatch(old, w.of(1), after(500*time.Millisecond))
 			if !b.Add(w.of(1), after(2500*time.Millisecond)) {
 				w.t.Fatal("the second charge is not in the batch")
 			}
-			w.giveBack(old, w.of(1), minute)
-			return w.write(b.Plan(minute, true))
-		}, false},
+			return b.Plan(minute, true)
+		},
 	} {
 		w := newBatchWorld(t, queue)
 		for range 2 {
 			w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
 		}
-		if got := test.write(w, w.read()); got != test.want {
-			t.Errorf("%s: written %v", name, got)
+		old := w.read()
+		plan := refused(w, old)
+		if !w.giveBack(old, w.of(1), minute) || w.write(plan) {
+			t.Errorf("%s: it was written", name)
+		}
+		w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
+		w.write(PlanCharge(w.read(), w.of(1), minute, minute, true))
+		if w.giveBack(old, w.of(1), minute) {
+			t.Errorf("%s: a turn with another behind it was given back", name)
 		}
 	}
 }
