@@ -164,43 +164,30 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/aws/embedded": "",
 
 	"cmd/slidegate/internal/cli": `
-		cmd/slidegate/internal/cli/apikeyscmd cmd/slidegate/internal/cli/awscmd cmd/slidegate/internal/cli/command
-		cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile cmd/slidegate/internal/cli/overridescmd
-		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/term cmd/slidegate/internal/cli/trafficcmd
-		cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session cmd/slidegate/internal/text
-		internal/decide/engine internal/request internal/rules internal/rules/rulefile internal/rules/ruletable
-		internal/rules/yamlfile github.com/redis/go-redis github.com/spf13/cobra`,
-	"cmd/slidegate/internal/cli/apikeyscmd": `
-		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
-		cmd/slidegate/internal/operator cmd/slidegate/internal/text internal/request internal/rules/ruletable
-		github.com/spf13/cobra`,
+		cmd/slidegate/internal/cli/awscmd cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/keyscmd
+		cmd/slidegate/internal/cli/rulescmd cmd/slidegate/internal/cli/trafficcmd cmd/slidegate/internal/operator
+		cmd/slidegate/internal/operator/session cmd/slidegate/internal/text internal/decide/engine internal/request
+		internal/rules internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
+		github.com/redis/go-redis github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/awscmd": `
 		cmd/slidegate/internal/aws cmd/slidegate/internal/aws/attach cmd/slidegate/internal/aws/doctor
-		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
-		cmd/slidegate/internal/text internal/lambda/predeploy github.com/spf13/cobra`,
+		cmd/slidegate/internal/cli/command cmd/slidegate/internal/text internal/lambda/predeploy github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/command": `
-		cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator
-		github.com/spf13/cobra`,
-	"cmd/slidegate/internal/cli/flags": `
-		cmd/slidegate/internal/aws cmd/slidegate/internal/operator/session cmd/slidegate/internal/text
-		cmd/slidegate/internal/traffic/logs internal/request internal/rules/ruletable internal/store/redis
-		github.com/spf13/cobra`,
-	"cmd/slidegate/internal/cli/outfile": "",
-	"cmd/slidegate/internal/cli/overridescmd": `
-		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/term
-		cmd/slidegate/internal/operator cmd/slidegate/internal/text internal/decide/engine internal/limit internal/rules
-		internal/rules/ruledoc internal/rules/ruletable github.com/spf13/cobra`,
+		cmd/slidegate/internal/aws cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
+		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs internal/request internal/rules/ruletable
+		internal/store/redis github.com/spf13/cobra golang.org/x/term`,
+	"cmd/slidegate/internal/cli/keyscmd": `
+		cmd/slidegate/internal/cli/command cmd/slidegate/internal/imports cmd/slidegate/internal/operator
+		cmd/slidegate/internal/operator/session cmd/slidegate/internal/text internal/decide/apikeys
+		internal/decide/engine internal/limit internal/request internal/rules internal/rules/key internal/rules/ruledoc
+		internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/rulescmd": `
-		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile
-		cmd/slidegate/internal/cli/term cmd/slidegate/internal/imports cmd/slidegate/internal/imports/envoy
+		cmd/slidegate/internal/cli/command cmd/slidegate/internal/imports cmd/slidegate/internal/imports/envoy
 		cmd/slidegate/internal/imports/usageplans cmd/slidegate/internal/operator
 		cmd/slidegate/internal/operator/session cmd/slidegate/internal/text cmd/slidegate/internal/traffic/replay
 		internal/decide/engine internal/rules internal/rules/ruledoc internal/rules/ruletable github.com/spf13/cobra`,
-	"cmd/slidegate/internal/cli/term": `
-		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs golang.org/x/term`,
 	"cmd/slidegate/internal/cli/trafficcmd": `
-		cmd/slidegate/internal/cli/command cmd/slidegate/internal/cli/flags cmd/slidegate/internal/cli/outfile
-		cmd/slidegate/internal/cli/term cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
+		cmd/slidegate/internal/cli/command cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/replay
 		cmd/slidegate/internal/traffic/report cmd/slidegate/internal/traffic/suggest internal/rules
 		github.com/spf13/cobra`,
@@ -214,14 +201,13 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/imports internal/limit internal/rules/key internal/rules/ruledoc`,
 
 	"cmd/slidegate/internal/operator": `
-		cmd/slidegate/internal/imports cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
+		cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
 		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/apikeys internal/decide/authn
-		internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog
-		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
-		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile
-		internal/store/memory`,
+		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/authn internal/decide/engine
+		internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog internal/observe/telemetry
+		internal/request internal/rules internal/rules/key internal/rules/lint internal/rules/ruledoc
+		internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable

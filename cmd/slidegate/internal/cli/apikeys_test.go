@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/keyscmd"
 	"github.com/slidegate/slidegate/internal/decide/apikeys"
 )
 
-// created is a NewAPIKeyReport whose claims stay JSON.
+// created is a NewKeyReport whose claims stay JSON.
 type created struct {
-	operator.NewAPIKeyReport
+	keyscmd.NewKeyReport
 	Claims json.RawMessage `json:"claims"`
 }
 
@@ -82,7 +82,7 @@ func TestAPIKeysList(t *testing.T) {
 // prints its secret, and the table does not have it.
 func TestAPIKeySecret(t *testing.T) {
 	table := newTable(t)
-	secret := mustReport[operator.NewAPIKeyReport](t, "apikeys create --id acme --plan pro --why x"+table.at).Secret
+	secret := mustReport[keyscmd.NewKeyReport](t, "apikeys create --id acme --plan pro --why x"+table.at).Secret
 	_, random, _ := strings.Cut(secret[3:], "_")
 	var printed strings.Builder
 	for _, command := range []string{"apikeys list --all", "apikeys list --all --json", "rules history", "rules history --json", "apikeys revoke --why x " + secret} {

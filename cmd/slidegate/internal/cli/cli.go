@@ -13,13 +13,10 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/apikeyscmd"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/awscmd"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/overridescmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/keyscmd"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/trafficcmd"
 )
 
@@ -37,8 +34,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(term.Escaper{Writer: stdout})
-	root.SetErr(term.Escaper{Writer: stderr})
+	root.SetOut(command.Escaper{Writer: stdout})
+	root.SetErr(command.Escaper{Writer: stderr})
 	cmd, err := root.ExecuteContextC(ctx)
 	return c.exitCode(cmd, err)
 }
@@ -49,7 +46,7 @@ func (c *cli) rootCommand() *cobra.Command {
 		initCommand(console), serveCommand(console),
 		trafficcmd.ReplayCommand(console), trafficcmd.SuggestCommand(console), trafficcmd.CostCommand(console),
 		rulescmd.Command(console), awscmd.Command(console),
-		overridescmd.Command(console), overridescmd.GrantCommand(console), apikeyscmd.Command(console),
+		keyscmd.OverridesCommand(console), keyscmd.GrantCommand(console), keyscmd.APIKeysCommand(console),
 		explainCommand(console), inspectCommand(console), resetCommand(console),
 		command.Group("tables", "Create the tables in DynamoDB", tablesCreateCommand(console)), versionCommand(console))
 	root.Long = `Slidegate limits requests by rules, exactly: no sliding window ever holds more than its rule says.
@@ -80,11 +77,11 @@ Environment variables:
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 			return cmd.Args(cmd, args) // the unknown flag may be one of the command that was meant
 		}
-		var usage flags.UsageError
+		var usage command.UsageError
 		if errors.As(err, &usage) {
 			return usage // without pflag's own words around it
 		}
-		return flags.Usagef("%w", err)
+		return command.Usagef("%w", err)
 	})
 	return root
 }
@@ -117,7 +114,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 		message = strings.ReplaceAll(message, "\n", "\nslidegate: ")
 	}
 	c.Note("%s", message)
-	var usage flags.UsageError
+	var usage command.UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(c.Stderr, "see: %s --help\n", cmd.CommandPath())
 		return 2

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -32,11 +30,11 @@ caller's token names, give the claims.`,
 		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
   slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
-		Args: flags.Positional(1, 1, "one key"),
+		Args: command.Positional(1, 1, "one key"),
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
-	flags.Complete(cmd, "rule", f.where.RuleNames)
+	command.Complete(cmd, "rule", f.where.RuleNames)
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
 		return operator.Inspect(ctx, f.options(f.Rule, args[0]), c)
 	}, printCounters)
@@ -45,7 +43,7 @@ caller's token names, give the claims.`,
 // counterFlags are for commands on the counters of a key.
 type counterFlags struct {
 	operator.KeyOptions
-	where flags.Locations
+	where command.Locations
 }
 
 func (f *counterFlags) add(cmd *cobra.Command) {
@@ -53,7 +51,7 @@ func (f *counterFlags) add(cmd *cobra.Command) {
 	f.where.AddRules(cmd)
 	f.where.AddSharedStore(cmd)
 	f.where.RequireStore(cmd)
-	flags.Caller(cmd, f.Request)
+	command.Caller(cmd, f.Request)
 }
 
 // options returns the options for a key of a rule, or of all rules that have it.
@@ -62,7 +60,7 @@ func (f *counterFlags) options(rule, key string) *operator.KeyOptions {
 	return &f.KeyOptions
 }
 
-func printCounters(p *term.Printer, r *operator.InspectReport) {
+func printCounters(p *command.Printer, r *operator.InspectReport) {
 	rows := [][]string{{"limit", "maximum", "window", "used", "remaining", "empty in", "retry after", ""}}
 	var remarks []string
 	for i := range r.Rules {
@@ -75,7 +73,7 @@ func printCounters(p *term.Printer, r *operator.InspectReport) {
 	}
 }
 
-func counterRows(r *operator.CounterReport, on term.Colours) (rows [][]string) {
+func counterRows(r *operator.CounterReport, on command.Colours) (rows [][]string) {
 	if r.Lifted != "" {
 		return [][]string{{r.Rule, r.Lifted, "", "", "", "", "", ""}}
 	}
@@ -133,16 +131,16 @@ on a day that the caller's token names, give the claim.
 If the rules are in a table, its history records the reset.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
-		Args:              flags.Positional(2, 2, "a rule and a key"),
-		ValidArgsFunction: flags.InTurn(f.where.RuleNames),
+		Args:              command.Positional(2, 2, "a rule and a key"),
+		ValidArgsFunction: command.InTurn(f.where.RuleNames),
 	}
 	f.add(cmd)
-	flags.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },
+	command.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },
 		"--who and --why are for the history of a table, and --rules is a file: leave them out")
-	flags.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
+	command.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {
 		return operator.Reset(ctx, f.options(args[0], args[1]), note, c)
-	}, func(p *term.Printer, r *operator.ResetReport) {
+	}, func(p *command.Printer, r *operator.ResetReport) {
 		p.Line("reset counter %s of rule %s", r.Key, r.Rule)
 	})
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -19,7 +17,7 @@ import (
 )
 
 func explainCommand(c *command.Console) *cobra.Command {
-	var where flags.Locations
+	var where command.Locations
 	o := operator.ExplainOptions{Request: &request.Request{}}
 	cmd := &cobra.Command{
 		Use:   "explain METHOD PATH --rules FILE|dynamodb://TABLE",
@@ -38,15 +36,15 @@ Retry-After has the wait rounded up, such as 11 for a window of 10s with slots o
   slidegate explain POST '/v1/chat?debug=1' --claims '{"sub": "7", "org": {"id": 3}}' --rules rules.yaml --json
   slidegate explain GET /users/7 --route '/users/{id}' --apikey k-17 \
       --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters`,
-		Args:              flags.Positional(2, 2, "a method and a path"),
-		ValidArgsFunction: flags.InTurn(flags.OneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
+		Args:              command.Positional(2, 2, "a method and a path"),
+		ValidArgsFunction: command.InTurn(command.OneOf("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")),
 	}
 	where.AddRules(cmd)
 	where.AddSharedStore(cmd)
-	flags.Request(cmd, o.Request)
-	flags.Var(cmd, &o.At, "at", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)", parseAt)
+	command.Request(cmd, o.Request)
+	command.Var(cmd, &o.At, "at", "the moment to decide at, a `TIME` such as 2026-12-31T23:59:00Z (default: now)", parseAt)
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ExplainReport, error) {
-		if err := flags.SetTarget(o.Request, args[0], args[1]); err != nil {
+		if err := command.SetTarget(o.Request, args[0], args[1]); err != nil {
 			return nil, err
 		}
 		o.Locations = where.Locations
@@ -62,7 +60,7 @@ func parseAt(text string) (time.Time, error) {
 	return at, nil
 }
 
-func printExplanation(p *term.Printer, r *operator.ExplainReport) {
+func printExplanation(p *command.Printer, r *operator.ExplainReport) {
 	p.Line("%s %s: %s", r.Method, text.Printable(r.Path), outcomeText(&r.Outcome, p.Colours))
 	p.Line("")
 	p.Table("ll", requestRows(r))
@@ -77,7 +75,7 @@ func printExplanation(p *term.Printer, r *operator.ExplainReport) {
 	}
 }
 
-func outcomeText(o *operator.OutcomeReport, on term.Colours) string {
+func outcomeText(o *operator.OutcomeReport, on command.Colours) string {
 	verdict := on.Green("allowed")
 	if !o.Allowed {
 		verdict = on.Red("denied")
@@ -98,7 +96,7 @@ func outcomeText(o *operator.OutcomeReport, on term.Colours) string {
 func waitText(seconds float64) string { return text.Wait(operator.Seconds(seconds)) }
 
 // requestRows describe the request and its caller.
-func requestRows(r *operator.ExplainReport) (rows term.Labelled) {
+func requestRows(r *operator.ExplainReport) (rows command.Labelled) {
 	client := cmp.Or(r.Client, "not known; give --ip")
 	if r.Peer != "" {
 		client += ", behind " + r.Peer
@@ -139,7 +137,7 @@ func planText(p *operator.PlanReport) string {
 }
 
 // printRuleVerdict prints what a rule makes of the request.
-func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
+func printRuleVerdict(p *command.Printer, r *operator.RuleVerdict) {
 	name := r.Rule
 	if r.Mode == rules.Shadow.String() {
 		name += " (shadow)"
@@ -149,7 +147,7 @@ func printRuleVerdict(p *term.Printer, r *operator.RuleVerdict) {
 		return
 	}
 	p.Line("rule %s counts it by %s", name, r.Key)
-	var rows term.Labelled
+	var rows command.Labelled
 	rows.Add("  remark", r.Why)
 	rows.Add("  plan", r.Plan)
 	rows.Add("  override", r.Override.Lines()...)

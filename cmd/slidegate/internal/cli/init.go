@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
@@ -38,29 +35,29 @@ overwrites a file.`,
 		Example: `  slidegate init
   slidegate init --limit 20/second --shadow
   slidegate init api.yaml --per user --issuer https://id.example.com --audience api`,
-		Args:              flags.Positional(0, 1, "one rules file at most"),
-		ValidArgsFunction: flags.FilesOf("yaml", "yml"),
+		Args:              command.Positional(0, 1, "one rules file at most"),
+		ValidArgsFunction: command.FilesOf("yaml", "yml"),
 	}
-	flags.Choice(cmd, &o.Per, "per", "who has a limit of its own, each `CALLER`: address, api-key or user (default: address)",
+	command.Choice(cmd, &o.Per, "per", "who has a limit of its own, each `CALLER`: address, api-key or user (default: address)",
 		"address", "api-key", "user")
 	cmd.Flags().StringVar(&o.Limit, "limit", o.Limit, "the `RATE` of each, such as 20/second or 1000 per 15m")
 	cmd.Flags().StringVar(&o.Issuer, "issuer", "", "the `URL` of the issuer of users' tokens; --per user needs it")
 	cmd.Flags().StringVar(&o.Audience, "audience", "", "the `AUDIENCE` of users' tokens; --per user needs it")
 	cmd.Flags().BoolVar(&o.Shadow, "shadow", false, "count only, and deny nothing")
-	flags.Check(cmd, o.check)
+	command.Check(cmd, o.check)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		path := append(args, "rules.yaml")[0]
-		if err := outfile.CheckNew(path); err != nil {
+		if err := command.CheckNewFile(path); err != nil {
 			return err
 		}
 		rules, err := o.compose()
 		if err != nil {
 			return err
 		}
-		if err := outfile.WriteNew(path, string(rules)); err != nil {
+		if err := command.WriteNewFile(path, string(rules)); err != nil {
 			return err
 		}
-		return o.showNext(term.NewPrinter(c.Stdout), path)
+		return o.showNext(command.NewPrinter(c.Stdout), path)
 	}
 	return cmd
 }
@@ -114,7 +111,7 @@ func (o initOptions) execute() ([]byte, error) {
 }
 
 // showNext prints what to do with the new file, a line for each command.
-func (o *initOptions) showNext(p *term.Printer, path string) error {
+func (o *initOptions) showNext(p *command.Printer, path string) error {
 	does := "limits each %s to %s"
 	if o.Shadow {
 		does = "counts each %s by %s, and denies nothing"

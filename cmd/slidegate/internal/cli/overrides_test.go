@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/keyscmd"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -56,7 +56,7 @@ func TestOverridesImport(t *testing.T) {
 {"key": "user:8"}
 {"key": "tenant:8", "document": {"deny": true}}
 {"key": "user:9", "document": {"deni": true, "why": 7}}
-`+strings.Repeat(`{"key": "user:10", "document": 7}`+"\n", operator.ErrorsShown))
+`+strings.Repeat(`{"key": "user:10", "document": 7}`+"\n", keyscmd.ErrorsShown))
 	table.transcript(t, "overrides-import",
 		"limits.jsonl", limits, "bad.jsonl", badLines, "wrong.jsonl", wrong, "more.jsonl", lines, "none.jsonl", filepath.Join(t.TempDir(), "none.jsonl"))
 

@@ -16,14 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 )
 
 func serveCommand(c *command.Console) *cobra.Command {
-	var where flags.Locations
+	var where command.Locations
 	var listen, admin, logs string
 	var o operator.ServeOptions
 	var asJSON bool
@@ -69,9 +68,9 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
   curl -s http://127.0.0.1:8080/v1/decisions --json '{"method": "GET", "path": "/", "ip": "203.0.113.9"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return flags.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
+				return command.Usagef("want no arguments besides flags, got %s: write --rules %[1]s", args[0])
 			}
-			return flags.NoArguments(cmd, args)
+			return command.NoArguments(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(c.Stderr, nil))
@@ -86,25 +85,25 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	where.AddStore(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "the address to listen on, `HOST:PORT`")
 	cmd.Flags().StringVar(&admin, "admin", "", "serve a live page, metrics, health and status at `HOST:PORT` (default: do not)")
-	flags.Check(cmd, func() error {
+	command.Check(cmd, func() error {
 		return errors.Join(checkAddress("listen", listen, "8080"), checkAddress("admin", admin, "9090"))
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "log as JSON")
-	flags.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
+	command.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
 	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
-	flags.Check(cmd, func() error {
+	command.Check(cmd, func() error {
 		if o.Token = os.Getenv(tokenVariable); o.Decide && o.Token != "" && !isToken(o.Token) {
 			return errors.New(tokenVariable + ": want 16 characters or more, ASCII without spaces and line breaks")
 		}
 		return nil
 	})
-	flags.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
+	command.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
 		"--decide passes no requests on: leave out --backend and --backend-timeout")
 	cmd.Flags().StringVar(&o.UsagePath, "usage-path", "", "answer callers at `PATH` with what they have used of their limits (default: do not)")
-	flags.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
-	flags.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
+	command.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
+	command.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
 	timeout := func(to *time.Duration, name string, byDefault time.Duration, usage string) {
-		flags.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), flags.Timeout(name))
+		command.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), command.Timeout(name))
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
 	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 )
 
@@ -27,15 +25,15 @@ func tablesCreateCommand(c *command.Console) *cobra.Command {
 exists stays as it is, but for its expiry, which counters need. Deployments by infra make their own.`,
 		Example: `  slidegate tables create --counters slidegate-counters --rules slidegate-rules
   slidegate tables create --store dynamodb://slidegate-counters`,
-		Args: flags.NoArguments,
+		Args: command.NoArguments,
 	}
-	flags.Table(cmd, &counters, "counters", "the `TABLE` of counters")
-	flags.Table(cmd, &rules, "rules", "the `TABLE` of rules")
-	flags.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
-	flags.Refuse(cmd, func() bool { return store != "" && counters != "" },
+	command.Table(cmd, &counters, "counters", "the `TABLE` of counters")
+	command.Table(cmd, &rules, "rules", "the `TABLE` of rules")
+	command.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
+	command.Refuse(cmd, func() bool { return store != "" && counters != "" },
 		"--store and --counters both name the table of counters: give one")
-	flags.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
-	flags.Check(cmd, func() error {
+	command.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
+	command.Check(cmd, func() error {
 		if store+counters == rules {
 			return fmt.Errorf("counters and rules cannot share table %s", rules)
 		}
@@ -52,10 +50,10 @@ func parseCountersTable(text string) (string, error) {
 	if !ok {
 		return "", errors.New("--store: want dynamodb://TABLE") // the text may contain a password
 	}
-	return flags.ParseTable("--store", table)
+	return command.ParseTable("--store", table)
 }
 
-func printTables(p *term.Printer, r tablesReport) {
+func printTables(p *command.Printer, r tablesReport) {
 	for _, t := range r.Tables {
 		if t.Created {
 			p.Line("created table %s for %s", t.Table, t.Role)

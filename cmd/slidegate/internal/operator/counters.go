@@ -29,7 +29,7 @@ type KeyOptions struct {
 // keySession resolves and reads the counters of keys.
 type keySession struct {
 	*session.Session
-	lookup *overrideLookup
+	lookup *OverrideLookup
 	store  limit.Store
 	req    *request.Request
 }
@@ -40,7 +40,7 @@ func openKeys(ctx context.Context, o *KeyOptions) (*keySession, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keySession{s, newLookup(s.Rules, s.Table(), s.Now()), s.Counters(), o.Request}, nil
+	return &keySession{s, NewLookup(s.Rules, s.Table(), s.Now()), s.Counters(), o.Request}, nil
 }
 
 // counter is the counter of one key of a rule, for the caller's plan.
@@ -150,7 +150,7 @@ func Inspect(ctx context.Context, o *KeyOptions, listener Listener) (*InspectRep
 	defer cancel()
 	candidates := s.Rules.Rules
 	if o.Rule != "" {
-		rule, err := ruleNamed(s.Rules, o.Rule)
+		rule, err := RuleNamed(s.Rules, o.Rule)
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 	defer s.Close()
 	bounded, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
-	rule, err := ruleNamed(s.Rules, o.Rule)
+	rule, err := RuleNamed(s.Rules, o.Rule)
 	if err != nil {
 		return nil, err
 	}

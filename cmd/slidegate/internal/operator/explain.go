@@ -98,7 +98,7 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 		store, _ = s.Recorded()
 		now = o.At
 	}
-	x := newExplainer(newLookup(s.Rules, s.Table(), now), store)
+	x := newExplainer(NewLookup(s.Rules, s.Table(), now), store)
 	report, err := x.explain(ctx, o.Request)
 	if err == nil && !s.InMemory() {
 		report.Counters = s.StoreName()
@@ -108,11 +108,11 @@ func Explain(ctx context.Context, o *ExplainOptions) (*ExplainReport, error) {
 
 // explainer explains requests by rules, overrides and counters.
 type explainer struct {
-	*overrideLookup
+	*OverrideLookup
 	store *peekStore
 }
 
-func newExplainer(lookup *overrideLookup, store limit.Store) *explainer {
+func newExplainer(lookup *OverrideLookup, store limit.Store) *explainer {
 	return &explainer{lookup, &peekStore{store, map[string]limit.Verdict{}}}
 }
 

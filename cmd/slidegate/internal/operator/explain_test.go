@@ -60,7 +60,7 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 }
 
 func explained(t *rapid.T, set *rules.Set, store limit.Store, req request.Request, now time.Time) *ExplainReport {
-	report, err := newExplainer(newLookup(set, nil, now), store).explain(context.Background(), &req)
+	report, err := newExplainer(NewLookup(set, nil, now), store).explain(context.Background(), &req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestExplainRequired(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{"/v1/a": true, "/v1/b": true, "/v1/c": false, "/a": false} {
-		report, err := newExplainer(newLookup(set, nil, time.Now()), memory.New(0)).explain(t.Context(), &request.Request{Method: "GET", Path: path})
+		report, err := newExplainer(NewLookup(set, nil, time.Now()), memory.New(0)).explain(t.Context(), &request.Request{Method: "GET", Path: path})
 		if err != nil || strings.Contains(report.Remark, "401") != want {
 			t.Errorf("%s: remark %q, error %v", path, report.Remark, err)
 		}

@@ -125,7 +125,7 @@ func TestTryChargesNothing(t *testing.T) {
 	at := g.Now()
 	state := func() string {
 		req := &request.Request{Method: "GET", Path: "/v1/items", IP: netip.MustParseAddr("203.0.113.9"), Headers: map[string][]string{"X-User": {"ada"}}}
-		report, err := newExplainer(newLookup(g.Rules, nil, at), store).explain(t.Context(), req)
+		report, err := newExplainer(NewLookup(g.Rules, nil, at), store).explain(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

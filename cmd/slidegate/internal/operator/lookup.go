@@ -11,10 +11,10 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
-// overrideLookup resolves by the rules and by the overrides that operators have
+// OverrideLookup resolves by the rules and by the overrides that operators have
 // set by command. It reads each override once, by a consistent read, to show the
 // table's current state; limiters use a cache instead.
-type overrideLookup struct {
+type OverrideLookup struct {
 	engine.Resolver
 	table *ruletable.Table // nil if the rules are in a file: no overrides are set by command then
 	found map[[2]string]storedOverride
@@ -27,15 +27,15 @@ type storedOverride struct {
 	err    error // ErrUnreadable: the item cannot be read
 }
 
-func newLookup(set *rules.Set, table *ruletable.Table, now time.Time) *overrideLookup {
-	l := &overrideLookup{table: table, found: map[[2]string]storedOverride{}}
+func NewLookup(set *rules.Set, table *ruletable.Table, now time.Time) *OverrideLookup {
+	l := &OverrideLookup{table: table, found: map[[2]string]storedOverride{}}
 	l.Resolver = engine.Resolver{Set: set, Overrides: l, Now: now}
 	return l
 }
 
-// stored returns the table's item of a key. If it is unreadable, the error is
+// Stored returns the table's item of a key. If it is unreadable, the error is
 // ErrUnreadable, and the item has the attributes that could be read.
-func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOverride, error) {
+func (l *OverrideLookup) Stored(ctx context.Context, rule, key string) (storedOverride, error) {
 	at := [2]string{rule, key}
 	if found, ok := l.found[at]; ok || l.table == nil {
 		return found, found.err
@@ -47,7 +47,7 @@ func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOv
 	found := storedOverride{err: err}
 	if item != nil {
 		found.Override = *item
-		if found.parsed, err = parseStored(item); err != nil {
+		if found.parsed, err = ParseStored(item); err != nil {
 			found.err = fmt.Errorf("%w: %w", ruletable.ErrUnreadable, err)
 		}
 	}
@@ -56,14 +56,14 @@ func (l *overrideLookup) stored(ctx context.Context, rule, key string) (storedOv
 }
 
 // Override implements engine.OverrideSource.
-func (l *overrideLookup) Override(ctx context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
-	found, err := l.stored(ctx, rule, key)
+func (l *OverrideLookup) Override(ctx context.Context, _ time.Time, rule, key string) (*rules.Override, error) {
+	found, err := l.Stored(ctx, rule, key)
 	return found.parsed, err
 }
 
 // report describes the override that a resolution found for a key; nil for
 // none. One that cannot be read has left the document's to decide.
-func (l *overrideLookup) report(rule, key string, o *rules.Override) *OverrideReport {
+func (l *OverrideLookup) report(rule, key string, o *rules.Override) *OverrideReport {
 	if o == nil {
 		return nil
 	}
@@ -72,15 +72,15 @@ func (l *overrideLookup) report(rule, key string, o *rules.Override) *OverrideRe
 		found = storedOverride{}
 	}
 	if o != found.parsed {
-		return reportOverride(o, nil, found.Grants, l.Now)
+		return ReportOverride(o, nil, found.Grants, l.Now)
 	}
-	return reportOverride(o, &found.Note, found.Grants, l.Now)
+	return ReportOverride(o, &found.Note, found.Grants, l.Now)
 }
 
-// overlay returns the override that decides about a key, the table's or the
+// Overlay returns the override that decides about a key, the table's or the
 // document's, and its report; both nil for none.
-func (l *overrideLookup) overlay(ctx context.Context, rule, key string) (*rules.Override, *OverrideReport, error) {
-	found, err := l.stored(ctx, rule, key)
+func (l *OverrideLookup) Overlay(ctx context.Context, rule, key string) (*rules.Override, *OverrideReport, error) {
+	found, err := l.Stored(ctx, rule, key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func (l *overrideLookup) overlay(ctx context.Context, rule, key string) (*rules.
 	return o, l.report(rule, key, o), nil
 }
 
-// parseStored reads the document of a stored override.
-func parseStored(item *ruletable.Override) (*rules.Override, error) {
+// ParseStored reads the document of a stored override.
+func ParseStored(item *ruletable.Override) (*rules.Override, error) {
 	return item.Compile(fmt.Sprintf("override of rule %s for key %s", item.Rule, item.Key))
 }

@@ -26,8 +26,8 @@ type Progress interface {
 	Clear()
 }
 
-// ruleNamed returns a rule, or an error that names those there are.
-func ruleNamed(set *rules.Set, name string) (*rules.Rule, error) {
+// RuleNamed returns a rule, or an error that names those there are.
+func RuleNamed(set *rules.Set, name string) (*rules.Rule, error) {
 	if rule, ok := set.Rule(name); ok {
 		return rule, nil
 	}
@@ -45,11 +45,11 @@ func ruleNames(set *rules.Set) []string {
 // oneLine joins the lines of an error, which is part of a longer message.
 func oneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
-// checkOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
-func checkOverrideRule(set *rules.Set, name string) error {
+// CheckOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
+func CheckOverrideRule(set *rules.Set, name string) error {
 	if name == rules.PlanOverrides {
 		return nil
 	}
-	_, err := ruleNamed(set, name)
+	_, err := RuleNamed(set, name)
 	return err
 }

@@ -2,15 +2,12 @@ package operator
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
@@ -48,10 +45,10 @@ const (
 	fromRules = "rules"
 )
 
-// reportOverride describes an override with its grants. note belongs to an
+// ReportOverride describes an override with its grants. note belongs to an
 // override in the table, and is nil for one in the document. The override's own
 // reason has precedence over its author's, who may have set many at once.
-func reportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.Grant, now time.Time) *OverrideReport {
+func ReportOverride(o *rules.Override, note *ruletable.Note, grants []ruletable.Grant, now time.Time) *OverrideReport {
 	r := &OverrideReport{
 		From: fromRules, InForce: o.InForce(now), Deny: o.Deny, Unlimited: o.Unlimited, Plan: o.Plan, Capacity: o.Capacity,
 		Until: o.Until, Why: o.Why,
@@ -75,7 +72,7 @@ func (r *OverrideReport) Lines() (lines []string) {
 	if r == nil {
 		return nil
 	}
-	if says := r.summary(); says != "" {
+	if says := r.Summary(); says != "" {
 		if !r.Until.IsZero() {
 			says += Ending(r.Until, r.InForce)
 		}
@@ -91,8 +88,8 @@ func (r *OverrideReport) Lines() (lines []string) {
 	return lines
 }
 
-// summary describes the override in a few words; it is empty for grants alone.
-func (r *OverrideReport) summary() string {
+// Summary describes the override in a few words; it is empty for grants alone.
+func (r *OverrideReport) Summary() string {
 	switch {
 	case r.Deny:
 		return "deny"
@@ -118,8 +115,8 @@ func (r *OverrideReport) summary() string {
 	return "capacity " + strings.Join(capacities, ", ")
 }
 
-// ended reports whether the override and all its grants have ended.
-func (r *OverrideReport) ended() bool {
+// HasEnded reports whether the override and all its grants have ended.
+func (r *OverrideReport) HasEnded() bool {
 	return !r.InForce && !slices.ContainsFunc(r.Grants, func(g GrantReport) bool { return g.Left > 0 })
 }
 
@@ -148,104 +145,4 @@ func Author(who string, when time.Time, inRules bool) string {
 		return " (in the rules)"
 	}
 	return ""
-}
-
-// ListedOverride is one override of a list. An import takes its key and its
-// document.
-type ListedOverride struct {
-	Key            string             `json:"key"`
-	Document       ruletable.JSONText `json:"document,omitempty"`
-	Ended          bool               `json:"ended,omitempty"`  // the document and all grants have ended
-	Unused         string             `json:"unused,omitempty"` // why no request looks the key up
-	Error          string             `json:"error,omitempty"`  // the document cannot be read
-	Grants         []GrantReport      `json:"grants,omitempty"`
-	ruletable.Note                    // of its author
-
-	Override *OverrideReport `json:"-"` // nil if the document cannot be read
-}
-
-// ListOptions select the overrides to list.
-type ListOptions struct {
-	Table  string
-	Rule   string // or rules.PlanOverrides
-	Prefix string // of the keys, as they are listed
-	Limit  int    // 0 for all
-}
-
-// overrideList counts the listed overrides of a rule.
-type overrideList struct {
-	*ListOptions
-	set                        *rules.Set
-	listed, unreadable, unused int
-	reason                     string // why the first unused one is not looked up
-}
-
-// ListOverrides passes the overrides of a rule to show, in the order of their
-// keys, each as soon as it is read. It notes the overrides that the list omits.
-func ListOverrides(ctx context.Context, o *ListOptions, listener Listener, show func(*ListedOverride) error) error {
-	table, set, err := session.OpenRules(ctx, o.Table)
-	if err != nil {
-		return err
-	}
-	l, now := overrideList{ListOptions: o, set: set}, time.Now()
-	for stored, err := range table.Overrides(ctx, o.Rule, o.Prefix) {
-		if errors.Is(err, ruletable.ErrUnreadable) {
-			l.unreadable++
-			listener.Note("%v", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := show(l.report(stored, now)); err != nil {
-			return err
-		}
-		if l.listed++; l.listed == o.Limit {
-			break
-		}
-	}
-	return l.conclude(listener)
-}
-
-func (l *overrideList) report(o *ruletable.Override, now time.Time) *ListedOverride {
-	report := &ListedOverride{Key: o.Key, Document: ruletable.JSONText(o.Document), Note: o.Note, Unused: Unused(l.set, l.Rule, o.Key)}
-	if report.Unused != "" {
-		l.unused++
-		l.reason = cmp.Or(l.reason, report.Unused)
-	}
-	parsed, err := parseStored(o)
-	if err != nil {
-		report.Error = err.Error()
-		return report
-	}
-	report.Override = reportOverride(parsed, &o.Note, o.Grants, now)
-	report.Grants, report.Ended = report.Override.Grants, report.Override.ended()
-	return report
-}
-
-// conclude reports what the list cannot show, such as unreadable overrides.
-func (l *overrideList) conclude(listener Listener) error {
-	gone := checkOverrideRule(l.set, l.Rule)
-	switch {
-	case gone == nil && l.set.OverridesHashed(l.Rule) && l.Prefix != "" && !strings.HasPrefix(l.Prefix, "%"):
-		listener.Note("no prefix such as %s finds overrides of %s, whose keys are hashed; `slidegate overrides get %s KEY` finds one",
-			text.Printable(l.Prefix), l.Rule, l.Rule)
-	case l.listed+l.unreadable > 0:
-	case gone != nil:
-		return gone
-	case l.Prefix != "":
-		listener.Note("the table holds no overrides of %s whose keys begin with %s", l.Rule, text.Printable(l.Prefix))
-	default:
-		listener.Note("the table holds no overrides of %s", l.Rule)
-	}
-	if l.unused > 0 {
-		listener.Warn("no request looks up %s of these, the first because %s", text.Thousands(l.unused), l.reason)
-	}
-	if n := len(l.set.Document().Overrides[l.Rule]); n > 0 {
-		listener.Note("the rules themselves hold %s besides", text.Plural(n, "override"))
-	}
-	if l.unreadable > 0 {
-		return fmt.Errorf("%s cannot be read; `slidegate overrides delete` removes them", text.Plural(l.unreadable, "override"))
-	}
-	return nil
 }

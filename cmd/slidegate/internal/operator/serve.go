@@ -223,5 +223,5 @@ func (w *watched) explain(ctx context.Context, req *request.Request) (any, error
 		return nil, err
 	}
 	own := *req // which resolving changes
-	return newExplainer(newLookup(set, w.Table(), w.Now()), w.store).explain(ctx, &own)
+	return newExplainer(NewLookup(set, w.Table(), w.Now()), w.store).explain(ctx, &own)
 }

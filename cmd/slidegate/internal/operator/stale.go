@@ -79,7 +79,7 @@ func findStale(ctx context.Context, table *ruletable.Table, old, next *rules.Set
 }
 
 func fits(old, next *rules.Set, stored *ruletable.Override) error {
-	o, err := parseStored(stored)
+	o, err := ParseStored(stored)
 	if err != nil {
 		return err
 	}

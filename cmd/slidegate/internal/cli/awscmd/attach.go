@@ -10,8 +10,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/attach"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 )
 
 var apiID = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
@@ -36,7 +34,7 @@ all back, both from any machine.`,
 	}
 	cmd.Flags().StringArrayVar(&o.Methods, "method", nil, "a `METHOD` to limit, such as 'GET /items'; once for each (default: all but OPTIONS)")
 	cmd.Flags().BoolVar(&o.Anyway, "anyway", false, "attach although CloudFormation manages the API, or it has changes that are not deployed")
-	flags.Complete(cmd, "method", flags.NoWords)
+	command.Complete(cmd, "method", command.NoWords)
 	return attaching(c, cmd, &o, (*attach.Region).Attach)
 }
 
@@ -60,20 +58,20 @@ What somebody has changed since attach is listed and left, and the item stays. I
 // attaching completes a command by what attach and detach have in common.
 func attaching(c *command.Console, cmd *cobra.Command, o *attach.Options, do func(*attach.Region, context.Context, attach.Options) (*attach.Report, error)) *cobra.Command {
 	o.Limiter.Stack = aws.DefaultStack
-	cmd.Args = flags.Positional(1, 1, "one id of an API")
+	cmd.Args = command.Positional(1, 1, "one id of an API")
 	cmd.Flags().StringVar(&o.Stage, "stage", "", "the `NAME` of the stage that attach deploys to")
-	flags.Refuse(cmd, func() bool { return o.Stage == "" }, "--stage is missing: name the stage that attach deploys to, such as prod, or $default")
-	flags.Var(cmd, &o.Limiter, "limiter", "the limiter's `STACK`, stack://NAME or stack://NAME/ID (default stack://slidegate)", func(text string) (l attach.Limiter, err error) {
-		l.Stack, l.ID, err = flags.ParseStack("--limiter", text)
+	command.Refuse(cmd, func() bool { return o.Stage == "" }, "--stage is missing: name the stage that attach deploys to, such as prod, or $default")
+	command.Var(cmd, &o.Limiter, "limiter", "the limiter's `STACK`, stack://NAME or stack://NAME/ID (default stack://slidegate)", func(text string) (l attach.Limiter, err error) {
+		l.Stack, l.ID, err = command.ParseStack("--limiter", text)
 		return l, err
 	})
-	flags.Refuse(cmd, func() bool { return o.Limiter.Stack == "" }, "--limiter is empty: name a stack, or leave the flag out")
-	flags.Complete(cmd, "stage", flags.NoWords)
-	flags.Complete(cmd, "limiter", flags.NoWords)
+	command.Refuse(cmd, func() bool { return o.Limiter.Stack == "" }, "--limiter is empty: name a stack, or leave the flag out")
+	command.Complete(cmd, "stage", command.NoWords)
+	command.Complete(cmd, "limiter", command.NoWords)
 	cmd.Flags().BoolVarP(&o.Apply, "yes", "y", false, "apply the plan")
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*attach.Report, error) {
 		if o.API = args[0]; !apiID.MatchString(o.API) {
-			return nil, flags.Usagef("%s is no id of an API: want letters and digits, such as a1b2c3d4e5", o.API)
+			return nil, command.Usagef("%s is no id of an API: want letters and digits, such as a1b2c3d4e5", o.API)
 		}
 		region, err := attach.Connect(ctx)
 		if err != nil {
@@ -83,7 +81,7 @@ func attaching(c *command.Console, cmd *cobra.Command, o *attach.Options, do fun
 	}, printAttached)
 }
 
-func printAttached(p *term.Printer, r *attach.Report) {
+func printAttached(p *command.Printer, r *attach.Report) {
 	at := fmt.Sprintf("%s API %s (%s), stage %s", r.Protocol, r.Name, r.API, r.Stage)
 	if r.Protocol == "" {
 		at = fmt.Sprintf("API %s, stage %s", r.API, r.Stage)

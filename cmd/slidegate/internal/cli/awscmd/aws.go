@@ -15,8 +15,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
@@ -37,7 +35,7 @@ var stackName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,127}$`)
 // add adds --stack, a name of at most so many characters.
 func (f *stackFlags) add(cmd *cobra.Command, longest int) {
 	f.stack = aws.DefaultStack
-	flags.Var(cmd, &f.stack, "stack", "the `NAME` of the CloudFormation stack (default \"slidegate\")", func(text string) (string, error) {
+	command.Var(cmd, &f.stack, "stack", "the `NAME` of the CloudFormation stack (default \"slidegate\")", func(text string) (string, error) {
 		if !stackName.MatchString(text) {
 			return "", fmt.Errorf("--stack %s: want a letter, then up to 127 letters, digits and -", text)
 		}
@@ -47,8 +45,8 @@ func (f *stackFlags) add(cmd *cobra.Command, longest int) {
 		}
 		return text, nil
 	})
-	flags.Complete(cmd, "stack", flags.NoWords)
-	flags.Refuse(cmd, func() bool { return f.stack == "" }, "--stack is empty: name the stack, or leave the flag out")
+	command.Complete(cmd, "stack", command.NoWords)
+	command.Refuse(cmd, func() bool { return f.stack == "" }, "--stack is empty: name the stack, or leave the flag out")
 }
 
 func (f *stackFlags) addYes(cmd *cobra.Command) {
@@ -59,11 +57,11 @@ func (f *stackFlags) addYes(cmd *cobra.Command) {
 func addARN(cmd *cobra.Command, to **string, name, kind, usage string) {
 	cmd.Flags().Func(name, usage, func(text string) error {
 		if *to = &text; !regexp.MustCompile(`^arn:aws[a-z-]*:iam::(aws|\d{12}):`+kind+`/[\w+=,.@/-]+$`).MatchString(text) && (text != "" || kind == "role") {
-			return flags.Usagef("--%s %s: want the ARN of a %s, such as arn:aws:iam::123456789012:%[3]s/deploy", name, text, kind)
+			return command.Usagef("--%s %s: want the ARN of a %s, such as arn:aws:iam::123456789012:%[3]s/deploy", name, text, kind)
 		}
 		return nil
 	})
-	flags.Complete(cmd, name, flags.NoWords)
+	command.Complete(cmd, name, command.NoWords)
 }
 
 func deployCommand(c *command.Console) *cobra.Command {
@@ -88,26 +86,26 @@ that somebody has published since the last deployment are not overwritten, unles
   slidegate aws deploy --without alarms,dashboard
   slidegate aws deploy --alarm-topic arn:aws:sns:eu-west-1:123456789012:alarms --max-writes-per-day 5000000
   slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
-		Args: flags.NoArguments,
+		Args: command.NoArguments,
 	}
 	f.add(cmd, predeploy.MaxStack)
 	cmd.Flags().StringVar(&o.Rules, "rules", "", "a rules `FILE` to publish")
-	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
-	flags.Refuse(cmd, func() bool { return cmd.Flags().Changed("rules") && o.Rules == "" }, "--rules is empty: name a file, or leave the flag out")
-	flags.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
+	command.Complete(cmd, "rules", command.FilesOf("yaml", "yml", "json"))
+	command.Refuse(cmd, func() bool { return cmd.Flags().Changed("rules") && o.Rules == "" }, "--rules is empty: name a file, or leave the flag out")
+	command.Choice(cmd, &o.OnChangedRules, "on-changed-rules", "what to do if rules were published since the last deployment, an `ACTION`: fail, overwrite or keep "+
 		"(default: fail)", "fail", "overwrite", "keep")
-	flags.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
+	command.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
 	addWatch(cmd, &o)
 	addARN(cmd, &o.Role, "role-arn", "role", "the `ARN` of a role with which CloudFormation changes the stack, now and later, in place of your rights")
 	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of a policy that bounds the rights of the stack's roles; an empty one removes it")
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
-	flags.Complete(cmd, "bucket", flags.NoWords)
-	flags.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64; on a local AWS, this machine's)", "arm64", "x86_64")
+	command.Complete(cmd, "bucket", command.NoWords)
+	command.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64; on a local AWS, this machine's)", "arm64", "x86_64")
 	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "a `ZIP` with a Lambda's code, in place of what the command carries; once for each")
-	flags.Complete(cmd, "code", flags.FilesOf("zip"))
+	command.Complete(cmd, "code", command.FilesOf("zip"))
 	cmd.Flags().StringVar(&o.Template, "template", "", "a CloudFormation template, a `FILE`, in place of the one that the command carries")
-	flags.Complete(cmd, "template", flags.FilesOf("json"))
+	command.Complete(cmd, "template", command.FilesOf("json"))
 	cmd.Flags().BoolVar(&o.Downgrade, "downgrade", false, "deploy over a newer version")
 	f.addYes(cmd)
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeployReport, error) {
@@ -131,12 +129,12 @@ func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
 	cmd.Flags().Func("secret", "a secret of the authorizer, `VARIABLE=NAME`: its name or ARN in Secrets Manager; no NAME removes it", func(text string) error {
 		variable, name, ok := strings.Cut(text, "=")
 		if !ok || aws.Secrets[variable] == "" {
-			return flags.Usagef("--secret %s: want VARIABLE=NAME, with a variable of %s", text, strings.Join(variables, ", "))
+			return command.Usagef("--secret %s: want VARIABLE=NAME, with a variable of %s", text, strings.Join(variables, ", "))
 		}
 		(*secrets)[variable] = name
 		return nil
 	})
-	flags.Complete(cmd, "secret", flags.OneOf(words...))
+	command.Complete(cmd, "secret", command.OneOf(words...))
 }
 
 // addWatch adds the flags about metrics, alarms and the dashboard. The stack keeps
@@ -149,7 +147,7 @@ func addWatch(cmd *cobra.Command, o *aws.Options) {
 	cmd.Flags().Func("max-writes-per-day", "an alarm on so many writes to DynamoDB in 24 hours, a `NUMBER`; 0 removes it", func(text string) error {
 		writes, err := strconv.Atoi(text)
 		if err != nil || writes < 0 {
-			return flags.Usagef("--max-writes-per-day %s: want a whole number, such as 5000000, or 0 for no alarm", text)
+			return command.Usagef("--max-writes-per-day %s: want a whole number, such as 5000000, or 0 for no alarm", text)
 		}
 		o.MaxWritesPerDay = &writes
 		return nil
@@ -159,18 +157,18 @@ func addWatch(cmd *cobra.Command, o *aws.Options) {
 		o.Without = []string{}
 		for part := range strings.SplitSeq(text, ",") {
 			if aws.Parts[part] == "" && text != "none" {
-				return flags.Usagef("--without %s: want a list of %s, or none", text, strings.Join(parts, ", "))
+				return command.Usagef("--without %s: want a list of %s, or none", text, strings.Join(parts, ", "))
 			}
 			o.Without = append(o.Without, part)
 		}
 		return nil
 	})
-	flags.Complete(cmd, "without", flags.OneOf(append(parts, "none")...))
-	flags.Complete(cmd, "alarm-topic", flags.NoWords)
-	flags.Complete(cmd, "max-writes-per-day", flags.NoWords)
+	command.Complete(cmd, "without", command.OneOf(append(parts, "none")...))
+	command.Complete(cmd, "alarm-topic", command.NoWords)
+	command.Complete(cmd, "max-writes-per-day", command.NoWords)
 }
 
-func printDeployed(p *term.Printer, r *aws.DeployReport) {
+func printDeployed(p *command.Printer, r *aws.DeployReport) {
 	if r.Status == aws.Unchanged {
 		p.Line("nothing to update: stack %s has all of it", r.Stack)
 	} else {
@@ -206,20 +204,20 @@ APIs, first remove the authorizer: without its Lambda, they answer every request
 asks for the name of the stack. Elsewhere it needs --yes.`,
 		Example: `  slidegate aws delete
   slidegate aws delete --stack shop --yes --json`,
-		Args: flags.NoArguments,
+		Args: command.NoArguments,
 	}
 	var role *string
 	f.add(cmd, 128)
 	addARN(cmd, &role, "role-arn", "role", "the `ARN` of a role with which CloudFormation deletes the stack (default: that of deploy --role-arn)")
 	f.addYes(cmd)
-	flags.Refuse(cmd, func() bool { return !f.yes && !c.Interactive() }, "--yes is missing: there is no terminal to ask on")
+	command.Refuse(cmd, func() bool { return !f.yes && !c.Interactive() }, "--yes is missing: there is no terminal to ask on")
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (*aws.DeleteReport, error) {
 		account, err := aws.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return account.Delete(ctx, f.stack, role, &listener{Console: c, ctx: ctx, yes: f.yes, word: f.stack})
-	}, func(p *term.Printer, r *aws.DeleteReport) {
+	}, func(p *command.Printer, r *aws.DeleteReport) {
 		p.Line("deleted stack %s in region %s", r.Stack, r.Region)
 		if len(r.Kept) == 0 {
 			return
@@ -248,13 +246,13 @@ Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variable
   slidegate aws policy --stack shop --bucket shop-code
   slidegate aws policy --permissions-boundary arn:aws:iam::123456789012:policy/boundary > policy.json
   slidegate aws policy --role-arn arn:aws:iam::123456789012:role/cloudformation | jq .caller > policy.json`,
-		Args: flags.NoArguments, ValidArgsFunction: flags.NoWords,
+		Args: command.NoArguments, ValidArgsFunction: command.NoWords,
 	}
 	f.add(cmd, predeploy.MaxStack)
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` of deploy --bucket")
 	addARN(cmd, &o.Role, "role-arn", "role", "the `ARN` of deploy --role-arn")
 	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of deploy --permissions-boundary: the rights make no roles without it")
-	flags.Complete(cmd, "bucket", flags.NoWords)
+	command.Complete(cmd, "bucket", command.NoWords)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		region, err := aws.Region(cmd.Context())
 		if o.Stack = f.stack; err == nil {

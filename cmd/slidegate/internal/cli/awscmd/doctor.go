@@ -7,8 +7,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/doctor"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 )
 
@@ -29,13 +27,13 @@ The stack may be that of deploy or of a CDK app. What it must be is in the templ
 carries. The exit code is 1 if there is something to mend, or if a check could not be made.`,
 		Example: `  slidegate aws doctor
   slidegate aws doctor --stack shop --json`,
-		Args: flags.NoArguments,
+		Args: command.NoArguments,
 	}
 	f.add(cmd, 128)
 	cmd.Flags().StringVar(&id, "limiter", "", "the `ID` of the limiter, if the stack has several")
-	flags.Complete(cmd, "limiter", flags.NoWords)
+	command.Complete(cmd, "limiter", command.NoWords)
 	cmd.Flags().StringVar(&template, "template", "", "a CloudFormation template, a `FILE`, in place of the one that the command carries")
-	flags.Complete(cmd, "template", flags.FilesOf("json"))
+	command.Complete(cmd, "template", command.FilesOf("json"))
 	healthy := true
 	command.Reporting(c, cmd, func(ctx context.Context, _ []string) (*doctor.Report, error) {
 		d, err := doctor.Connect(ctx)
@@ -56,7 +54,7 @@ carries. The exit code is 1 if there is something to mend, or if a check could n
 	return cmd
 }
 
-func printExamined(p *term.Printer, r *doctor.Report) {
+func printExamined(p *command.Printer, r *doctor.Report) {
 	for _, f := range r.Findings {
 		p.Line("%s %s: %s", p.Red("wrong:"), f.Where, f.What)
 		p.Line("  mend: %s", f.Mend)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 )
 
 // listener prints on standard error what AWS does, a line for each resource that
@@ -24,7 +23,9 @@ type listener struct {
 }
 
 // Tell prints a line.
-func (l *listener) Tell(format string, args ...any) { term.NewPrinter(l.Stderr).Line(format, args...) }
+func (l *listener) Tell(format string, args ...any) {
+	command.NewPrinter(l.Stderr).Line(format, args...)
+}
 
 // Event prints a line for a resource that is finished.
 func (l *listener) Event(e aws.Event) {

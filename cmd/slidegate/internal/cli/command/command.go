@@ -1,5 +1,6 @@
 // Package command has what the packages of commands share: groups of commands,
-// reports and outcomes, and the console that commands read and print to.
+// reports and outcomes, flags and their completion, the console that commands read
+// and print to, and files that they write whole or not at all.
 package command
 
 import (
@@ -10,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 // Group returns a command that only has subcommands.
@@ -20,7 +21,7 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return flags.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant(cmd, args[0]))
+				return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant(cmd, args[0]))
 			}
 			return nil
 		},
@@ -56,11 +57,11 @@ func meant(cmd *cobra.Command, unknown string) string {
 // Reporting completes a command: it adds --json, and shows what do reports.
 // Shells offer no files for its arguments, unless it says otherwise.
 func Reporting[R any](
-	c *Console, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*term.Printer, R),
+	c *Console, cmd *cobra.Command, do func(ctx context.Context, args []string) (R, error), print func(*Printer, R),
 ) *cobra.Command {
-	asJSON := flags.JSON(cmd)
+	asJSON := JSON(cmd)
 	if cmd.ValidArgsFunction == nil {
-		cmd.ValidArgsFunction = flags.NoWords
+		cmd.ValidArgsFunction = NoWords
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		report, err := do(cmd.Context(), args)
@@ -72,27 +73,58 @@ func Reporting[R any](
 	return cmd
 }
 
+// OnTable is Reporting for a command on a rules table, and adds --rules.
+func OnTable[R any](
+	c *Console, cmd *cobra.Command, do func(ctx context.Context, table *ruletable.Table, args []string) (R, error), print func(*Printer, R),
+) *cobra.Command {
+	var where Locations
+	where.AddTable(cmd)
+	return Reporting(c, cmd, func(ctx context.Context, args []string) (none R, err error) {
+		table, err := session.OpenTable(ctx, where.RulesTable)
+		if err != nil {
+			return none, err
+		}
+		return do(ctx, table, args)
+	}, print)
+}
+
+// ListTable completes a command that lists what a rules table has: it adds --rules
+// and --json, and shows each item as soon as list passes it, on a line.
+func ListTable[R any](
+	c *Console, cmd *cobra.Command, list func(ctx context.Context, table *ruletable.Table, args []string, show func(R) error) error, print func(*Printer, R),
+) *cobra.Command {
+	var where Locations
+	where.AddTable(cmd)
+	asJSON := JSON(cmd)
+	cmd.ValidArgsFunction = NoWords
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		table, err := session.OpenTable(cmd.Context(), where.RulesTable)
+		if err != nil {
+			return err
+		}
+		return list(cmd.Context(), table, args, func(item R) error {
+			if *asJSON {
+				return NewEncoder(c.Stdout, "").Encode(item)
+			}
+			return Show(c.Stdout, false, item, print)
+		})
+	}
+	return cmd
+}
+
 // Show writes a report: as JSON, or else as print does.
-func Show[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
+func Show[R any](w io.Writer, asJSON bool, report R, print func(*Printer, R)) error {
 	if asJSON {
 		return NewEncoder(w, "  ").Encode(report)
 	}
-	p := term.NewPrinter(w)
+	p := NewPrinter(w)
 	print(p, report)
 	return p.Err
 }
 
-// ShowLine is Show for a report of a list: as JSON it is one line.
-func ShowLine[R any](w io.Writer, asJSON bool, report R, print func(*term.Printer, R)) error {
-	if asJSON {
-		return NewEncoder(w, "").Encode(report)
-	}
-	return Show(w, false, report, print)
-}
-
 // NewEncoder returns an encoder of reports. It escapes what does not print.
 func NewEncoder(w io.Writer, indent string) *json.Encoder {
-	e := json.NewEncoder(term.Escaper{Writer: w})
+	e := json.NewEncoder(Escaper{Writer: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	return e

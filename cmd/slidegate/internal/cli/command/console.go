@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 )
 
@@ -23,19 +22,19 @@ type Console struct {
 
 // Note prints a message to standard error. It escapes what does not print.
 func (c *Console) Note(format string, args ...any) {
-	fmt.Fprintf(term.Escaper{Writer: c.Stderr}, "slidegate: "+format+"\n", args...)
+	fmt.Fprintf(Escaper{Writer: c.Stderr}, "slidegate: "+format+"\n", args...)
 }
 
 // Warn prints a warning to standard error.
 func (c *Console) Warn(format string, args ...any) { c.Note("warning: "+format, args...) }
 
 // Progress returns a line of progress on standard error.
-func (c *Console) Progress() operator.Progress { return term.NewProgress(c.Stderr, time.Now) }
+func (c *Console) Progress() operator.Progress { return NewProgress(c.Stderr, time.Now) }
 
 // Interactive reports whether somebody can be asked.
 func (c *Console) Interactive() bool {
 	in, ok := c.Stdin.(*os.File)
-	return ok && term.IsTerminal(in) && term.IsTerminal(c.Stderr)
+	return ok && IsTerminal(in) && IsTerminal(c.Stderr)
 }
 
 // ErrNotConfirmed is the outcome of a question that was answered by no, or by

@@ -7,8 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
@@ -19,7 +17,7 @@ import (
 const errDiffer = command.Outcome("the rules differ")
 
 func diffCommand(c *command.Console) *cobra.Command {
-	var where flags.Locations
+	var where command.Locations
 	var recorded trafficFlags
 	var exitCode, differ bool
 	cmd := &cobra.Command{
@@ -39,7 +37,7 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 		Example: `  slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules
   slidegate rules diff new.yaml --rules old.yaml
   slidegate rules diff rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --json`,
-		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+		Args: command.RulesFile, ValidArgsFunction: command.InTurn(command.FilesOf("yaml", "yml", "json")),
 	}
 	where.AddRules(cmd)
 	recorded.add(cmd)
@@ -71,18 +69,18 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 
 // trafficFlags name recorded traffic that shows what new rules would change.
 type trafficFlags struct {
-	flags.Logs
+	command.Logs
 	against []string
 }
 
 func (f *trafficFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.against, "against", nil, "recorded traffic to send through old and new rules, a `LOG`; may be repeated")
 	f.Logs.Add(cmd)
-	flags.Refuse(cmd, func() bool { return f.Format != "" && len(f.against) == 0 },
+	command.Refuse(cmd, func() bool { return f.Format != "" && len(f.against) == 0 },
 		"--format says what the logs of --against hold: name one, or leave it out")
-	flags.Refuse(cmd, func() bool { return f.Template != nil && len(f.against) == 0 },
+	command.Refuse(cmd, func() bool { return f.Template != nil && len(f.against) == 0 },
 		"--log-format is for the logs of --against: name one, or leave it out")
-	flags.Refuse(cmd, func() bool { return f.Order != "" && len(f.against) == 0 },
+	command.Refuse(cmd, func() bool { return f.Order != "" && len(f.against) == 0 },
 		"--order is for the logs of --against: name one, or leave it out")
 }
 
@@ -93,7 +91,7 @@ func (f *trafficFlags) traffic(c *command.Console) (*operator.Traffic, error) {
 }
 
 // printChanges prints what new rules change.
-func printChanges(p *term.Printer, r *operator.ChangeReport) {
+func printChanges(p *command.Printer, r *operator.ChangeReport) {
 	name, baseline := text.Printable(r.Name), text.Printable(r.Baseline)
 	switch {
 	case r.Invalid != nil:
@@ -121,7 +119,7 @@ func printChanges(p *term.Printer, r *operator.ChangeReport) {
 	}
 }
 
-func printStale(p *term.Printer, r *operator.StaleReport) {
+func printStale(p *command.Printer, r *operator.StaleReport) {
 	var rows [][]string
 	for _, one := range r.Overrides {
 		rows = append(rows, []string{one.Rule, text.Printable(one.Key), one.Reason})
@@ -135,7 +133,7 @@ func printStale(p *term.Printer, r *operator.StaleReport) {
 	}
 }
 
-func printComparison(p *term.Printer, r *replay.Comparison) {
+func printComparison(p *command.Printer, r *replay.Comparison) {
 	p.Line("")
 	disorder := ""
 	if r.OutOfOrder > 0 {

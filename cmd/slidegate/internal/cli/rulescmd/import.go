@@ -6,8 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports/envoy"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports/usageplans"
@@ -41,17 +39,17 @@ Formats:
 		Example: `  slidegate rules import --format envoy limits.yaml --map user_id=jwt.sub --output rules.yaml
   slidegate rules import --format envoy a.yaml b.yaml --map generic_key:login=path:/v1/login
   slidegate rules import --format usage-plans plans.json --keys pro=pro-keys.json --overrides plans.jsonl --output rules.yaml`,
-		Args:              flags.Positional(1, -1, "at least one file"),
-		ValidArgsFunction: flags.FilesOf("yaml", "yml", "json"),
+		Args:              command.Positional(1, -1, "at least one file"),
+		ValidArgsFunction: command.FilesOf("yaml", "yml", "json"),
 		RunE:              func(_ *cobra.Command, args []string) error { return importRules(c, &f, args) },
 	}
-	flags.Choice(cmd, &f.format, "format", "the `FORMAT` of the files: envoy or usage-plans (required)", envoyFormat, usagePlansFormat)
-	flags.Refuse(cmd, func() bool { return f.format == "" }, "--format is missing: envoy or usage-plans")
+	command.Choice(cmd, &f.format, "format", "the `FORMAT` of the files: envoy or usage-plans (required)", envoyFormat, usagePlansFormat)
+	command.Refuse(cmd, func() bool { return f.format == "" }, "--format is missing: envoy or usage-plans")
 	cmd.Flags().StringArrayVar(&f.sources, "map", nil, "what a descriptor's key stands for, `KEY=SOURCE`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")
 	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides of plan to a `FILE`, for slidegate overrides import plan")
-	f.json = flags.JSON(cmd)
+	f.json = command.JSON(cmd)
 	return cmd
 }
 
@@ -64,19 +62,19 @@ func importRules(c *command.Console, f *importFlags, paths []string) error {
 		c.Note("lost: %s", text.Printable(l.String()))
 	}
 	if n := len(r.Overrides); n > 0 && f.overrides == "" && !*f.json {
-		return flags.Usagef("--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
+		return command.Usagef("--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
 	}
 	if f.overrides != "" {
 		lines, err := r.OverrideLines()
 		if err != nil {
 			return err
 		}
-		if err := outfile.WriteString(f.overrides, c.Stdout, string(lines)); err != nil {
+		if err := command.WriteText(f.overrides, c.Stdout, string(lines)); err != nil {
 			return err
 		}
 	}
 	if !*f.json || f.output != "" {
-		if err := outfile.WriteString(f.output, c.Stdout, r.Text); err != nil || !*f.json {
+		if err := command.WriteText(f.output, c.Stdout, r.Text); err != nil || !*f.json {
 			return err
 		}
 	}
@@ -86,9 +84,9 @@ func importRules(c *command.Console, f *importFlags, paths []string) error {
 func (f *importFlags) convert(paths []string) (*imports.Result, error) {
 	switch {
 	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
-		return nil, flags.Usagef("--keys and --overrides are for usage plans")
+		return nil, command.Usagef("--keys and --overrides are for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
-		return nil, flags.Usagef("usage plans are one file, and --map is for envoy")
+		return nil, command.Usagef("usage plans are one file, and --map is for envoy")
 	case f.format == usagePlansFormat:
 		return f.fromUsagePlans(paths)
 	}
@@ -98,7 +96,7 @@ func (f *importFlags) convert(paths []string) (*imports.Result, error) {
 func (f *importFlags) fromEnvoy(paths []string) (*imports.Result, error) {
 	sources, err := envoy.ParseSources(f.sources)
 	if err != nil {
-		return nil, flags.Usagef("--map: %w", err)
+		return nil, command.Usagef("--map: %w", err)
 	}
 	files, err := imports.ReadFiles(paths...)
 	if err != nil {
@@ -112,7 +110,7 @@ func (f *importFlags) fromUsagePlans(paths []string) (*imports.Result, error) {
 	for i, pair := range f.keys {
 		plan, path, ok := strings.Cut(pair, "=")
 		if !ok || plan == "" || path == "" {
-			return nil, flags.Usagef("--keys %s: want PLAN=FILE, the plan by its id or name", pair)
+			return nil, command.Usagef("--keys %s: want PLAN=FILE, the plan by its id or name", pair)
 		}
 		plans[i].Plan, paths = plan, append(paths, path)
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -28,7 +26,7 @@ Overrides set by command stay as they are. Apply lists overrides that do not fit
 it also counts the recorded requests that would be decided otherwise, as diff does.`,
 		Example: `  slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --why "launch week"
   slidegate rules apply rules.yaml --rules dynamodb://slidegate-rules --against monday.log.gz --dry-run`,
-		Args: flags.RulesFile, ValidArgsFunction: flags.InTurn(flags.FilesOf("yaml", "yml", "json")),
+		Args: command.RulesFile, ValidArgsFunction: command.InTurn(command.FilesOf("yaml", "yml", "json")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			traffic, err := f.traffic(c)
 			if err != nil {
@@ -47,14 +45,14 @@ it also counts the recorded requests that would be decided otherwise, as diff do
 	f.AddTableFor(cmd, "rules are published to a dynamodb://TABLE")
 	f.trafficFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and publish nothing")
-	flags.OptionalNote(cmd, &f.note, "why the rules change: a `TEXT` for the history", "changes them")
-	f.json = flags.JSON(cmd)
+	command.OptionalNote(cmd, &f.note, "why the rules change: a `TEXT` for the history", "changes them")
+	f.json = command.JSON(cmd)
 	return cmd
 }
 
 // publishFlags are for commands that change the version in force.
 type publishFlags struct {
-	flags.Locations
+	command.Locations
 	trafficFlags
 	note ruletable.Note
 	dry  bool
@@ -64,7 +62,7 @@ type publishFlags struct {
 // publish shows what changes and puts the version in force. A dry run prints that
 // nothing was verb.
 func publish(ctx context.Context, c *command.Console, f *publishFlags, p *operator.Publication, verb string, done func() string) error {
-	out := term.NewPrinter(c.Stdout)
+	out := command.NewPrinter(c.Stdout)
 	if !*f.json {
 		printChanges(out, &p.Report.ChangeReport)
 		if out.Err != nil {
@@ -77,7 +75,7 @@ func publish(ctx context.Context, c *command.Console, f *publishFlags, p *operat
 			return err
 		}
 	}
-	return command.Show(c.Stdout, *f.json, &p.Report, func(out *term.Printer, _ *operator.PublishReport) {
+	return command.Show(c.Stdout, *f.json, &p.Report, func(out *command.Printer, _ *operator.PublishReport) {
 		out.Line("")
 		switch {
 		case p.Unchanged:
@@ -103,7 +101,7 @@ Overrides set by command stay as they are. Rollback lists overrides that do not 
 counts the recorded requests that would be decided otherwise, as diff does.`,
 		Example: `  slidegate rules rollback 11 --why "12 limits the probes" --rules dynamodb://slidegate-rules
   slidegate rules rollback 11 --dry-run --against monday.log.gz --rules dynamodb://slidegate-rules`,
-		Args: flags.Positional(1, 1, "one version"), ValidArgsFunction: flags.NoWords,
+		Args: command.Positional(1, 1, "one version"), ValidArgsFunction: command.NoWords,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := parseVersion(args[0])
 			if err != nil {
@@ -126,7 +124,7 @@ counts the recorded requests that would be decided otherwise, as diff does.`,
 	f.AddTable(cmd)
 	f.trafficFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show what would change, and put nothing in force")
-	flags.Note(cmd, &f.note, &f.dry)
-	f.json = flags.JSON(cmd)
+	command.Note(cmd, &f.note, &f.dry)
+	f.json = command.JSON(cmd)
 	return cmd
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
@@ -35,11 +32,11 @@ type listing[T any] struct {
 }
 
 func (l listing[T]) command(c *command.Console, cmd *cobra.Command) *cobra.Command {
-	var where flags.Locations
+	var where command.Locations
 	var limit int
-	cmd.Args = flags.NoArguments
+	cmd.Args = command.NoArguments
 	where.AddTable(cmd)
-	flags.Limit(cmd, &limit, l.things, 20)
+	command.Limit(cmd, &limit, l.things, 20)
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (map[string][]T, error) {
 		table, err := session.OpenTable(ctx, where.RulesTable)
 		if err != nil {
@@ -47,7 +44,7 @@ func (l listing[T]) command(c *command.Console, cmd *cobra.Command) *cobra.Comma
 		}
 		items, err := operator.First(l.read(table, ctx), limit)
 		return map[string][]T{l.name: items}, err
-	}, func(p *term.Printer, r map[string][]T) {
+	}, func(p *command.Printer, r map[string][]T) {
 		rows := [][]string{l.header}
 		for i := range r[l.name] {
 			rows = append(rows, l.row(&r[l.name][i]))
@@ -63,7 +60,7 @@ func (l listing[T]) command(c *command.Console, cmd *cobra.Command) *cobra.Comma
 func parseVersion(given string) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	if err != nil || n < 1 {
-		return 0, flags.Usagef("%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
+		return 0, command.Usagef("%q is no version: want a number such as 12; `slidegate rules list` shows the versions", given)
 	}
 	return n, nil
 }
@@ -90,7 +87,7 @@ func listCommand(c *command.Console) *cobra.Command {
 }
 
 func getCommand(c *command.Console) *cobra.Command {
-	var where flags.Locations
+	var where command.Locations
 	var output string
 	cmd := &cobra.Command{
 		Use:   "get [VERSION] --rules dynamodb://TABLE",
@@ -98,7 +95,7 @@ func getCommand(c *command.Console) *cobra.Command {
 		Long:  `Get prints the rules of a version as they were published, by default of the one in force.`,
 		Example: `  slidegate rules get --rules dynamodb://slidegate-rules --output rules.yaml
   slidegate rules get 12 --rules dynamodb://slidegate-rules`,
-		Args: flags.Positional(0, 1, "one version at most"),
+		Args: command.Positional(0, 1, "one version at most"),
 	}
 	where.AddTable(cmd)
 	cmd.Flags().StringVar(&output, "output", "", "write the rules to a `FILE`")
@@ -114,7 +111,7 @@ func getCommand(c *command.Console) *cobra.Command {
 			return nil, err
 		}
 		return operator.Document(ctx, table, version)
-	}, func(p *term.Printer, r *operator.DocumentReport) {
-		p.Err = outfile.WriteString(output, c.Stdout, r.Text)
+	}, func(p *command.Printer, r *operator.DocumentReport) {
+		p.Err = command.WriteText(output, c.Stdout, r.Text)
 	})
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -27,19 +25,19 @@ write instead, and warns of valid rules that are probably not meant. It fails if
 		Example: `  slidegate rules validate rules.yaml
   slidegate rules validate stages/*.yaml --json
   envsubst < rules.yaml.in | slidegate rules validate -`,
-		Args:              flags.Positional(1, -1, "at least one rules file, or - for standard input"),
-		ValidArgsFunction: flags.FilesOf("yaml", "yml"),
+		Args:              command.Positional(1, -1, "at least one rules file, or - for standard input"),
+		ValidArgsFunction: command.FilesOf("yaml", "yml"),
 	}
-	asJSON := flags.JSON(cmd)
+	asJSON := command.JSON(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return validate(c, args, *asJSON) }
 	return cmd
 }
 
 func validate(c *command.Console, files []string, asJSON bool) error {
 	var r operator.ValidateReport
-	print := func(p *term.Printer, r *operator.ValidateReport) { printValidation(c, p, r) }
+	print := func(p *command.Printer, r *operator.ValidateReport) { printValidation(c, p, r) }
 	for _, file := range files {
-		if file == flags.Stdin {
+		if file == command.Stdin {
 			r.Validate("standard input", c.Stdin)
 		} else {
 			r.ValidateFile(file)
@@ -61,7 +59,7 @@ func validate(c *command.Console, files []string, asJSON bool) error {
 
 // printValidation prints the files that are valid. The errors of the others go
 // to standard error.
-func printValidation(c *command.Console, p *term.Printer, r *operator.ValidateReport) {
+func printValidation(c *command.Console, p *command.Printer, r *operator.ValidateReport) {
 	printed := 0
 	for i := range r.Files {
 		f := &r.Files[i]
@@ -79,7 +77,7 @@ func printValidation(c *command.Console, p *term.Printer, r *operator.ValidateRe
 }
 
 // printRules prints the rules and their limits.
-func printRules(p *term.Printer, r *operator.FileReport) {
+func printRules(p *command.Printer, r *operator.FileReport) {
 	set := r.Rules
 	p.Line("%s is valid: %s, unmatched requests: %s", text.Printable(r.File), text.Plural(len(set.Rules), "rule"), set.Unmatched)
 	var limits, plans, more [][]string

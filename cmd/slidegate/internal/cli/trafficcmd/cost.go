@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
@@ -38,15 +36,15 @@ Assumed is a Lambda of 256 MB on arm64, which takes 10 ms for an allowed request
 environment for each 10 requests a second.`,
 		Example: `  slidegate cost --requests 10/s
   slidegate cost --requests 26e6 --rules rules.yaml --flood 60 --api http`,
-		Args: flags.NoArguments,
+		Args: command.NoArguments,
 	}
-	flags.Var(cmd, &requests, "requests", "how many requests come, a `RATE`: in a month, such as 26e6, or as 10/s", parseRate)
+	command.Var(cmd, &requests, "requests", "how many requests come, a `RATE`: in a month, such as 26e6, or as 10/s", parseRate)
 	cmd.Flags().StringVar(&file, "rules", "", "a rules `FILE` (default: one rule)")
-	flags.Complete(cmd, "rules", flags.FilesOf("yaml", "yml", "json"))
+	command.Complete(cmd, "rules", command.FilesOf("yaml", "yml", "json"))
 	cmd.Flags().Float64Var(&flood, "flood", 1, "the bill of a flood too, of `N` times the requests")
-	flags.Choice(cmd, &api, "api", "the `KIND` of API: rest or http (default: rest)", "rest", "http")
-	flags.Refuse(cmd, func() bool { return requests == 0 }, "--requests is missing: a number for a month, or a rate such as 10/s")
-	flags.Refuse(cmd, func() bool { return !(flood >= 1 && flood <= 1e6) }, "--flood: want a number above 1, such as 60 for 60 times the requests")
+	command.Choice(cmd, &api, "api", "the `KIND` of API: rest or http (default: rest)", "rest", "http")
+	command.Refuse(cmd, func() bool { return requests == 0 }, "--requests is missing: a number for a month, or a rate such as 10/s")
+	command.Refuse(cmd, func() bool { return !(flood >= 1 && flood <= 1e6) }, "--flood: want a number above 1, such as 60 for 60 times the requests")
 	return command.Reporting(c, cmd, func(context.Context, []string) (*cost.Report, error) {
 		var set *rules.Set
 		if file != "" {
@@ -77,7 +75,7 @@ func parseRate(given string) (float64, error) {
 	return n, nil
 }
 
-func printCost(p *term.Printer, r *cost.Report) {
+func printCost(p *command.Printer, r *cost.Report) {
 	p.Line("AWS's prices of %s in %s, on demand, without free tiers, discounts and taxes", r.Prices.Date, r.Prices.Region)
 	printBill(p, "a month", r.Month)
 	if r.Flood != nil {
@@ -85,7 +83,7 @@ func printCost(p *term.Printer, r *cost.Report) {
 	}
 }
 
-func printBill(p *term.Printer, header string, b *cost.Bill) {
+func printBill(p *command.Printer, header string, b *cost.Bill) {
 	dollars := func(n float64) string { return fmt.Sprintf("%.2f", n) }
 	var rows [][]string
 	for _, l := range b.Lines {

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
 )
@@ -25,9 +23,9 @@ func (f *replayFiles) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
 	cmd.Flags().StringVar(&f.report, "report", "", "write a page with charts and other limits to a file, `OUT`, or - for standard output")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "write the chart of the traffic as SVG to a file, `OUT`, or - for standard output")
-	flags.Complete(cmd, "report", flags.FilesOf("html"))
-	flags.Complete(cmd, "svg", flags.FilesOf("svg"))
-	flags.Check(cmd, func() error {
+	command.Complete(cmd, "report", command.FilesOf("html"))
+	command.Complete(cmd, "svg", command.FilesOf("svg"))
+	command.Check(cmd, func() error {
 		if f.onStdout() > 1 {
 			return errors.New("only one of --decisions, --report and --svg can be -: give the others a file")
 		}
@@ -68,7 +66,7 @@ func (f *replayFiles) write(stdout io.Writer, run func(*replayWriters) error) er
 		}
 		then := next
 		next = func() error {
-			return outfile.Write(file.path, stdout, func(out io.Writer) error {
+			return command.WriteFile(file.path, stdout, func(out io.Writer) error {
 				*file.to = out
 				return then()
 			})
@@ -82,7 +80,7 @@ func (w *replayWriters) draw(f *replayFlags, logs []string, totals *replay.Repor
 	if w.report != nil {
 		from := report.Source{Rules: f.Locations.RulesName(), Version: command.ReadBuild().Version}
 		for _, path := range logs {
-			if path == flags.Stdin {
+			if path == command.Stdin {
 				path = "standard input"
 			}
 			from.Logs = append(from.Logs, filepath.Base(path))

@@ -3,7 +3,7 @@ package trafficcmd
 import (
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 )
@@ -14,7 +14,7 @@ const mostBars, fewestBars, fewestRequests = 64, 8, 100
 
 // printOverTime draws what was allowed and denied over time. All lines have one
 // scale. It is for people, on a terminal or not: scripts read --json.
-func printOverTime(p *term.Printer, r *replay.Report) {
+func printOverTime(p *command.Printer, r *replay.Report) {
 	o, buckets := &r.OverTime, r.OverTime.Buckets()
 	if len(buckets) < fewestBars || r.Requests < fewestRequests {
 		return

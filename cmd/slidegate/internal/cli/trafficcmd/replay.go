@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
@@ -21,9 +19,9 @@ import (
 )
 
 type replayFlags struct {
-	flags.Locations
+	command.Locations
 	operator.ReplayOptions
-	logs  flags.Logs
+	logs  command.Logs
 	files replayFiles
 	json  *bool
 }
@@ -75,17 +73,17 @@ totals go to standard error.`,
   slidegate replay access.jsonl --rules rules.yaml --missing group
   slidegate replay access.log --rules rules.yaml --store dynamodb://replay --decisions decisions.tsv
   tail -f access.log | slidegate replay - --rules rules.yaml --order file`,
-		Args: flags.Positional(1, -1, "at least one log, or - for standard input"),
+		Args: command.Positional(1, -1, "at least one log, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), c, &f, args) },
 	}
 	f.AddRules(cmd)
 	f.AddReplayStore(cmd)
 	f.logs.Add(cmd)
-	flags.Choice(cmd, &f.Missing, "missing",
+	command.Choice(cmd, &f.Missing, "missing",
 		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
 		"fail", operator.GroupMissing)
 	f.files.add(cmd)
-	f.json = flags.JSON(cmd)
+	f.json = command.JSON(cmd)
 	return cmd
 }
 
@@ -130,7 +128,7 @@ func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []
 	return cmp.Or(err, lacking)
 }
 
-func printReplay(p *term.Printer, r *replay.Report) {
+func printReplay(p *command.Printer, r *replay.Report) {
 	p.Table("lrrl", replayTotals(r, p.Colours))
 	printOverTime(p, r)
 	p.Section("lrrrl", []string{"rule", "allowed", "denied", "", ""}, replayRules(r, rules.Enforce, p.Colours))
@@ -155,7 +153,7 @@ func printReplay(p *term.Printer, r *replay.Report) {
 	}
 }
 
-func replayTotals(r *replay.Report, on term.Colours) [][]string {
+func replayTotals(r *replay.Report, on command.Colours) [][]string {
 	row := func(name string, n int64, meaning string) []string {
 		return []string{name, text.Thousands(n), text.Percent(n, r.Requests), meaning}
 	}
@@ -197,7 +195,7 @@ func lackingFields(r *replay.Report) (rows [][]string) {
 	return rows
 }
 
-func replayRules(r *replay.Report, mode rules.Mode, on term.Colours) (rows [][]string) {
+func replayRules(r *replay.Report, mode rules.Mode, on command.Colours) (rows [][]string) {
 	for _, rule := range r.Rules {
 		if rule.Mode != mode {
 			continue

@@ -11,9 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/flags"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/outfile"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/term"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/suggest"
@@ -23,7 +20,7 @@ import (
 // SuggestCommand returns slidegate suggest.
 func SuggestCommand(c *command.Console) *cobra.Command {
 	var o suggest.Options
-	var reading flags.Logs
+	var reading command.Logs
 	var windows, only, file string
 	var paths []string
 	cmd := &cobra.Command{
@@ -51,7 +48,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
   slidegate suggest access.log access.log.1.gz --key ip:{ip} --window 10s,1m --only-status 2xx,3xx
   slidegate suggest access.jsonl --key 'user:{jwt.sub}' --exclude user:load-test --write rules.yaml
   slidegate suggest access.log --key ip:{ip} --exclude 192.0.2.0/24 --json`,
-		Args: flags.Positional(1, -1, "at least one log"),
+		Args: command.Positional(1, -1, "at least one log"),
 	}
 	cmd.Flags().StringVar(&o.Key, "key", "", "whom to limit: the `TEMPLATE` of a rule's key, such as ip:{ip} (required)")
 	cmd.Flags().StringVar(&windows, "window", "1m,1h,1d", "the `WINDOWS` to propose limits for, such as 10s,1m")
@@ -61,11 +58,11 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 	cmd.Flags().StringVar(&file, "write", "", "write the proposed rule to a new `FILE`")
 	reading.Add(cmd)
 	for _, name := range []string{"key", "window", "exclude"} {
-		flags.Complete(cmd, name, flags.NoWords)
+		command.Complete(cmd, name, command.NoWords)
 	}
-	flags.Complete(cmd, "only-status", flags.OneOf("2xx", "3xx", "4xx", "5xx"))
+	command.Complete(cmd, "only-status", command.OneOf("2xx", "3xx", "4xx", "5xx"))
 	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault) // files
-	flags.Check(cmd, func() (err error) {
+	command.Check(cmd, func() (err error) {
 		for window := range strings.SplitSeq(windows, ",") {
 			o.Windows = append(o.Windows, strings.TrimSpace(window))
 		}
@@ -81,12 +78,12 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		if err := suggest.Check(&o); err != nil || file == "" {
 			return err
 		}
-		if err := outfile.CheckNew(file); err != nil {
+		if err := command.CheckNewFile(file); err != nil {
 			return fmt.Errorf("--write %w", err)
 		}
 		return nil
 	})
-	show := func(p *term.Printer, r *suggest.Report) {
+	show := func(p *command.Printer, r *suggest.Report) {
 		printSuggestion(p, r, append(paths, reading.Args()...), file)
 	}
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*suggest.Report, error) {
@@ -100,7 +97,7 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		}
 		r, err := operator.Suggest(ctx, traffic, o, c)
 		if err == nil && file != "" {
-			err = outfile.WriteNew(file, r.Rules)
+			err = command.WriteNewFile(file, r.Rules)
 		}
 		return r, err
 	}, show)
@@ -110,8 +107,8 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 func readableTwice(paths []string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if path == flags.Stdin || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return flags.Usagef("%s: suggest reads its logs twice: save them to a file, such as with cat > saved.log", path)
+		if path == command.Stdin || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return command.Usagef("%s: suggest reads its logs twice: save them to a file, such as with cat > saved.log", path)
 		}
 	}
 	return nil
@@ -134,7 +131,7 @@ func parseStatuses(list string) (all []rules.Statuses, err error) {
 
 // printSuggestion prints a report. logs are the words by which replay reads the
 // same logs.
-func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file string) {
+func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file string) {
 	p.Line("%s of %s by %s, in %s of traffic", text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.Key, text.Brief(r.Span()))
 	for _, left := range []struct {
 		n   int64
@@ -179,7 +176,7 @@ func printSuggestion(p *term.Printer, r *suggest.Report, logs []string, file str
 // keyWidth is the width of a key in tables. --json has whole keys.
 const keyWidth = 60
 
-func printWindow(p *term.Printer, r *suggest.Report, w *suggest.Window) {
+func printWindow(p *command.Printer, r *suggest.Report, w *suggest.Window) {
 	var rows [][]string
 	for _, row := range w.Limits {
 		mark, limit, first := "", text.Thousands(row.Limit), ""

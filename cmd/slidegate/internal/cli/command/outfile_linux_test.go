@@ -1,4 +1,4 @@
-package outfile
+package command
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestFullDevice(t *testing.T) {
-	if err := WriteString("/dev/full", nil, "text"); err == nil || err.Error() != "write /dev/full: no space left on device" {
+	if err := WriteText("/dev/full", nil, "text"); err == nil || err.Error() != "write /dev/full: no space left on device" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -16,13 +16,13 @@ func TestFullDevice(t *testing.T) {
 func TestMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	for _, mode := range []os.FileMode{0o600, 0o444, 0o666} {
-		if err := WriteString(path, nil, "old"); err != nil {
+		if err := WriteText(path, nil, "old"); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteString(path, nil, "new"); err != nil {
+		if err := WriteText(path, nil, "new"); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {

@@ -1,6 +1,4 @@
-// Package flags has what commands share on their command lines: flags for
-// locations, callers, notes and times, usage errors and completion.
-package flags
+package command
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package operator
+package keyscmd
 
 import (
 	"context"
@@ -8,7 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -21,68 +25,86 @@ import (
 // ErrorsShown is how many errors of a file are reported.
 const ErrorsShown = 20
 
-// ImportReport says how many overrides were checked and written.
-type ImportReport struct {
+// importReport says how many overrides were checked and written.
+type importReport struct {
 	Rule               string `json:"rule"`
 	Checked            int    `json:"checked"`
 	ruletable.Imported        // nothing for a dry run
 }
 
-// ImportOptions name a file of overrides.
-type ImportOptions struct {
-	Table  string
-	Rule   string // or rules.PlanOverrides
-	File   string // with a JSON object on each line
-	DryRun bool   // check the file and write nothing
-	Note   ruletable.Note
-}
+func importCommand(c *command.Console) *cobra.Command {
+	var note ruletable.Note
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "import RULE FILE --why TEXT --rules dynamodb://TABLE",
+		Short: "Set many overrides of a rule",
+		Long: `Import sets the overrides in a file, in place of the overrides that their keys have. Grants in the table stay,
+and grants in the file are skipped. The whole file is checked against the rules in force first: if anything in it
+is wrong, nothing is written. Twenty-five are written at a time. If it breaks off half-way, the history shows it
+as unfinished; import the file again, which writes the others.
 
-// ImportOverrides sets many overrides of a rule. It checks the whole file first,
-// and writes nothing if anything in it is wrong.
-func ImportOverrides(ctx context.Context, o *ImportOptions, listener Listener) (*ImportReport, error) {
-	table, set, err := session.OpenRules(ctx, o.Table)
-	if err != nil {
-		return nil, err
+The file has a JSON object on each line, as overrides list --json prints them:
+  {"key": "user:7", "document": {"capacity": 5, "until": "2026-12-31T00:00:00Z"}}
+  {"key": "user:8", "document": {"limits": [{"capacity": 5, "window": "1s"}]}}
+Keys have the form of the rule's override keys; special characters in a value are escaped for you.`,
+		Example: `  slidegate overrides import api limits.jsonl --why "from the old limiter" --rules dynamodb://slidegate-rules
+  slidegate overrides import plan plans.jsonl --dry-run --rules dynamodb://slidegate-rules`,
+		Args:              command.Positional(2, 2, "a rule, or plan, and a file"),
+		ValidArgsFunction: command.InTurn(command.NoWords, command.FilesOf("jsonl")),
 	}
-	overrides, err := checkImport(set, o, listener)
-	if err != nil {
-		return nil, err
-	}
-	report := &ImportReport{Rule: o.Rule, Checked: len(overrides)}
-	if o.DryRun {
-		return report, nil
-	}
-	progress := listener.Progress()
-	defer progress.Clear()
-	report.Imported, err = table.ImportOverrides(ctx, o.Rule, slices.Values(overrides), o.Note, func(done int) {
-		progress.Count(done, len(overrides), "overrides")
+	command.Note(cmd, &note, &dry)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "check the file and write nothing")
+	return command.OnTable(c, cmd, func(ctx context.Context, table *ruletable.Table, args []string) (*importReport, error) {
+		set, _, err := session.InForce(ctx, table)
+		if err != nil {
+			return nil, err
+		}
+		rule, file := args[0], args[1]
+		overrides, err := checkImport(c, set, rule, file)
+		if err != nil || dry {
+			return &importReport{Rule: rule, Checked: len(overrides)}, err
+		}
+		progress := c.Progress()
+		defer progress.Clear()
+		written, err := table.ImportOverrides(ctx, rule, slices.Values(overrides), note, func(done int) {
+			progress.Count(done, len(overrides), "overrides")
+		})
+		return &importReport{rule, len(overrides), written}, err
+	}, func(p *command.Printer, r *importReport) {
+		switch {
+		case dry:
+			p.Line("%s of %s can be imported", text.Plural(r.Checked, "override"), r.Rule)
+		case r.Unchanged > 0:
+			p.Line("%s of %s imported, %s unchanged", text.Plural(r.Written, "override"), r.Rule, text.Thousands(r.Unchanged))
+		default:
+			p.Line("%s of %s imported", text.Plural(r.Written, "override"), r.Rule)
+		}
 	})
-	return report, err
 }
 
 // checkImport reads the whole file and checks every entry. The error has as
 // much as a person can read.
-func checkImport(set *rules.Set, o *ImportOptions, listener Listener) ([]ruletable.Override, error) {
-	if err := checkOverrideRule(set, o.Rule); err != nil {
+func checkImport(c *command.Console, set *rules.Set, rule, path string) ([]ruletable.Override, error) {
+	if err := operator.CheckOverrideRule(set, rule); err != nil {
 		return nil, err
 	}
-	file, err := os.Open(o.File)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	grants := 0
-	check := importCheck{set: set, rule: o.Rule, keys: map[string]bool{}}
-	progress := listener.Progress()
-	for entry, err := range imports.OverrideLines(o.File, file, &grants) {
+	check := importCheck{set: set, rule: rule, keys: map[string]bool{}}
+	progress := c.Progress()
+	for entry, err := range imports.OverrideLines(path, file, &grants) {
 		check.entry(entry, err)
 		progress.Count(check.read, 0, "checked")
 	}
 	progress.Clear()
 	if grants > 0 {
-		listener.Warn("skipped %s; `slidegate grant` gives them", text.Plural(grants, "grant"))
+		c.Warn("skipped %s; `slidegate grant` gives them", text.Plural(grants, "grant"))
 	}
-	return check.valid, check.failure(o.File)
+	return check.valid, check.failure(path)
 }
 
 // importCheck checks entries as they are read.

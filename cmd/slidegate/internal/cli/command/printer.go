@@ -1,6 +1,4 @@
-// Package term prints for people: colours, bars, tables, durations and a line
-// of progress.
-package term
+package command
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-// Package outfile writes files that appear under their names whole or not at
-// all.
-package outfile
+package command
 
 import (
 	"cmp"
@@ -14,10 +12,10 @@ import (
 	"strings"
 )
 
-// Write lets write fill a temporary file and renames it to path once write has
+// WriteFile lets write fill a temporary file and renames it to path once write has
 // succeeded. A file that exists keeps its mode. Write passes standard output for a
 // path of "" or "-". A pipe, a device or another special file is written in place.
-func Write(path string, stdout io.Writer, write func(io.Writer) error) error {
+func WriteFile(path string, stdout io.Writer, write func(io.Writer) error) error {
 	if path == "" || path == "-" {
 		return write(stdout)
 	}
@@ -75,16 +73,16 @@ func renamed(err error, name, path string) error {
 	return errors.New(strings.ReplaceAll(err.Error(), name, path))
 }
 
-// WriteString writes a text as Write does.
-func WriteString(path string, stdout io.Writer, text string) error {
-	return Write(path, stdout, func(w io.Writer) error {
+// WriteText writes a text as Write does.
+func WriteText(path string, stdout io.Writer, text string) error {
+	return WriteFile(path, stdout, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
 }
 
-// CheckNew reports why WriteNew would fail, before the work on the text.
-func CheckNew(path string) error {
+// CheckNewFile reports why WriteNew would fail, before the work on the text.
+func CheckNewFile(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: file exists: choose another name", path)
 	}
@@ -94,8 +92,8 @@ func CheckNew(path string) error {
 	return nil
 }
 
-// WriteNew writes a text to a file that must not exist yet, under any name.
-func WriteNew(path, text string) error {
+// WriteNewFile writes a text to a file that must not exist yet, under any name.
+func WriteNewFile(path, text string) error {
 	return create(path, path, nil, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err

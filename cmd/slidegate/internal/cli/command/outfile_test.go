@@ -1,4 +1,4 @@
-package outfile
+package command
 
 import (
 	"errors"
@@ -38,7 +38,7 @@ func TestOutput(t *testing.T) {
 		{"written over a file", "two", "two", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if err := Write(path, nil, writing(tc.text, tc.err)); !errors.Is(err, tc.err) {
+			if err := WriteFile(path, nil, writing(tc.text, tc.err)); !errors.Is(err, tc.err) {
 				t.Fatalf("error %v, want %v", err, tc.err)
 			}
 			if tc.want == "" {
@@ -62,7 +62,7 @@ func TestOutputThroughALink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteString(link, nil, "new"); err != nil {
+	if err := WriteText(link, nil, "new"); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, real, "new")
@@ -77,7 +77,7 @@ func TestOutputThroughALink(t *testing.T) {
 // A device is written to, never replaced.
 func TestOutputToADevice(t *testing.T) {
 	for range 2 {
-		if err := WriteString(os.DevNull, nil, "gone"); err != nil {
+		if err := WriteText(os.DevNull, nil, "gone"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,15 +89,15 @@ func TestOutputToADevice(t *testing.T) {
 func TestOutputElsewhere(t *testing.T) {
 	for _, path := range []string{"", "-"} {
 		var b strings.Builder
-		if err := WriteString(path, &b, "text"); err != nil || b.String() != "text" {
+		if err := WriteText(path, &b, "text"); err != nil || b.String() != "text" {
 			t.Errorf("%q: %q, %v", path, b.String(), err)
 		}
 	}
 	dir := t.TempDir()
-	if err := WriteString(dir, nil, "text"); err == nil {
+	if err := WriteText(dir, nil, "text"); err == nil {
 		t.Error("a directory is taken for a file")
 	}
-	err := WriteString(filepath.Join(dir, "none", "out"), nil, "text")
+	err := WriteText(filepath.Join(dir, "none", "out"), nil, "text")
 	if err == nil || !strings.HasSuffix(err.Error(), filepath.Join("none", "out")+": no such file or directory") {
 		t.Errorf("error %v", err)
 	}
@@ -124,7 +124,7 @@ func TestWriteNew(t *testing.T) {
 		path string
 		ok   bool
 	}{{"a", true}, {"a", false}, {"-", true}, {"link", false}, {"none/a", false}} {
-		if err := WriteNew(step.path, "text"); (err == nil) != step.ok {
+		if err := WriteNewFile(step.path, "text"); (err == nil) != step.ok {
 			t.Errorf("%s: %v", step.path, err)
 		} else if err == nil {
 			wantFile(t, step.path, "text")
@@ -145,7 +145,7 @@ func TestFailuresWhileWriting(t *testing.T) {
 		},
 		"write " + path + ": ": func(io.Writer) error { return os.MkdirAll(path, 0o700) }, // the rename fails
 	} {
-		if err := Write(path, nil, write); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := WriteFile(path, nil, write); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		_ = os.Remove(path) // the directory

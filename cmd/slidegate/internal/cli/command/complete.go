@@ -1,4 +1,4 @@
-package flags
+package command
 
 import (
 	"strings"

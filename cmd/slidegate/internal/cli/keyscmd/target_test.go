@@ -1,4 +1,4 @@
-package operator
+package keyscmd
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{rule: "never", text: "user:a|b"},
 		{rule: "plan", text: "user:a|b"},
 	} {
-		target := OverrideTarget{table: table, set: set, Rule: tc.rule}
+		target := target{table: table, set: set, Rule: tc.rule}
 		_, err := target.find(t.Context(), tc.text)
 		if (err != nil) != (tc.key == "") || strings.Contains(fmt.Sprint(err), "`slidegate overrides list") != tc.listed {
 			t.Errorf("%s %q: error %v", tc.rule, tc.text, err)
@@ -72,7 +72,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 			t.Errorf("%s %q: key %q, unused %q; want %+v", tc.rule, tc.text, target.Key, target.unused, tc)
 		}
 	}
-	target := OverrideTarget{table: table, set: set, Rule: "api"}
+	target := target{table: table, set: set, Rule: "api"}
 	if _, err := target.find(t.Context(), long); err != nil || len(target.Key) != key.MaxLen {
 		t.Errorf("a long key is taken for one of %d bytes, error %v", len(target.Key), err)
 	}
