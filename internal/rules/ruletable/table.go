@@ -77,6 +77,9 @@ type Table struct {
 // New returns the rules table with this name. The table must exist.
 func New(api API, name string) *Table { return &Table{api, name} }
 
+// Name returns the table's name.
+func (t *Table) Name() string { return t.name }
+
 // Description describes the table to create.
 func Description(name string) dynamo.Table {
 	return dynamo.Table{Name: name, Partition: attrPartition, Sort: attrSort}

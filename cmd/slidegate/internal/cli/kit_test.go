@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
@@ -99,7 +99,7 @@ func mustReport[R any](t testing.TB, command string) (report R) {
 
 // published is a PublishReport whose changes stay JSON.
 type published struct {
-	operator.PublishReport
+	rulescmd.PublishReport
 	Changes []json.RawMessage `json:"changes"`
 }
 

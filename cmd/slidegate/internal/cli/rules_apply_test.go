@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -150,7 +151,7 @@ func TestApplyIsConditional(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s", "capacity: 3, window: 60s")
 	table.apply(t, files[0])
-	p, err := operator.PrepareApply(t.Context(), files[1], table.name, &operator.Traffic{Listener: &command.Console{Stderr: os.Stderr}})
+	p, err := rulescmd.PrepareApply(t.Context(), &command.Console{Stderr: os.Stderr}, files[1], table.name, logs.Traffic{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Package operator does what Slidegate's commands do: it publishes and compares
-// rules, changes overrides, and looks into counters. Its functions take options
-// and return reports, whose JSON is what --json prints. They print nothing.
+// Package operator does what several of Slidegate's commands do, and serve: it
+// explains decisions, looks into counters, replays traffic and describes overrides.
+// Its functions return reports, whose JSON is what --json prints.
 package operator
 
 import (
@@ -31,10 +31,11 @@ func RuleNamed(set *rules.Set, name string) (*rules.Rule, error) {
 	if rule, ok := set.Rule(name); ok {
 		return rule, nil
 	}
-	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(ruleNames(set), ", "))
+	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(RuleNames(set), ", "))
 }
 
-func ruleNames(set *rules.Set) []string {
+// RuleNames returns the names of the rules in their order.
+func RuleNames(set *rules.Set) []string {
 	names := make([]string, len(set.Rules))
 	for i, r := range set.Rules {
 		names[i] = r.Name
@@ -42,8 +43,8 @@ func ruleNames(set *rules.Set) []string {
 	return names
 }
 
-// oneLine joins the lines of an error, which is part of a longer message.
-func oneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+// OneLine joins the lines of an error, which is part of a longer message.
+func OneLine(err error) string { return text.Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // CheckOverrideRule refuses a name that is no rule and not rules.PlanOverrides.
 func CheckOverrideRule(set *rules.Set, name string) error {

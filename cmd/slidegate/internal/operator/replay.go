@@ -166,24 +166,23 @@ func replayError(requests, degraded int64, err, store error) error {
 	case errors.Is(err, logs.ErrUnreadable):
 		return fmt.Errorf("%w: give another --format, or NGINX's log_format by --log-format", err)
 	case err != nil && store != nil:
-		return fmt.Errorf("%w; the store failed first with: %s", err, oneLine(store))
+		return fmt.Errorf("%w; the store failed first with: %s", err, OneLine(store))
 	case err != nil:
 		return err
 	case degraded > 0:
 		return fmt.Errorf("%d of %d requests were decided by on_error, because the store failed; first: %s", degraded, requests,
-			oneLine(store))
+			OneLine(store))
 	case store != nil:
-		return fmt.Errorf("the store failed; first: %s", oneLine(store))
+		return fmt.Errorf("the store failed; first: %s", OneLine(store))
 	}
 	return nil
 }
 
-// compare sends recorded traffic through two sets of rules, with counters in
+// Compare sends recorded traffic through two sets of rules, with counters in
 // memory and the overrides of a table; nil for none. Windows follow the log's
 // clock. Overrides follow today's, because a publish changes what comes after
 // it: an override or a grant in force now applies to the whole log.
-func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, table *ruletable.Table) (*replay.Comparison, error) {
-	listener := traffic.Listener
+func Compare(ctx context.Context, traffic logs.Traffic, current, next *rules.Set, table *ruletable.Table, listener Listener) (*replay.Comparison, error) {
 	if err := loadBothSecrets(current, next, table != nil, listener); err != nil {
 		return nil, fmt.Errorf("--against: %w", err)
 	}
@@ -198,14 +197,14 @@ func compare(ctx context.Context, traffic *Traffic, current, next *rules.Set, ta
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	result, err := replay.Compare(ctx, recorded(traffic.Traffic, progress, listener), under(current), under(next), next)
+	result, err := replay.Compare(ctx, recorded(traffic, progress, listener), under(current), under(next), next)
 	progress.Clear()
 	noteLog(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted")
 	}
 	if first := failures.First(); first != nil {
-		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", oneLine(first))
+		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", OneLine(first))
 	}
 	for _, lacking := range whatLacks(result.Next) {
 		listener.Warn("--against: %v", lacking)

@@ -1,25 +1,16 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/ruledoc"
-	"github.com/slidegate/slidegate/internal/rules/rulefile"
-	"github.com/slidegate/slidegate/internal/rules/ruletable"
-	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
 // LimitForm is a limit without what requests take from it.
@@ -133,89 +124,4 @@ func Processes(set *rules.Set) string {
 		return fmt.Sprintf("in each of %d processes", n)
 	}
 	return "in the one process"
-}
-
-// ValidateReport describes rules files.
-type ValidateReport struct {
-	Valid bool         `json:"valid"` // all of them
-	Files []FileReport `json:"files"` // in the order of the arguments
-}
-
-// FileReport describes the rules of a file, or everything wrong with it.
-type FileReport struct {
-	File     string            `json:"file"`
-	Valid    bool              `json:"valid"`
-	Errors   yamlfile.Errors   `json:"errors"`
-	Warnings yamlfile.Errors   `json:"warnings"`
-	Document *ruledoc.Document `json:"document,omitempty"` // in its normal form, of a valid file
-
-	Rules *rules.Set `json:"-"` // of a valid file
-}
-
-// ValidateFile adds the report on a file to those of others. One that cannot be
-// read is not valid.
-func (r *ValidateReport) ValidateFile(path string) {
-	text, err := rulefile.ReadFile(path)
-	r.add(path, text, err)
-}
-
-// Validate is ValidateFile for a text that a reader delivers. name is its name
-// in messages.
-func (r *ValidateReport) Validate(name string, from io.Reader) {
-	text, err := rulefile.Read(from)
-	r.add(name, text, err)
-}
-
-func (r *ValidateReport) add(name string, text []byte, err error) {
-	file := FileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}}
-	if err == nil {
-		err = file.check(text)
-	}
-	if err != nil && !errors.As(err, &file.Errors) {
-		reason := err.Error()
-		if failed, ok := errors.AsType[*fs.PathError](err); ok {
-			reason = failed.Err.Error() // without the name again
-		}
-		file.Errors = yamlfile.Errors{{File: name, Reason: "cannot be read: " + reason}}
-	}
-	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
-	r.Files = append(r.Files, file)
-}
-
-// check fills in the report on a text. The error is of type yamlfile.Errors.
-func (r *FileReport) check(text []byte) error {
-	set, warnings, caveats, err := rulefile.Check(r.File, text)
-	if err != nil {
-		return err
-	}
-	warn := func(reason string) { warnings = append(warnings, &yamlfile.Error{File: r.File, Reason: reason}) }
-	_ = session.LoadHashSecret(r.File, set)
-	if err := secretMismatch(set); err != nil {
-		warn(err.Error())
-	}
-	version := ruletable.Version{Text: text, Document: set.Document()}
-	if err := version.Check(); err != nil {
-		warn("apply would refuse the rules: " + err.Error())
-	}
-	r.Warnings = append(append(r.Warnings, warnings...), caveats...)
-	r.Valid, r.Document, r.Rules = true, set.Document(), set
-	return nil
-}
-
-// warnings are the document's warnings, and one if a secret in the environment
-// contradicts the document.
-func warnings(set *rules.Set) []string {
-	if err := secretMismatch(set); err != nil {
-		return append(slices.Clone(set.Warnings), err.Error())
-	}
-	return set.Warnings
-}
-
-// secretMismatch returns an error if the environment has another secret than
-// the rules. A missing secret is fine: limiters need it, this program does not.
-func secretMismatch(set *rules.Set) error {
-	if err := set.HashSecretError(); !errors.Is(err, rules.ErrMissingSecret) {
-		return err
-	}
-	return nil
 }

@@ -2,15 +2,21 @@ package rulescmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
 // errDiffer is the outcome of a comparison.
@@ -42,16 +48,31 @@ With --exit-code the exit code is 0 if the rules mean the same, 1 if they differ
 	where.AddRules(cmd)
 	recorded.add(cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 1 if the rules differ, and with 2 if diff fails")
-	command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ChangeReport, error) {
-		traffic, err := recorded.traffic(c)
+	command.Reporting(c, cmd, func(ctx context.Context, args []string) (*ChangeReport, error) {
+		traffic, err := recorded.Traffic(c.Stdin, recorded.against)
 		if err != nil {
 			return nil, err
 		}
-		r, err := operator.Diff(ctx, args[0], where.Locations, traffic)
-		if err == nil {
-			r.Name, differ = args[0], len(r.Changes) > 0
+		next, _, err := session.ReadRules(args[0])
+		if err != nil {
+			return nil, err
 		}
-		return r, err
+		operator.WarnAll(c, warnings(next))
+		var table *ruletable.Table
+		r := ChangeReport{Baseline: where.RulesFile}
+		if where.RulesTable == "" {
+			r.old, _, err = session.ReadRules(where.RulesFile)
+		} else {
+			table, r, err = changesOf(ctx, where.RulesTable)
+		}
+		if err == nil {
+			err = r.compare(ctx, c, table, next, traffic)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Name, differ = args[0], len(r.Changes) > 0
+		return &r, r.Invalid
 	}, printChanges)
 	diff := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -84,14 +105,8 @@ func (f *trafficFlags) add(cmd *cobra.Command) {
 		"--order is for the logs of --against: name one, or leave it out")
 }
 
-// traffic returns the logs to compare by; none if there is no such flag.
-func (f *trafficFlags) traffic(c *command.Console) (*operator.Traffic, error) {
-	recorded, err := f.Traffic(c.Stdin, f.against)
-	return &operator.Traffic{Traffic: recorded, Listener: c}, err
-}
-
 // printChanges prints what new rules change.
-func printChanges(p *command.Printer, r *operator.ChangeReport) {
+func printChanges(p *command.Printer, r *ChangeReport) {
 	name, baseline := text.Printable(r.Name), text.Printable(r.Baseline)
 	switch {
 	case r.Invalid != nil:
@@ -119,7 +134,7 @@ func printChanges(p *command.Printer, r *operator.ChangeReport) {
 	}
 }
 
-func printStale(p *command.Printer, r *operator.StaleReport) {
+func printStale(p *command.Printer, r *StaleReport) {
 	var rows [][]string
 	for _, one := range r.Overrides {
 		rows = append(rows, []string{one.Rule, text.Printable(one.Key), one.Reason})
@@ -129,7 +144,7 @@ func printStale(p *command.Printer, r *operator.StaleReport) {
 	}
 	p.Section("lll", []string{"rule", "override that does not fit", "because"}, rows)
 	for _, rule := range r.Unread {
-		p.Line("rule %s has more than %s overrides: the others were not checked", rule, text.Thousands(operator.StaleRead))
+		p.Line("rule %s has more than %s overrides: the others were not checked", rule, text.Thousands(StaleRead))
 	}
 }
 
@@ -155,4 +170,84 @@ func printComparison(p *command.Printer, r *replay.Comparison) {
 	}
 	p.Section("rrl", []string{"now denied", "now allowed", "rule"}, rows(r.Rules))
 	p.Section("rrll", []string{"now denied", "now allowed", "rule", "key"}, rows(r.Keys))
+}
+
+// ChangeReport says what new rules change.
+type ChangeReport struct {
+	From           int64              `json:"from_version"` // the version in force; 0 for none, and for a file
+	Changes        []ruledoc.Change   `json:"changes"`
+	StaleOverrides *StaleReport       `json:"stale_overrides,omitempty"` // left out if the old rules are in a file
+	Against        *replay.Comparison `json:"against,omitempty"`
+
+	Baseline string `json:"-"` // the old rules, for people
+	Name     string `json:"-"` // the new rules, for people
+	Invalid  error  `json:"-"` // why the old rules are not valid here; nil if they are
+
+	old      *rules.Set // nil if they are not valid
+	previous int64      // From, or ruletable.Damaged
+}
+
+// PublishReport is a change of the version in force.
+type PublishReport struct {
+	Table     string `json:"table,omitempty"`   // of apply
+	Version   int64  `json:"version,omitempty"` // in force now; left out of a dry run
+	Published bool   `json:"published"`         // whether this run put it in force
+	ChangeReport
+}
+
+// compare adds what next changes about the old rules. table is nil if those are
+// in a file.
+func (r *ChangeReport) compare(ctx context.Context, c *command.Console, table *ruletable.Table, next *rules.Set, traffic logs.Traffic) (err error) {
+	r.Changes = []ruledoc.Change{}
+	if r.old != nil {
+		current := *r.old.Document()
+		if table != nil && r.From == 0 { // the default depends on the rules, and there were none
+			current.AmbiguousPaths = next.Document().AmbiguousPaths
+		}
+		r.Changes = append(r.Changes, ruledoc.Diff(&current, next.Document())...)
+	}
+	if table != nil {
+		names := changedRules(r.Changes)
+		if r.old == nil { // what has changed is not known
+			names = append(operator.RuleNames(next), rules.PlanOverrides)
+		}
+		if r.StaleOverrides, err = findStale(ctx, table, r.old, next, names); err != nil {
+			return err
+		}
+	}
+	if len(traffic.Logs) > 0 {
+		if r.old == nil {
+			return fmt.Errorf("--against: there is nothing to compare with: %w", r.Invalid)
+		}
+		r.Against, err = operator.Compare(ctx, traffic, r.old, next, table, c)
+	}
+	return err
+}
+
+// changesOf opens a table, and returns a report without changes yet, of the
+// version in force. A table without a version, or with one that is not valid, or
+// with a damaged pointer, is no error: a better version must be able to replace it.
+func changesOf(ctx context.Context, name string) (table *ruletable.Table, r ChangeReport, err error) {
+	if table, err = session.OpenTable(ctx, name); err != nil {
+		return nil, r, err
+	}
+	if r.old, r.From, err = session.InForce(ctx, table); err == nil {
+		err = table.CheckPointer(ctx)
+	}
+	r.previous = r.From
+	r.Baseline = fmt.Sprintf("version %d", r.From)
+	var invalid *ruletable.Problems
+	switch {
+	case errors.Is(err, ruletable.ErrNone):
+		r.Baseline = "a table without rules"
+		r.old, err = rulefile.Parse("", []byte("rules: []"))
+	case errors.Is(err, ruletable.ErrDamaged):
+		if r.From == 0 {
+			r.previous, r.Baseline = ruletable.Damaged, "what is in force"
+		}
+		r.old, r.Invalid, err = nil, err, nil
+	case errors.As(err, &invalid), errors.Is(err, ruletable.ErrNoVersion):
+		r.old, r.Invalid, err = nil, err, nil
+	}
+	return table, r, err
 }

@@ -2,16 +2,18 @@
 package rulescmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -32,25 +34,29 @@ type listing[T any] struct {
 }
 
 func (l listing[T]) command(c *command.Console, cmd *cobra.Command) *cobra.Command {
-	var where command.Locations
 	var limit int
+	var place string
 	cmd.Args = command.NoArguments
-	where.AddTable(cmd)
 	command.Limit(cmd, &limit, l.things, 20)
-	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (map[string][]T, error) {
-		table, err := session.OpenTable(ctx, where.RulesTable)
-		if err != nil {
-			return nil, err
+	return command.OnTable(c, cmd, func(ctx context.Context, table *ruletable.Table, _ []string) (map[string][]T, error) {
+		items := []T{}
+		place = session.DynamoScheme + table.Name()
+		for item, err := range l.read(table, ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if items = append(items, item); len(items) == limit { // 0 is none
+				break
+			}
 		}
-		items, err := operator.First(l.read(table, ctx), limit)
-		return map[string][]T{l.name: items}, err
+		return map[string][]T{l.name: items}, nil
 	}, func(p *command.Printer, r map[string][]T) {
 		rows := [][]string{l.header}
 		for i := range r[l.name] {
 			rows = append(rows, l.row(&r[l.name][i]))
 		}
 		if len(rows) == 1 {
-			c.Note(l.none, session.DynamoScheme+where.RulesTable)
+			c.Note(l.none, place)
 		} else {
 			p.Table(l.layout, rows)
 		}
@@ -87,7 +93,6 @@ func listCommand(c *command.Console) *cobra.Command {
 }
 
 func getCommand(c *command.Console) *cobra.Command {
-	var where command.Locations
 	var output string
 	cmd := &cobra.Command{
 		Use:   "get [VERSION] --rules dynamodb://TABLE",
@@ -97,21 +102,32 @@ func getCommand(c *command.Console) *cobra.Command {
   slidegate rules get 12 --rules dynamodb://slidegate-rules`,
 		Args: command.Positional(0, 1, "one version at most"),
 	}
-	where.AddTable(cmd)
 	cmd.Flags().StringVar(&output, "output", "", "write the rules to a `FILE`")
-	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (_ *operator.DocumentReport, err error) {
-		version := int64(0)
+	return command.OnTable(c, cmd, func(ctx context.Context, table *ruletable.Table, args []string) (_ *documentReport, err error) {
+		version := int64(0) // the one in force
 		if len(args) > 0 {
 			if version, err = parseVersion(args[0]); err != nil {
 				return nil, err
 			}
 		}
-		table, err := session.OpenTable(ctx, where.RulesTable)
+		current, err := table.Current(ctx)
+		if err != nil && (version == 0 || !errors.Is(err, ruletable.ErrDamaged)) {
+			return nil, err
+		}
+		v, err := table.Get(ctx, cmp.Or(version, current))
 		if err != nil {
 			return nil, err
 		}
-		return operator.Document(ctx, table, version)
-	}, func(p *command.Printer, r *operator.DocumentReport) {
+		v.InForce = v.Number == current
+		return &documentReport{*v, string(v.Text), v.Document}, nil
+	}, func(p *command.Printer, r *documentReport) {
 		p.Err = command.WriteText(output, c.Stdout, r.Text)
 	})
+}
+
+// documentReport is a published version with its rules.
+type documentReport struct {
+	ruletable.Version
+	Text     string            `json:"text"` // as its author wrote it
+	Document *ruledoc.Document `json:"document"`
 }

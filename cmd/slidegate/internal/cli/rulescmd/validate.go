@@ -3,16 +3,22 @@ package rulescmd
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
+	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
 func validateCommand(c *command.Console) *cobra.Command {
@@ -34,13 +40,15 @@ write instead, and warns of valid rules that are probably not meant. It fails if
 }
 
 func validate(c *command.Console, files []string, asJSON bool) error {
-	var r operator.ValidateReport
-	print := func(p *command.Printer, r *operator.ValidateReport) { printValidation(c, p, r) }
+	var r validateReport
+	print := func(p *command.Printer, r *validateReport) { printValidation(c, p, r) }
 	for _, file := range files {
 		if file == command.Stdin {
-			r.Validate("standard input", c.Stdin)
+			text, err := rulefile.Read(c.Stdin)
+			r.add("standard input", text, err)
 		} else {
-			r.ValidateFile(file)
+			text, err := rulefile.ReadFile(file)
+			r.add(file, text, err)
 		}
 	}
 	if err := command.Show(c.Stdout, asJSON, &r, print); err != nil || r.Valid {
@@ -59,7 +67,7 @@ func validate(c *command.Console, files []string, asJSON bool) error {
 
 // printValidation prints the files that are valid. The errors of the others go
 // to standard error.
-func printValidation(c *command.Console, p *command.Printer, r *operator.ValidateReport) {
+func printValidation(c *command.Console, p *command.Printer, r *validateReport) {
 	printed := 0
 	for i := range r.Files {
 		f := &r.Files[i]
@@ -77,7 +85,7 @@ func printValidation(c *command.Console, p *command.Printer, r *operator.Validat
 }
 
 // printRules prints the rules and their limits.
-func printRules(p *command.Printer, r *operator.FileReport) {
+func printRules(p *command.Printer, r *fileReport) {
 	set := r.Rules
 	p.Line("%s is valid: %s, unmatched requests: %s", text.Printable(r.File), text.Plural(len(set.Rules), "rule"), set.Unmatched)
 	var limits, plans, more [][]string
@@ -191,4 +199,77 @@ func costText(c *rules.Cost) string {
 		cost += ", settled afterwards"
 	}
 	return cost
+}
+
+// validateReport describes rules files.
+type validateReport struct {
+	Valid bool         `json:"valid"` // all of them
+	Files []fileReport `json:"files"` // in the order of the arguments
+}
+
+// fileReport describes the rules of a file, or everything wrong with it.
+type fileReport struct {
+	File     string            `json:"file"`
+	Valid    bool              `json:"valid"`
+	Errors   yamlfile.Errors   `json:"errors"`
+	Warnings yamlfile.Errors   `json:"warnings"`
+	Document *ruledoc.Document `json:"document,omitempty"` // in its normal form, of a valid file
+
+	Rules *rules.Set `json:"-"` // of a valid file
+}
+
+// add adds the report on a file to those of others. One that cannot be read is not
+// valid. name is its name in messages.
+func (r *validateReport) add(name string, text []byte, err error) {
+	file := fileReport{File: name, Errors: yamlfile.Errors{}, Warnings: yamlfile.Errors{}}
+	if err == nil {
+		err = file.check(text)
+	}
+	if err != nil && !errors.As(err, &file.Errors) {
+		reason := err.Error()
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = failed.Err.Error() // without the name again
+		}
+		file.Errors = yamlfile.Errors{{File: name, Reason: "cannot be read: " + reason}}
+	}
+	r.Valid = file.Valid && (r.Valid || len(r.Files) == 0)
+	r.Files = append(r.Files, file)
+}
+
+// check fills in the report on a text. The error is of type yamlfile.Errors.
+func (r *fileReport) check(text []byte) error {
+	set, warnings, caveats, err := rulefile.Check(r.File, text)
+	if err != nil {
+		return err
+	}
+	warn := func(reason string) { warnings = append(warnings, &yamlfile.Error{File: r.File, Reason: reason}) }
+	_ = session.LoadHashSecret(r.File, set)
+	if err := secretMismatch(set); err != nil {
+		warn(err.Error())
+	}
+	version := ruletable.Version{Text: text, Document: set.Document()}
+	if err := version.Check(); err != nil {
+		warn("apply would refuse the rules: " + err.Error())
+	}
+	r.Warnings = append(append(r.Warnings, warnings...), caveats...)
+	r.Valid, r.Document, r.Rules = true, set.Document(), set
+	return nil
+}
+
+// warnings are the document's warnings, and one if a secret in the environment
+// contradicts the document.
+func warnings(set *rules.Set) []string {
+	if err := secretMismatch(set); err != nil {
+		return append(slices.Clone(set.Warnings), err.Error())
+	}
+	return set.Warnings
+}
+
+// secretMismatch returns an error if the environment has another secret than
+// the rules. A missing secret is fine: limiters need it, this program does not.
+func secretMismatch(set *rules.Set) error {
+	if err := set.HashSecretError(); !errors.Is(err, rules.ErrMissingSecret) {
+		return err
+	}
+	return nil
 }

@@ -1,10 +1,11 @@
-package operator
+package rulescmd
 
 import (
 	"context"
 	"errors"
 	"slices"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
@@ -70,7 +71,7 @@ func findStale(ctx context.Context, table *ruletable.Table, old, next *rules.Set
 				continue
 			}
 			if found.Count++; found.Count <= StaleShown {
-				one.Reason = oneLine(err)
+				one.Reason = operator.OneLine(err)
 				found.Overrides = append(found.Overrides, one)
 			}
 		}
@@ -79,7 +80,7 @@ func findStale(ctx context.Context, table *ruletable.Table, old, next *rules.Set
 }
 
 func fits(old, next *rules.Set, stored *ruletable.Override) error {
-	o, err := ParseStored(stored)
+	o, err := operator.ParseStored(stored)
 	if err != nil {
 		return err
 	}
