@@ -184,8 +184,9 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/cli/rulescmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/imports cmd/slidegate/internal/imports/envoy
 		cmd/slidegate/internal/imports/usageplans cmd/slidegate/internal/operator
-		cmd/slidegate/internal/operator/session cmd/slidegate/internal/text cmd/slidegate/internal/traffic/replay
-		internal/decide/engine internal/rules internal/rules/ruledoc internal/rules/ruletable github.com/spf13/cobra`,
+		cmd/slidegate/internal/operator/session cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs
+		cmd/slidegate/internal/traffic/replay internal/decide/engine internal/rules internal/rules/ruledoc
+		internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile github.com/spf13/cobra`,
 	"cmd/slidegate/internal/cli/trafficcmd": `
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/replay
@@ -207,7 +208,7 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/traffic/suggest internal/assemble/app internal/decide/authn internal/decide/engine
 		internal/decide/usage internal/lambda/apigw internal/limit internal/observe/oplog internal/observe/telemetry
 		internal/request internal/rules internal/rules/key internal/rules/lint internal/rules/ruledoc
-		internal/rules/rulefile internal/rules/ruletable internal/rules/yamlfile internal/store/memory`,
+		internal/rules/rulefile internal/rules/ruletable internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
@@ -233,18 +234,16 @@ var allowed = map[string]string{
 		internal/lambda/predeploy internal/limit internal/observe/telemetry/metric internal/observe/telemetry/watch
 		internal/rules`,
 	"cmd/slidegate/internal/traffic/logs":     "internal/limit internal/request",
-	"cmd/slidegate/internal/traffic/peaks":    "internal/limit",
 	"cmd/slidegate/internal/traffic/pictures": "cmd/slidegate/internal/traffic/chart internal/limit",
 	"cmd/slidegate/internal/traffic/replay": `
 		cmd/slidegate/internal/traffic/logs internal/decide/engine internal/limit internal/request internal/rules`,
 	"cmd/slidegate/internal/traffic/report": `
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/chart cmd/slidegate/internal/traffic/cost
-		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/peaks cmd/slidegate/internal/traffic/replay
-		internal/decide/engine internal/limit internal/request internal/rules internal/rules/ruledoc`,
+		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay internal/decide/engine internal/limit
+		internal/request internal/rules internal/rules/ruledoc`,
 	"cmd/slidegate/internal/traffic/suggest": `
-		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/peaks
-		cmd/slidegate/internal/traffic/replay internal/limit internal/request internal/rules internal/rules/ruledoc
-		internal/rules/rulefile`,
+		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
+		internal/limit internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile`,
 }
 
 // unwanted are parts of the names of packages that a program must not link.

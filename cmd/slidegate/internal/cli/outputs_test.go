@@ -11,7 +11,6 @@ import (
 var outputs = map[string]string{
 	"the decisions of a replay": "replay testdata/day.jsonl --rules testdata/rules.yaml --decisions OUT",
 	"its page":                  "replay testdata/day.jsonl --rules testdata/rules.yaml --report OUT",
-	"its chart":                 "replay testdata/day.jsonl --rules testdata/rules.yaml --svg OUT",
 	"imported rules":            "rules import --format envoy testdata/envoy.yaml --output OUT",
 	"imported overrides":        "rules import --format usage-plans testdata/usage-plans.json --keys pro=testdata/pro-keys.json --overrides OUT",
 	"the first rules":           "init OUT",

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -62,7 +66,7 @@ their own.
 --report writes one HTML page that loads nothing: the traffic over time, each rule, the keys that were denied
 most with their peaks beside their limits, and what a month costs on AWS. For rules with one limit it also has
 the same requests decided by half and by twice the limit and by the other algorithms, which takes up to ten
-times as long. --svg writes the chart of the traffic alone, and --decisions a line for each decision.
+times as long. --decisions writes a line for each decision.
 These files appear when the replay has come to its end. One of them may be -, which is standard output; then the
 totals go to standard error.`,
 		Example: `  slidegate replay access.log.gz --rules rules.yaml
@@ -97,7 +101,7 @@ func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []
 	}
 	defer s.Close()
 	totals := c.Stdout
-	if f.files.onStdout() > 0 {
+	if f.files.decisions == "-" || f.files.report == "-" {
 		totals = c.Stderr
 	}
 	var lacking error // the files say so themselves
@@ -209,4 +213,98 @@ func replayRules(r *replay.Report, mode rules.Mode, on command.Colours) (rows []
 		rows = append(rows, []string{rule.Rule, text.Thousands(rule.Allowed), text.Thousands(denied), text.Percent(denied, all), last})
 	}
 	return rows
+}
+
+// replayFiles are the files that a replay writes; empty for none, - for standard
+// output.
+type replayFiles struct{ decisions, report string }
+
+// replayWriters are the files while they are written; nil for none.
+type replayWriters struct{ decisions, report io.Writer }
+
+func (f *replayFiles) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.decisions, "decisions", "", "write every decision to a file, `OUT`, or - for standard output")
+	cmd.Flags().StringVar(&f.report, "report", "", "write a page with charts and other limits to a file, `OUT`, or - for standard output")
+	command.Complete(cmd, "report", command.FilesOf("html"))
+	command.Refuse(cmd, func() bool { return f.decisions == "-" && f.report == "-" }, "only one of --decisions and --report can be -: give the other a file")
+}
+
+// note says which files there are now.
+func (f *replayFiles) note(c *command.Console) {
+	for _, path := range []string{f.decisions, f.report} {
+		if path != "" && path != "-" {
+			c.Note("wrote %s", path)
+		}
+	}
+}
+
+// write calls run with the files. They appear if run succeeds. If a file cannot
+// be created, write fails before it calls run.
+func (f *replayFiles) write(stdout io.Writer, run func(*replayWriters) error) error {
+	var w replayWriters
+	next := func() error { return run(&w) }
+	for _, file := range []struct {
+		path string
+		to   *io.Writer
+	}{{f.decisions, &w.decisions}, {f.report, &w.report}} {
+		if file.path == "" {
+			continue
+		}
+		then := next
+		next = func() error {
+			return command.WriteFile(file.path, stdout, func(out io.Writer) error {
+				*file.to = out
+				return then()
+			})
+		}
+	}
+	return next()
+}
+
+// draw writes the page of a replay.
+func (w *replayWriters) draw(f *replayFlags, logs []string, totals *replay.Report) error {
+	if w.report == nil {
+		return nil
+	}
+	from := report.Source{Rules: f.Locations.RulesName(), Version: command.ReadBuild().Version}
+	for _, path := range logs {
+		if path == command.Stdin {
+			path = "standard input"
+		}
+		from.Logs = append(from.Logs, filepath.Base(path))
+	}
+	return report.Write(w.report, from, totals, f.Recording)
+}
+
+// A replay draws its traffic over time in at most mostBars bars. A log that is
+// too short for fewestBars, or has too few requests, shows nothing by that.
+const mostBars, fewestBars, fewestRequests = 64, 8, 100
+
+// printOverTime draws what was allowed and denied over time. All lines have one
+// scale. It is for people, on a terminal or not: scripts read --json.
+func printOverTime(p *command.Printer, r *replay.Report) {
+	o, buckets := &r.OverTime, r.OverTime.Buckets()
+	if len(buckets) < fewestBars || r.Requests < fewestRequests {
+		return
+	}
+	each := (len(buckets) + mostBars - 1) / mostBars
+	n := (len(buckets) + each - 1) / each
+	allowed, would, denied := make([]int64, n), make([]int64, n), make([]int64, n)
+	var highest, anyWould, anyDenied int64
+	for i, c := range buckets {
+		i /= each
+		allowed[i] += c.Allowed + c.WouldDeny
+		would[i] += c.WouldDeny
+		denied[i] += c.Denied
+		highest = max(highest, allowed[i], denied[i])
+		anyWould, anyDenied = anyWould+c.WouldDeny, anyDenied+c.Denied
+	}
+	rows := [][]string{{"allowed", p.Green(text.Spark(allowed, highest))}}
+	if anyWould > 0 {
+		rows = append(rows, []string{"would deny", text.Spark(would, highest)})
+	}
+	if anyDenied > 0 {
+		rows = append(rows, []string{"denied", p.Red(text.Spark(denied, highest))})
+	}
+	p.Section("ll", []string{"over time", "each bar is " + text.Duration(o.Bucket()*time.Duration(each)) + ", from " + o.From().UTC().Format("2006-01-02 15:04:05") + " UTC on"}, rows)
 }

@@ -20,18 +20,6 @@ func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
 	return ruletable.New(client, name), nil
 }
 
-// OpenRules returns a rules table and the rules in force.
-func OpenRules(ctx context.Context, name string) (*ruletable.Table, *rules.Set, error) {
-	table, err := OpenTable(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, LookTime)
-	defer cancel()
-	set, _, err := InForce(ctx, table)
-	return table, set, err
-}
-
 // InForce returns the rules in force and the number of their version.
 func InForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ChangeTime)

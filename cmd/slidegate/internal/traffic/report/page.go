@@ -70,12 +70,6 @@ func Write(w io.Writer, from Source, totals *replay.Report, r *Recording) error 
 	return page.Execute(w, &v)
 }
 
-// SVG returns the main chart as a file.
-func SVG(totals *replay.Report) string {
-	t := timeline("main", "Requests over time", &totals.OverTime, false)
-	return t.SVG(chart.Both)
-}
-
 // timeline is the chart of what rules decide over time.
 func timeline(id, title string, o *replay.OverTime, narrow bool) *chart.Timeline {
 	n := len(o.Buckets())

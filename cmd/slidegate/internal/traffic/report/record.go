@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/peaks"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -63,7 +62,7 @@ type id struct{ rule, key string }
 // rule is what a recording has of a rule.
 type rule struct {
 	*rules.Rule
-	windows []peaks.Window
+	windows []replay.PeakWindow
 	limits  []int // of Rule.Limits, for each of windows
 	over    replay.OverTime
 	hits    Hits
@@ -73,7 +72,7 @@ type rule struct {
 // key is what a recording has of a key.
 type key struct {
 	counts   replay.Counts
-	peaks    peaks.Counter
+	peaks    replay.Peaks
 	capacity []int64 // of each of the rule's windows, at the last request; 0 for none
 }
 
@@ -156,7 +155,7 @@ func newRule(r *rules.Rule) *rule {
 	of := &rule{Rule: r}
 	for i := range r.Limits {
 		if c := r.Costs[i]; c.Min == 1 && c.Max == 1 {
-			of.windows, of.limits = append(of.windows, peaks.Exact(r.Limits[i].Window)), append(of.limits, i)
+			of.windows, of.limits = append(of.windows, replay.ExactWindow(r.Limits[i].Window)), append(of.limits, i)
 		}
 	}
 	return of

@@ -5,11 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"html"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,8 +22,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )
-
-var update = flag.Bool("update", false, "write testdata")
 
 // made is a replay with its recording, and its page.
 type made struct {
@@ -312,20 +308,6 @@ func TestPage(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestSVG(t *testing.T) {
-	m := run(t, threeRules, traffic())
-	const golden = "testdata/traffic.svg"
-	got := report.SVG(m.totals)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || string(want) != got {
-		t.Errorf("%s differs (%v); run with -update and look at it", golden, err)
 	}
 }
 

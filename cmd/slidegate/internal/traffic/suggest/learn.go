@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/peaks"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -34,8 +34,8 @@ type learner struct {
 	hops     int     // of trusted proxies
 	only     []rules.Statuses
 	exclude  []exclusion
-	days     map[int64]bool // with requests, since 1970 in UTC
-	windows  []peaks.Window // of limit i: exact at 2i, as the limit counts at 2i+1
+	days     map[int64]bool      // with requests, since 1970 in UTC
+	windows  []replay.PeakWindow // of limit i: exact at 2i, as the limit counts at 2i+1
 	keys     map[string]*history
 	key      []byte
 }
@@ -49,7 +49,7 @@ type exclusion struct {
 
 // history is the traffic of one key.
 type history struct {
-	peaks    peaks.Counter
+	peaks    replay.Peaks
 	start    time.Time // of the first request
 	activity []activity
 	trials   []trial
@@ -74,7 +74,7 @@ func newLearner(o *Options) (*learner, error) {
 			}
 		}
 		l.limits = append(l.limits, own)
-		l.windows = append(l.windows, peaks.Exact(own.Window), peaks.Of(&own))
+		l.windows = append(l.windows, replay.ExactWindow(own.Window), replay.WindowOf(&own))
 		l.report.Windows = append(l.report.Windows, Window{Window: window, Length: own.Window})
 	}
 	l.reads = l.set.Reads(l.rule)

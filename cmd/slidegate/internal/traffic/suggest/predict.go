@@ -17,7 +17,7 @@ const (
 )
 
 // trial decides the requests of one key by one row of a table. Rows that cannot
-// deny a key have none (see peaks.Of).
+// deny a key have none (see replay.WindowOf).
 type trial struct {
 	charge  *limit.Charge
 	outcome *Outcome

@@ -1,4 +1,4 @@
-package peaks
+package replay
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ import (
 
 // Requests at these seconds, and the most of them in any minute: to the
 // nanosecond, and by slots of a second.
-func TestPeaks(t *testing.T) {
-	windows := []Window{
-		Exact(time.Minute), Of(&limit.Limit{Window: time.Minute, Granularity: time.Second}),
-		Of(&limit.Limit{Algorithm: limit.FixedWindow, Window: time.Minute, Granularity: time.Minute}),
+func TestPeaksOf(t *testing.T) {
+	windows := []PeakWindow{
+		ExactWindow(time.Minute), WindowOf(&limit.Limit{Window: time.Minute, Granularity: time.Second}),
+		WindowOf(&limit.Limit{Algorithm: limit.FixedWindow, Window: time.Minute, Granularity: time.Minute}),
 	}
 	for _, tc := range []struct{ seconds, want string }{
 		{"0", "1 at 0, by slots 1, from minute to minute 1"},
@@ -28,7 +28,7 @@ func TestPeaks(t *testing.T) {
 		{"10 5 69", "3 at 69, by slots 3, from minute to minute 2"}, // late: 5 counts at 10
 		{"-0.5 0.5 59", "3 at 59, by slots 3, from minute to minute 2"},
 	} {
-		var c Counter
+		var c Peaks
 		for _, text := range strings.Fields(tc.seconds) {
 			d, err := time.ParseDuration(text + "s")
 			if err != nil {
@@ -56,12 +56,12 @@ var limits = []limit.Limit{
 // TestBruteForce counts every window again, and has the limits themselves say
 // from which capacity on they deny nothing: the peak.
 func TestBruteForce(t *testing.T) {
-	windows := []Window{Exact(60), Exact(700)}
+	windows := []PeakWindow{ExactWindow(60), ExactWindow(700)}
 	for i := range limits {
-		windows = append(windows, Of(&limits[i]))
+		windows = append(windows, WindowOf(&limits[i]))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var c Counter
+		var c Peaks
 		var times, sent []int64
 		at := int64(rapid.IntRange(-2000, 0).Draw(t, "start"))
 		for i, step := range rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 5, 30, 70, 71, 800, -20}), 1, 400).Draw(t, "steps") {
@@ -116,8 +116,8 @@ func denied(l *limit.Limit, sent []int64) bool {
 
 // A key that goes on for long keeps only the times in its longest window.
 func TestMemory(t *testing.T) {
-	var c Counter
-	windows := []Window{Exact(time.Second), Exact(time.Minute)}
+	var c Peaks
+	windows := []PeakWindow{ExactWindow(time.Second), ExactWindow(time.Minute)}
 	for i := range 1_000_000 {
 		c.Add(windows, time.Unix(0, int64(i)*int64(time.Second)/10))
 	}

@@ -1,6 +1,4 @@
-// Package peaks finds the most requests that a key ever made in one window, of
-// any position. It is exact, for windows of several lengths at once.
-package peaks
+package replay
 
 import (
 	"math"
@@ -10,23 +8,25 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// Window is which earlier requests count together with a new one: those in its
+// PeakWindow is which earlier requests count together with a new one: those in its
 // own slot and in the slots before it.
-type Window struct{ width, slots int64 }
+type PeakWindow struct{ width, slots int64 }
 
-// Exact returns a window to the nanosecond, as limit.SlidingWindowLog counts: of
+// ExactWindow returns a window to the nanosecond, as limit.SlidingWindowLog counts: of
 // a request at t and one at t plus length, the first no longer counts.
-func Exact(length time.Duration) Window { return Window{int64(limit.Exact), int64(length) - 1} }
+func ExactWindow(length time.Duration) PeakWindow {
+	return PeakWindow{int64(limit.Exact), int64(length) - 1}
+}
 
-// Of returns the window that a limit counts by, which must have slots: no
+// WindowOf returns the window that a limit counts by, which must have slots: no
 // bucket, no weights and no calendar. A sliding window counts its oldest slot
 // in full, so its peak may be above the exact one. A key that is never denied
 // has a peak of at most the capacity, and one with such a peak is never denied.
-func Of(l *limit.Limit) Window { return Window{int64(l.Granularity), l.Slots()} }
+func WindowOf(l *limit.Limit) PeakWindow { return PeakWindow{int64(l.Granularity), l.Slots()} }
 
 // from returns the first moment, in Unix nanoseconds, whose requests count
 // together with one at a moment.
-func (w Window) from(at int64) int64 {
+func (w PeakWindow) from(at int64) int64 {
 	into := at % w.width
 	if into < 0 {
 		into += w.width
@@ -34,10 +34,11 @@ func (w Window) from(at int64) int64 {
 	return at - into - w.slots*w.width
 }
 
-// Counter counts the requests of one key. The zero value has none. It takes
-// eight bytes for each request in the longest window, 16 for each window, and
-// about as much again while it grows.
-type Counter struct {
+// Peaks finds the most requests that a key ever made in one window, of any
+// position. It is exact, for windows of several lengths at once. The zero value
+// has none. It takes eight bytes for each request in the longest window, 16 for
+// each window, and about as much again while it grows.
+type Peaks struct {
 	times []int64 // of the requests that any window may still count, ascending
 	marks []mark  // of each window
 	last  int64   // the latest time
@@ -52,7 +53,7 @@ type mark struct {
 // Add counts a request in each window. The windows must be the same each time.
 // A request earlier than one before counts at the time of that, as limits count
 // those of late clocks.
-func (c *Counter) Add(windows []Window, at time.Time) {
+func (c *Peaks) Add(windows []PeakWindow, at time.Time) {
 	if c.marks == nil {
 		c.marks, c.last = make([]mark, len(windows)), math.MinInt64
 	}
@@ -81,6 +82,6 @@ func (c *Counter) Add(windows []Window, at time.Time) {
 
 // Peak returns the most requests in window i of Add, and when the last of them
 // came. There must be one.
-func (c *Counter) Peak(i int) (requests int64, at time.Time) {
+func (c *Peaks) Peak(i int) (requests int64, at time.Time) {
 	return int64(c.marks[i].peak), time.Unix(0, c.marks[i].at)
 }
