@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,4 +46,10 @@ func (a *Account) verify(ctx context.Context, stack string, given map[string]str
 // UpdateCode is the command that gives a function the code of an object.
 func UpdateCode(function, bucket, key string) string {
 	return fmt.Sprintf("aws lambda update-function-code --function-name %s --s3-bucket %s --s3-key %s", function, bucket, key)
+}
+
+// Covers reports whether a pattern of IAM covers a text.
+func Covers[T ~string](pattern T, text string) bool {
+	covered, err := regexp.MatchString("(?i)^"+strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(string(pattern)))+"$", text)
+	return err == nil && covered
 }

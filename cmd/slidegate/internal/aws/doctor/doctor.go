@@ -19,6 +19,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
+	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
@@ -167,4 +168,34 @@ func quoteJSON(value any) string {
 		panic(err) // of strings, lists and maps
 	}
 	return "'" + strings.ReplaceAll(string(data), "'", `'\''`) + "'"
+}
+
+// Stacks finds the limiters of stacks.
+type Stacks interface {
+	Deployed(ctx context.Context, stack, id string) (aws.Deployed, error)
+}
+
+// Functions has the calls of AWS Lambda that this package makes.
+type Functions interface {
+	GetFunctionConfiguration(context.Context, *lambda.GetFunctionConfigurationInput, ...func(*lambda.Options)) (*lambda.GetFunctionConfigurationOutput, error)
+	GetAccountSettings(context.Context, *lambda.GetAccountSettingsInput, ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
+}
+
+// Tables has the calls of DynamoDB that this package makes.
+type Tables interface {
+	ruletable.API
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
+}
+
+// Roles has the calls of AWS IAM that this package makes.
+type Roles interface {
+	ListRolePolicies(context.Context, *iam.ListRolePoliciesInput, ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error)
+	GetRolePolicy(context.Context, *iam.GetRolePolicyInput, ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error)
+	ListAttachedRolePolicies(context.Context, *iam.ListAttachedRolePoliciesInput, ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error)
+}
+
+// Alarms has the calls of Amazon CloudWatch that this package makes.
+type Alarms interface {
+	DescribeAlarms(context.Context, *cloudwatch.DescribeAlarmsInput, ...func(*cloudwatch.Options)) (*cloudwatch.DescribeAlarmsOutput, error)
 }
