@@ -43,7 +43,7 @@ func TestTablesCreate(t *testing.T) {
 	if got := mustRun(t, command); got != want {
 		t.Errorf("the second time printed %q, want %q", got, want)
 	}
-	report := mustReport[tablesReport](t, "tables create --store dynamodb://"+other)
+	report := mustReport[tablesReport](t, "tables create --counters dynamodb://"+other)
 	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables); diff != "" {
 		t.Error(diff)
 	}

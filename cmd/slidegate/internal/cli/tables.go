@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,40 +15,28 @@ type tablesReport struct {
 }
 
 func tablesCreateCommand(c *command.Console) *cobra.Command {
-	var counters, rules, store string
+	var counters, rules string
 	cmd := &cobra.Command{
 		Use:   "create [--counters TABLE] [--rules TABLE]",
 		Short: "Create the tables for counters and rules",
 		Long: `Create makes the tables that do not exist yet, on demand, and waits until they can be used. A table that
 exists stays as it is, but for its expiry, which counters need. Deployments by infra make their own.`,
-		Example: `  slidegate tables create --counters slidegate-counters --rules slidegate-rules
-  slidegate tables create --store dynamodb://slidegate-counters`,
-		Args: command.NoArguments,
+		Example: `  slidegate tables create --counters slidegate-counters --rules slidegate-rules`,
+		Args:    command.NoArguments,
 	}
 	command.Table(cmd, &counters, "counters", "the `TABLE` of counters")
 	command.Table(cmd, &rules, "rules", "the `TABLE` of rules")
-	command.Var(cmd, &store, "store", "the table of counters, as other commands name that `STORE`: dynamodb://TABLE", parseCountersTable)
-	command.Refuse(cmd, func() bool { return store != "" && counters != "" },
-		"--store and --counters both name the table of counters: give one")
-	command.Refuse(cmd, func() bool { return store+counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
+	command.Refuse(cmd, func() bool { return counters+rules == "" }, "name at least one table: --counters TABLE, --rules TABLE")
 	command.Check(cmd, func() error {
-		if store+counters == rules {
+		if counters == rules {
 			return fmt.Errorf("counters and rules cannot share table %s", rules)
 		}
 		return nil
 	})
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (tablesReport, error) {
-		tables, err := session.CreateTables(ctx, store+counters, rules)
+		tables, err := session.CreateTables(ctx, counters, rules)
 		return tablesReport{tables}, err
 	}, printTables)
-}
-
-func parseCountersTable(text string) (string, error) {
-	table, ok := strings.CutPrefix(text, session.DynamoScheme)
-	if !ok {
-		return "", errors.New("--store: want dynamodb://TABLE") // the text may contain a password
-	}
-	return command.ParseTable("--store", table)
 }
 
 func printTables(p *command.Printer, r tablesReport) {

@@ -101,7 +101,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	if o.Recording != nil {
 		seen = o.Recording.Seen
 	}
-	result, err := replay.Run(ctx, recorded(o.Traffic, progress, listener), replay.Options{
+	result, err := replay.Run(ctx, Recorded(o.Traffic, progress, listener), replay.Options{
 		Engine: engine.New(engine.Options{
 			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, o.Recording), Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
@@ -109,7 +109,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 		Rules: s.Rules, Decisions: o.Decisions, Seen: seen,
 	})
 	progress.Clear()
-	noteLog(&result.Extent, listener)
+	NoteLog(&result.Extent, listener)
 	if calls != nil {
 		reads, writes := calls()
 		result.Reads, result.Writes = &reads, &writes
@@ -117,7 +117,7 @@ func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener 
 	if errors.Is(err, context.Canceled) {
 		return result, errors.New("interrupted: the totals are of what was replayed so far")
 	}
-	err = replayError(result.Requests, result.Degraded, err, failures.First())
+	err = ReplayError(result.Requests, result.Degraded, err, failures.First())
 	if lacking := whatLacks(result); err == nil && lacking != nil && o.Missing != GroupMissing {
 		err = fmt.Errorf("%w; %w", errors.Join(lacking...), ErrLacking)
 	}
@@ -139,14 +139,14 @@ func whatLacks(r *replay.Report) (lacking []error) {
 	return lacking
 }
 
-// recorded returns traffic whose warnings and progress go to listener.
-func recorded(t logs.Traffic, progress Progress, listener Listener) *logs.Traffic {
+// Recorded returns traffic whose warnings and progress go to listener.
+func Recorded(t logs.Traffic, progress Progress, listener Listener) *logs.Traffic {
 	t.Progress, t.Warn = progress.Log, func(text string) { listener.Warn("%s", text) }
 	return &t
 }
 
-// noteLog says what the requests of a log lack, and which lines have none.
-func noteLog(x *logs.Extent, listener Listener) {
+// NoteLog says what the requests of a log lack, and which lines have none.
+func NoteLog(x *logs.Extent, listener Listener) {
 	if x.NoMethod > 0 {
 		listener.Warn("%s of %s have no method in the log: only rules without methods cover them",
 			text.Thousands(x.NoMethod), text.Plural(x.Requests, "request"))
@@ -160,9 +160,9 @@ func noteLog(x *logs.Extent, listener Listener) {
 	}
 }
 
-// replayError says why a replay is no success, for example because on_error made
+// ReplayError says why a replay is no success, for example because on_error made
 // some of its decisions in place of the rules.
-func replayError(requests, degraded int64, err, store error) error {
+func ReplayError(requests, degraded int64, err, store error) error {
 	switch {
 	case errors.Is(err, logs.ErrUnreadable):
 		return fmt.Errorf("%w: give another --format, or NGINX's log_format by --log-format", err)
@@ -198,9 +198,9 @@ func Compare(ctx context.Context, traffic logs.Traffic, current, next *rules.Set
 		return engine.New(o)
 	}
 	progress := listener.Progress()
-	result, err := replay.Compare(ctx, recorded(traffic, progress, listener), under(current), under(next), next)
+	result, err := replay.Compare(ctx, Recorded(traffic, progress, listener), under(current), under(next), next)
 	progress.Clear()
-	noteLog(&result.Extent, listener)
+	NoteLog(&result.Extent, listener)
 	if errors.Is(err, context.Canceled) {
 		return nil, errors.New("interrupted")
 	}
@@ -211,7 +211,7 @@ func Compare(ctx context.Context, traffic logs.Traffic, current, next *rules.Set
 		listener.Warn("--against: %v", lacking)
 	}
 	result.Rules, result.Keys = append([]replay.Change{}, result.Rules...), append([]replay.Change{}, result.Keys...)
-	return result, replayError(result.Requests, 0, err, nil)
+	return result, ReplayError(result.Requests, 0, err, nil)
 }
 
 // loadBothSecrets loads the secrets of both sets from the environment. They must

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/suggest"
 	"github.com/slidegate/slidegate/internal/rules"
 )
@@ -95,12 +97,72 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		if err != nil {
 			return nil, err
 		}
-		r, err := operator.Suggest(ctx, traffic, o, c)
+		r, err := propose(ctx, c, traffic, o)
 		if err == nil && file != "" {
 			err = command.WriteNewFile(file, r.Rules)
 		}
 		return r, err
 	}, show)
+}
+
+// propose proposes limits by recorded traffic, which it reads twice.
+func propose(ctx context.Context, c *command.Console, traffic logs.Traffic, o suggest.Options) (*suggest.Report, error) {
+	progress := c.Progress()
+	t := operator.Recorded(traffic, progress, c)
+	for i := range t.Logs {
+		t.Logs[i].Open = asItIs(&t.Logs[i])
+	}
+	show, pass := t.Progress, 0
+	t.Progress = func(at logs.Progress) {
+		at.Pass = [...]string{"first of two passes", "second of two passes"}[pass-1]
+		show(at)
+	}
+	r, err := suggest.Run(ctx, t, o, func(number int) {
+		if pass = number; pass == 2 {
+			t.Warn = nil // the first pass has shown it
+		}
+	})
+	progress.Clear()
+	if r != nil {
+		operator.NoteLog(&r.Extent, c)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, errors.New("interrupted")
+	case errors.Is(err, logs.ErrUnreadable):
+		return nil, operator.ReplayError(0, 0, err, nil)
+	case err != nil:
+		return nil, err
+	}
+	for _, l := range r.Lacking {
+		c.Warn("%s of %s lack %s of the key, and share a counter", text.Thousands(l.Requests), text.Plural(r.Counted, "request"), l.Field)
+	}
+	for _, w := range r.Windows {
+		if !r.Covers(w.Length) {
+			c.Warn("the log covers only %s of the window %s, so its peaks may be too low", text.Brief(r.Span()), w.Window)
+		}
+	}
+	for _, unused := range r.Unused {
+		c.Warn("--exclude %s leaves out no request: write a whole key, an address or a network", unused)
+	}
+	operator.WarnAll(c, r.Warnings)
+	return r, nil
+}
+
+// asItIs returns a function that opens a log up to its size as it is now. So
+// both passes read the same of a log that grows.
+func asItIs(log *logs.Log) func() (io.ReadCloser, error) {
+	open, size := log.Open, log.Size
+	return func() (io.ReadCloser, error) {
+		file, err := open()
+		if err != nil || size < 0 {
+			return file, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(file, size), file}, nil
+	}
 }
 
 // readableTwice refuses what can be read only once.
