@@ -191,7 +191,8 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/logs
 		cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		cmd/slidegate/internal/traffic/suggest internal/rules github.com/spf13/cobra`,
+		cmd/slidegate/internal/traffic/suggest internal/decide/engine internal/limit internal/request internal/rules
+		internal/store/memory github.com/spf13/cobra`,
 
 	"cmd/slidegate/internal/imports": `
 		cmd/slidegate/internal/text internal/kit/problem internal/rules internal/rules/ruledoc internal/rules/rulefile
@@ -204,10 +205,10 @@ var allowed = map[string]string{
 	"cmd/slidegate/internal/operator": `
 		cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
 		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text
-		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		internal/assemble/app internal/decide/authn internal/decide/engine internal/decide/usage internal/lambda/apigw
-		internal/limit internal/observe/oplog internal/observe/telemetry internal/request internal/rules
-		internal/rules/key internal/rules/lint internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable
+		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay internal/assemble/app
+		internal/decide/authn internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit
+		internal/observe/oplog internal/observe/telemetry internal/request internal/rules internal/rules/key
+		internal/rules/lint internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable
 		internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog

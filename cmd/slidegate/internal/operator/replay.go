@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -12,48 +11,27 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )
 
-const (
-	// replayDeadline bounds the store's part of a decision. It is generous: no
-	// client waits for the answer.
-	replayDeadline = 3 * time.Second
-	// replayOverrides bounds the keys whose overrides are kept in memory: about
-	// 200 MB if most have none.
-	replayOverrides = 1_000_000
-)
+// replayOverrides bounds the keys whose overrides are kept in memory: about
+// 200 MB if most have none.
+const replayOverrides = 1_000_000
 
-// OpenReplay opens a session for Replay.
-func OpenReplay(ctx context.Context, where session.Locations, listener Listener) (*session.Session, error) {
-	prepare := func(_ string, set *rules.Set) error {
-		WarnAll(listener, set.Warnings)
-		return loadSecrets(set, where.Remote(), listener)
-	}
-	s, err := session.OpenToCharge(ctx, where, prepare)
-	if err == nil && where.RulesTable != "" {
-		s.Overrides = replay.Overrides{Source: recordedOverrides(s.Table(), listener), At: time.Now()}
-	}
-	return s, err
-}
-
-// recordedOverrides returns the overrides set by command for recorded traffic,
+// RecordedOverrides returns the overrides set by command for recorded traffic,
 // which needs all of them at one moment: each key is looked up once.
-func recordedOverrides(table *ruletable.Table, listener Listener) engine.OverrideSource {
+func RecordedOverrides(table *ruletable.Table, listener Listener) engine.OverrideSource {
 	return ruletable.NewOverrideCache(table, replayOverrides, func(err error) { listener.Note("%v", err) })
 }
 
-// loadSecrets loads the rules' secrets from the environment. The secret of
+// LoadSecrets loads the rules' secrets from the environment. The secret of
 // hashed keys must be there if keys are shared or written as hashes: without it
 // no counter or override would be found. The secret that a proxy sends may be
 // missing, because most logs already have the clients' addresses.
-func loadSecrets(set *rules.Set, shared bool, listener Listener) error {
+func LoadSecrets(set *rules.Set, shared bool, listener Listener) error {
 	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
 		listener.Warn("%v; until then clients have the addresses that the log says", err)
 	}
@@ -72,61 +50,9 @@ func WarnAll(listener Listener, warnings []string) {
 	}
 }
 
-// ReplayOptions say what to replay.
-type ReplayOptions struct {
-	Traffic   logs.Traffic
-	Decisions io.Writer         // a line for each decision; nil for none
-	Missing   string            // GroupMissing, or else requests that lack a key or a cost are an error
-	Recording *report.Recording // for a page; nil for none
-}
-
-// GroupMissing accepts that requests without a part of a key share a counter.
-const GroupMissing = "group"
-
-// ErrLacking is the error of a replay to the end whose requests lack what rules
-// read.
-var ErrLacking = errors.New("log the fields, or say --missing group if real requests lack them too")
-
-// Replay sends recorded traffic through the session's rules. It returns a report
-// also with an error, of what was replayed so far.
-func Replay(ctx context.Context, s *session.Session, o *ReplayOptions, listener Listener) (*replay.Report, error) {
-	store, calls := s.Recorded()
-	var failures replay.Failures
-	deadline := replayDeadline
-	if !s.Remote() {
-		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
-	}
-	progress := listener.Progress()
-	var seen func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error
-	if o.Recording != nil {
-		seen = o.Recording.Seen
-	}
-	result, err := replay.Run(ctx, Recorded(o.Traffic, progress, listener), replay.Options{
-		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, o.Recording), Local: memory.New(0), Observer: &failures,
-			Deadline: deadline,
-		}),
-		Rules: s.Rules, Decisions: o.Decisions, Seen: seen,
-	})
-	progress.Clear()
-	NoteLog(&result.Extent, listener)
-	if calls != nil {
-		reads, writes := calls()
-		result.Reads, result.Writes = &reads, &writes
-	}
-	if errors.Is(err, context.Canceled) {
-		return result, errors.New("interrupted: the totals are of what was replayed so far")
-	}
-	err = ReplayError(result.Requests, result.Degraded, err, failures.First())
-	if lacking := whatLacks(result); err == nil && lacking != nil && o.Missing != GroupMissing {
-		err = fmt.Errorf("%w; %w", errors.Join(lacking...), ErrLacking)
-	}
-	return result, err
-}
-
-// whatLacks says which enforced rules decided more than 1% of their requests
+// WhatLacks says which enforced rules decided more than 1% of their requests
 // without a key or a cost: such a log does not show what they would deny.
-func whatLacks(r *replay.Report) (lacking []error) {
+func WhatLacks(r *replay.Report) (lacking []error) {
 	for _, rule := range r.Rules {
 		all := rule.Allowed + rule.Denied
 		for _, l := range rule.Lacking {
@@ -190,7 +116,7 @@ func Compare(ctx context.Context, traffic logs.Traffic, current, next *rules.Set
 	var failures replay.Failures
 	options := engine.Options{Local: memory.New(0), Observer: &failures, Today: time.Now()}
 	if table != nil {
-		options.Overrides = recordedOverrides(table, listener) // shared: each key is looked up once
+		options.Overrides = RecordedOverrides(table, listener) // shared: each key is looked up once
 	}
 	under := func(set *rules.Set) *engine.Engine {
 		o := options
@@ -207,7 +133,7 @@ func Compare(ctx context.Context, traffic logs.Traffic, current, next *rules.Set
 	if first := failures.First(); first != nil {
 		return nil, fmt.Errorf("--against: the requests cannot be compared: %s", OneLine(first))
 	}
-	for _, lacking := range whatLacks(result.Next) {
+	for _, lacking := range WhatLacks(result.Next) {
 		listener.Warn("--against: %v", lacking)
 	}
 	result.Rules, result.Keys = append([]replay.Change{}, result.Rules...), append([]replay.Change{}, result.Keys...)
@@ -221,7 +147,7 @@ func loadBothSecrets(current, next *rules.Set, shared bool, listener Listener) e
 		name string
 		set  *rules.Set
 	}{{"the rules in force", current}, {"the new rules", next}} {
-		switch err := loadSecrets(side.set, shared, listener); {
+		switch err := LoadSecrets(side.set, shared, listener); {
 		case err != nil && next.Collides(current):
 			return fmt.Errorf("%s: %w; the two need two secrets: keep the old one in its variable, and name another variable in the new rules' "+
 				"hash_secret.env, or leave out --against", side.name, err)
@@ -230,38 +156,4 @@ func loadBothSecrets(current, next *rules.Set, shared bool, listener Listener) e
 		}
 	}
 	return nil
-}
-
-// NewRecording returns a recording of a replay of the session's rules, with the
-// scenarios of its page. Each has counters in memory and the session's
-// overrides.
-func NewRecording(s *session.Session) *report.Recording {
-	r := report.NewRecording(s.Rules)
-	for _, v := range report.Variants(s.Rules) {
-		if v.Set == nil {
-			r.Left = append(r.Left, v)
-			continue
-		}
-		// The replay's own rules have the same secrets, and it has warned of those
-		// that are missing.
-		_ = v.Set.LoadSecrets(os.LookupEnv)
-		counted := report.Count(memory.NewSequential(session.RecordedKeys/4), v.Set)
-		r.Others = append(r.Others, &report.Scenario{
-			Name: v.Name, Writes: counted,
-			Engine: engine.New(engine.Options{
-				Rules: engine.Fixed{Set: v.Set}, Overrides: s.Overrides, Store: counted, Local: memory.New(0),
-			}),
-		})
-	}
-	return r
-}
-
-// countWrites returns a store for the replay itself. If the counters are in
-// memory, it counts the writes that DynamoDB would get.
-func countWrites(s *session.Session, store limit.Store, r *report.Recording) limit.Store {
-	if r == nil || !s.InMemory() {
-		return store
-	}
-	r.Own.Writes = report.Count(store, s.Rules)
-	return r.Own.Writes
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,18 +17,28 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
+	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/store/memory"
 )
 
 type replayFlags struct {
 	command.Locations
-	operator.ReplayOptions
-	logs  command.Logs
-	files replayFiles
-	json  *bool
+	logs    command.Logs
+	files   replayFiles
+	missing string // groupMissing, or else requests that lack a key or a cost are an error
+	json    *bool
+
+	traffic   logs.Traffic
+	out       io.Writer         // a line for each decision; nil for none
+	recording *report.Recording // for a page; nil for none
 }
 
 // ReplayCommand returns slidegate replay.
@@ -83,19 +94,19 @@ totals go to standard error.`,
 	f.AddRules(cmd)
 	f.AddReplayStore(cmd)
 	f.logs.Add(cmd)
-	command.Choice(cmd, &f.Missing, "missing",
+	command.Choice(cmd, &f.missing, "missing",
 		"if over 1% of an enforced rule's requests lack a key or a cost, do `ACTION`: fail, or group to count them together (default: fail)",
-		"fail", operator.GroupMissing)
+		"fail", groupMissing)
 	f.files.add(cmd)
 	f.json = command.JSON(cmd)
 	return cmd
 }
 
 func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []string) (err error) {
-	if f.Traffic, err = f.logs.Traffic(c.Stdin, paths); err != nil {
+	if f.traffic, err = f.logs.Traffic(c.Stdin, paths); err != nil {
 		return err
 	}
-	s, err := operator.OpenReplay(ctx, f.Locations.Locations, c)
+	s, err := openReplay(ctx, f.Locations.Locations, c)
 	if err != nil {
 		return err
 	}
@@ -106,11 +117,11 @@ func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []
 	}
 	var lacking error // the files say so themselves
 	err = f.files.write(c.Stdout, func(files *replayWriters) error {
-		f.Decisions = files.decisions
+		f.out = files.decisions
 		if files.report != nil {
-			f.Recording = operator.NewRecording(s)
+			f.recording = newRecording(s)
 		}
-		report, err := operator.Replay(ctx, s, &f.ReplayOptions, c)
+		report, err := f.replay(ctx, c, s)
 		if err != nil && report.Requests == 0 && ctx.Err() == nil && !*f.json {
 			return err // a table of zeros would hide it
 		}
@@ -118,7 +129,7 @@ func runReplay(ctx context.Context, c *command.Console, f *replayFlags, paths []
 		if showing := command.Show(totals, *f.json, report, printReplay); err == nil {
 			err = showing
 		}
-		if errors.Is(err, operator.ErrLacking) {
+		if errors.Is(err, errLacking) {
 			lacking, err = err, nil
 		}
 		if err == nil {
@@ -273,7 +284,7 @@ func (w *replayWriters) draw(f *replayFlags, logs []string, totals *replay.Repor
 		}
 		from.Logs = append(from.Logs, filepath.Base(path))
 	}
-	return report.Write(w.report, from, totals, f.Recording)
+	return report.Write(w.report, from, totals, f.recording)
 }
 
 // A replay draws its traffic over time in at most mostBars bars. A log that is
@@ -307,4 +318,99 @@ func printOverTime(p *command.Printer, r *replay.Report) {
 		rows = append(rows, []string{"denied", p.Red(text.Spark(denied, highest))})
 	}
 	p.Section("ll", []string{"over time", "each bar is " + text.Duration(o.Bucket()*time.Duration(each)) + ", from " + o.From().UTC().Format("2006-01-02 15:04:05") + " UTC on"}, rows)
+}
+
+// replayDeadline bounds the store's part of a decision. It is generous: no
+// client waits for the answer.
+const replayDeadline = 3 * time.Second
+
+// openReplay opens a session for replay.
+func openReplay(ctx context.Context, where session.Locations, c *command.Console) (*session.Session, error) {
+	prepare := func(_ string, set *rules.Set) error {
+		operator.WarnAll(c, set.Warnings)
+		return operator.LoadSecrets(set, where.Remote(), c)
+	}
+	s, err := session.OpenToCharge(ctx, where, prepare)
+	if err == nil && where.RulesTable != "" {
+		s.Overrides = replay.Overrides{Source: operator.RecordedOverrides(s.Table(), c), At: time.Now()}
+	}
+	return s, err
+}
+
+// groupMissing accepts that requests without a part of a key share a counter.
+const groupMissing = "group"
+
+// errLacking is the error of a replay to the end whose requests lack what rules
+// read.
+var errLacking = errors.New("log the fields, or say --missing group if real requests lack them too")
+
+// replay sends recorded traffic through the session's rules. It returns a report
+// also with an error, of what was replayed so far.
+func (f *replayFlags) replay(ctx context.Context, c *command.Console, s *session.Session) (*replay.Report, error) {
+	store, calls := s.Recorded()
+	var failures replay.Failures
+	deadline := replayDeadline
+	if !s.Remote() {
+		deadline = 0 // nothing to wait for, and a timer would take a tenth of a decision
+	}
+	progress := c.Progress()
+	var seen func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error
+	if f.recording != nil {
+		seen = f.recording.Seen
+	}
+	result, err := replay.Run(ctx, operator.Recorded(f.traffic, progress, c), replay.Options{
+		Engine: engine.New(engine.Options{
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, f.recording), Local: memory.New(0), Observer: &failures,
+			Deadline: deadline,
+		}),
+		Rules: s.Rules, Decisions: f.out, Seen: seen,
+	})
+	progress.Clear()
+	operator.NoteLog(&result.Extent, c)
+	if calls != nil {
+		reads, writes := calls()
+		result.Reads, result.Writes = &reads, &writes
+	}
+	if errors.Is(err, context.Canceled) {
+		return result, errors.New("interrupted: the totals are of what was replayed so far")
+	}
+	err = operator.ReplayError(result.Requests, result.Degraded, err, failures.First())
+	if lacking := operator.WhatLacks(result); err == nil && lacking != nil && f.missing != groupMissing {
+		err = fmt.Errorf("%w; %w", errors.Join(lacking...), errLacking)
+	}
+	return result, err
+}
+
+// newRecording returns a recording of a replay of the session's rules, with the
+// scenarios of its page. Each has counters in memory and the session's
+// overrides.
+func newRecording(s *session.Session) *report.Recording {
+	r := report.NewRecording(s.Rules)
+	for _, v := range report.Variants(s.Rules) {
+		if v.Set == nil {
+			r.Left = append(r.Left, v)
+			continue
+		}
+		// The replay's own rules have the same secrets, and it has warned of those
+		// that are missing.
+		_ = v.Set.LoadSecrets(os.LookupEnv)
+		counted := report.Count(memory.NewSequential(session.RecordedKeys/4), v.Set)
+		r.Others = append(r.Others, &report.Scenario{
+			Name: v.Name, Writes: counted,
+			Engine: engine.New(engine.Options{
+				Rules: engine.Fixed{Set: v.Set}, Overrides: s.Overrides, Store: counted, Local: memory.New(0),
+			}),
+		})
+	}
+	return r
+}
+
+// countWrites returns a store for the replay itself. If the counters are in
+// memory, it counts the writes that DynamoDB would get.
+func countWrites(s *session.Session, store limit.Store, r *report.Recording) limit.Store {
+	if r == nil || !s.InMemory() {
+		return store
+	}
+	r.Own.Writes = report.Count(store, s.Rules)
+	return r.Own.Writes
 }
