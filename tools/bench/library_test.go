@@ -180,63 +180,51 @@ func fullest(times []time.Time) (most int) {
 	return most
 }
 
-// The tests below show what docs/migrating.md says about other limiters where
-// their documentation does not say it.
-
-func TestTollbooth(t *testing.T) {
-	lim := tollbooth.NewLimiter(100.0/60, nil).SetBurst(1)
-	send := func(path string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		tollbooth.LimitHandler(lim, noContent).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		return w
+// TestClaims shows what docs/migrating.md says about other limiters where their
+// documentation does not say it. Each request of a trace is a path, or a client
+// that X-Forwarded-For makes up; each answer is a status with two fields.
+func TestClaims(t *testing.T) {
+	tollboothBy := func(lookup limiter.IPLookup) http.Handler {
+		return tollbooth.LimitHandler(tollbooth.NewLimiter(100.0/60, nil).SetBurst(1).SetIPLookup(lookup), noContent)
 	}
-	for range 10 {
-		if w := send("/a"); w.Code != http.StatusNoContent {
-			t.Errorf("without SetIPLookup: %d", w.Code)
-		}
-	}
-	lim.SetIPLookup(limiter.IPLookup{Name: "RemoteAddr"})
-	if w := send("/a"); w.Code != http.StatusNoContent || w.Header().Get("RateLimit-Limit") != "2" {
-		t.Errorf("100 a minute: %d, %v", w.Code, w.Header())
-	}
-	if a, b := send("/a"), send("/b"); a.Code != http.StatusTooManyRequests || b.Code != http.StatusNoContent {
-		t.Errorf("two paths: %d and %d", a.Code, b.Code)
-	}
-}
-
-func TestUlule(t *testing.T) {
-	lim := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Minute, Limit: 10}, ulule.WithTrustForwardHeader(true))
-	if c, err := lim.Increment(t.Context(), "key", 11); err != nil || !c.Reached {
-		t.Errorf("11 of 10: %+v, %v", c, err)
-	}
-	if c, err := lim.Get(t.Context(), "key"); err != nil || !c.Reached {
-		t.Errorf("one more, after a denied request of 11: %+v, %v", c, err)
-	}
-	h := stdlib.NewMiddleware(lim).Handler(noContent)
-	for _, made := range []string{"192.0.2.1", "192.0.2.2"} {
-		for range 10 {
-			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
-			r.Header.Set("X-Forwarded-For", made+", 198.51.100.1")
-			if h.ServeHTTP(w, r); w.Code != http.StatusNoContent {
-				t.Errorf("a client that makes up %s: %d", made, w.Code)
-			}
-		}
-	}
-}
-
-func TestGoLimiter(t *testing.T) {
+	trusting := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Minute, Limit: 1}, ulule.WithTrustForwardHeader(true))
 	store, err := memorystore.New(&memorystore.Config{Tokens: 1, Interval: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit, err := httplimit.NewMiddleware(store, httplimit.IPKeyFunc())
+	goLimiter, err := httplimit.NewMiddleware(store, httplimit.IPKeyFunc())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := limit.Handle(noContent)
-	get(h, "192.0.2.1:1234")
-	if after := get(h, "192.0.2.1:1234").Header().Get("Retry-After"); !strings.HasSuffix(after, " UTC") {
-		t.Errorf("Retry-After: %s", after)
+	for name, test := range map[string]struct {
+		handler        http.Handler
+		requests, want string
+	}{
+		"tollbooth without SetIPLookup limits nothing":        {tollboothBy(limiter.IPLookup{}), "/a /a /a", "204,,; 204,,; 204,,; "},
+		"tollbooth counts paths apart, and says 2 for 100/60": {tollboothBy(limiter.IPLookup{Name: "RemoteAddr"}), "/a /a /b", "204,2,; 429,2,; 204,2,; "},
+		"ulule believes X-Forwarded-For":                      {stdlib.NewMiddleware(trusting).Handler(noContent), "192.0.2.1 192.0.2.2 192.0.2.2", "204,,; 204,,; 429,,; "},
+		"go-limiter's Retry-After is a date":                  {goLimiter.Handle(noContent), "/a /a", "204,,; 429,,UTC; "},
+	} {
+		got := ""
+		for _, request := range strings.Fields(test.requests) {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+			if request[0] == '/' {
+				r.URL.Path = request
+			} else {
+				r.Header.Set("X-Forwarded-For", request+", 198.51.100.1")
+			}
+			test.handler.ServeHTTP(w, r)
+			after := w.Header().Get("Retry-After")
+			got += fmt.Sprint(w.Code, ",", w.Header().Get("RateLimit-Limit"), ",", after[strings.LastIndex(after, " ")+1:], "; ")
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	c, err := trusting.Increment(t.Context(), "key", 11)
+	next, err2 := trusting.Get(t.Context(), "key")
+	if err != nil || err2 != nil || !c.Reached || !next.Reached {
+		t.Errorf("ulule: one more, after a denied request of 11 that is charged: %+v, %v, %v", next, err, err2)
 	}
 }
 

@@ -2,6 +2,7 @@ package apigw_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,28 +141,19 @@ func TestUnmet(t *testing.T) {
 }
 
 // TestAppSyncConnections: AppSync asks once for a connection of subscriptions,
-// which has no query, and names the operation itself.
+// which has no query, and names the operation itself. Without X-Forwarded-For,
+// client_ip finds no address in its events.
 func TestAppSyncConnections(t *testing.T) {
-	for _, about := range []string{
-		`"queryString": "", "operationName": "DeepDish:Connect", "variables": {}`,
-		`"operationName": "DeepDish:Connect"`,
+	const connect, fields = `"operationName": "DeepDish:Connect"`, `"X-User": "alice", "x-forwarded-for": "203.0.113.9, 130.176.1.1"`
+	for _, test := range []struct{ about, fields, want string }{
+		{`"queryString": "", ` + connect + `, "variables": {}`, fields, "[graphql|203.0.113.9|alice|t|"}, {connect, fields, "[graphql|203.0.113.9|alice|t|"},
+		{connect, `"X-User": "alice"`, "rule graphql reads {ip}"},
 	} {
 		a, store := kindAuthorizer(t, graphQL)
-		event := `{"authorizationToken": "t", "requestContext": {"apiId": "a", ` + about + `}, "requestHeaders": {"X-User": "alice", "x-forwarded-for": "203.0.113.9, 130.176.1.1"}}`
-		answer, err := a.Handle(t.Context(), []byte(event))
-		if err != nil || len(keysOf(store)) != 1 || !strings.Contains(keysOf(store)[0], "203.0.113.9|alice|t") {
-			t.Errorf("%s: answer %v, error %v, keys %v", about, answer, err, keysOf(store))
+		_, err := a.Handle(t.Context(), []byte(`{"authorizationToken": "t", "requestContext": {"apiId": "a", `+test.about+`}, "requestHeaders": {`+test.fields+`}}`))
+		if got := fmt.Sprint(keysOf(store), err); !strings.Contains(got, test.want) {
+			t.Errorf("%s, %s: %s, want %s", test.about, test.fields, got, test.want)
 		}
-	}
-}
-
-// TestUnmetWithoutForwarded: without X-Forwarded-For, client_ip finds no address
-// in an AppSync event.
-func TestUnmetWithoutForwarded(t *testing.T) {
-	a, _ := kindAuthorizer(t, "client_ip: {trusted_hops: 1}\nrules: [{name: r, key: '{ip}', limits: [{capacity: 1, window: 60s}]}]")
-	event := strings.ReplaceAll(string(rawEvent(t, "appsync")), "x-forwarded-for", "x-other")
-	if _, err := a.Handle(t.Context(), []byte(event)); err == nil || !strings.Contains(err.Error(), "rule r reads {ip}") {
-		t.Errorf("error %v", err)
 	}
 }
 
