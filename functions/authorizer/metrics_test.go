@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +37,14 @@ func TestMetrics(t *testing.T) {
 	f.Stop()
 
 	got, snapshots, minutes := map[string]int64{}, 0, 0
-	for line := range lines(t, log.String(), "metrics") {
+	for text := range strings.Lines(log.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if line["msg"] != "metrics" {
+			continue
+		}
 		minutes++
 		if line["Limiter"] != "shop/RateLimit" {
 			t.Errorf("the limiter is %v", line["Limiter"])
@@ -121,20 +127,4 @@ func invoke(t *testing.T, f *servers.Lambda) (allowed bool) {
 		t.Fatal(err)
 	}
 	return answer.Context.Allowed == "true"
-}
-
-// lines returns the lines of a log with a message.
-func lines(t *testing.T, log, msg string) func(func(map[string]any) bool) {
-	t.Helper()
-	return func(yield func(map[string]any) bool) {
-		for text := range strings.Lines(log) {
-			var line map[string]any
-			if err := json.Unmarshal([]byte(text), &line); err != nil {
-				t.Fatal(fmt.Errorf("%w: %s", err, text))
-			}
-			if line["msg"] == msg && !yield(line) {
-				return
-			}
-		}
-	}
 }

@@ -52,16 +52,15 @@ func TestAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.Split(strings.TrimSpace(string(recorded)), "\n")
-			for _, line := range want {
-				if !slices.Contains(got, line) {
-					t.Errorf("- %s", line)
+			report := func(sign string, lines, others []string) {
+				for _, line := range lines {
+					if !slices.Contains(others, line) {
+						t.Errorf("%s %s", sign, line)
+					}
 				}
 			}
-			for _, line := range got {
-				if !slices.Contains(want, line) {
-					t.Errorf("+ %s", line)
-				}
-			}
+			report("-", want, got)
+			report("+", got, want)
 			if t.Failed() {
 				t.Errorf("the exported API is not that of %s. If that is meant, run `make api`, and say so in CHANGELOG.md.", path)
 			}
