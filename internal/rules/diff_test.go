@@ -217,42 +217,37 @@ func TestDiffOfTheSameMeaning(t *testing.T) {
 	}
 }
 
-// An override of a rule's only limit may name it or not.
-func TestDiffOfAnOnlyLimitsName(t *testing.T) {
-	const rule = "rules: [{name: r, key: 'ip:{ip}', overrides: true, limits: [{name: minute, capacity: 10, window: 60s}]}]\n"
-	a, b := parse(t, rule+`overrides: {r: {"ip:198.51.100.7": {capacity: 5}}}`), parse(t, rule+`overrides: {r: {"ip:198.51.100.7": {capacity: {minute: 5}}}}`)
-	if got := lines(changes(a, b)); got != nil {
-		t.Errorf("%q", got)
+// Changes of documents of one or two rules.
+func TestDiffOfRules(t *testing.T) {
+	routes := func(key, routes string) string {
+		return "{name: r, when: {route: " + routes + "}, key: '" + key + "', limits: [{capacity: 10, window: 60s}]}"
 	}
-}
-
-// The order of patterns matters only to keys with {route}: there the first pattern
-// that matches is the value.
-func TestDiffOfTheOrderOfPatterns(t *testing.T) {
-	document := func(key, routes string) *Set {
-		return parse(t, "rules: [{name: r, when: {route: "+routes+"}, key: '"+key+"', limits: [{capacity: 10, window: 60s}]}]")
+	shared := func(b string) string {
+		const rest = ", key: all, limits: [{capacity: 10, window: 60s}]}"
+		return "{name: a, counter: x" + rest + ", {name: b" + b + rest
 	}
-	for key, want := range map[string][]string{
-		"ip:{ip}":       nil,
-		"route:{route}": {"rule r, when: from {route: [/a/*, /*/b]} to {route: [/*/b, /a/*]}", "rule r: " + reset + " where the gateway names no route"},
+	overridden := func(capacity string) string {
+		return "{name: r, key: 'ip:{ip}', overrides: true, limits: [{name: minute, capacity: 10, window: 60s}]}], " +
+			"overrides: {r: {'ip:198.51.100.7': {capacity: " + capacity + "}}}, deny: ["
+	}
+	for what, tt := range map[string]struct {
+		from, to string
+		want     []string
+	}{
+		"an override may name the rule's only limit": {overridden("5"), overridden("{minute: 5}"), nil},
+		"patterns in another order":                  {routes("ip:{ip}", "[/a/*, /*/b]"), routes("ip:{ip}", "[/*/b, /a/*]"), nil},
+		"the first pattern that matches is the key": {routes("route:{route}", "[/a/*, /*/b]"), routes("route:{route}", "[/*/b, /a/*]"),
+			[]string{"rule r, when: from {route: [/a/*, /*/b]} to {route: [/*/b, /a/*]}",
+				"rule r: " + reset + " where the gateway names no route"}},
+		"it goes on with counters another rule filled": {shared(""), shared(", counter: x"),
+			[]string{"rule b, counter: from none to x", "rule b: " + goOn}},
+		"it no longer shares the counters of another one": {shared(", counter: x"), shared(""),
+			[]string{"rule b, counter: from x to none", "rule b: " + reset}},
 	} {
-		if diff := cmp.Diff(want, lines(changes(document(key, "[/a/*, /*/b]"), document(key, "[/*/b, /a/*]")))); diff != "" {
-			t.Errorf("key %s (-want +got):\n%s", key, diff)
+		got := lines(changes(parse(t, "{rules: ["+tt.from+"]}"), parse(t, "{rules: ["+tt.to+"]}")))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
-	}
-}
-
-// A rule may continue counters that another rule has filled.
-func TestDiffOfSharedCounters(t *testing.T) {
-	document := func(a, b string) *Set {
-		return parse(t, "rules: [{name: a, key: all, limits: [{capacity: 10, window: 60s}]"+a+"}, {name: b, key: all, limits: [{capacity: 10, window: 60s}]"+b+"}]")
-	}
-	apart, shared := document(", counter: x", ""), document(", counter: x", ", counter: x")
-	if diff := cmp.Diff([]string{"rule b, counter: from none to x", "rule b: " + goOn}, lines(changes(apart, shared))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"rule b, counter: from x to none", "rule b: " + reset}, lines(changes(shared, apart))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

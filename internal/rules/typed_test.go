@@ -280,24 +280,6 @@ rules:
 	}
 }
 
-// A diff names the rules whose stored overrides another secret makes unreachable.
-func TestRehashedRulesChange(t *testing.T) {
-	changed := map[string]bool{}
-	for _, c := range changes(parse(t, hashing), parse(t, strings.Replace(hashing, "c4bbcb1f", "603f49c6", 1))) {
-		changed[c.Rule] = true
-		if c.Rule == "" {
-			changed[c.Field] = true
-		}
-	}
-	for name, want := range map[string]bool{
-		"plan.overrides": true, "api-hashed": true, "own-hashed": true, "hash_secret": true, "api": false, "own": false,
-	} {
-		if changed[name] != want {
-			t.Errorf("%s has changed: %v, want %v", name, changed[name], want)
-		}
-	}
-}
-
 func TestCollides(t *testing.T) {
 	const secret = "hash_secret: {env: %, check: ~}\nrules: [{name: r, hash: true, key: '{ip}', limits: [{capacity: 9, window: 60s}]}]"
 	hashedBy := func(env, check string) *Set {
