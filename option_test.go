@@ -109,8 +109,9 @@ func TestFailureLog(t *testing.T) {
 
 		text.Reset()
 		lim = newLimiter(t, append(options, slidegate.FailError())...)
-		if _, err := lim.Allow(t.Context(), "user:7"); !errors.Is(err, errDown) {
-			t.Error(err)
+		_, err := lim.Allow(t.Context(), "user:7")
+		if _, reserved := lim.Reserve(t.Context(), "user:7"); !errors.Is(err, errDown) || !errors.Is(reserved, errDown) {
+			t.Error(err, reserved)
 		}
 		if text.Len() > 0 {
 			t.Errorf("the log is\n%s", text.String())

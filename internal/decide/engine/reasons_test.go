@@ -3,10 +3,12 @@ package engine_test
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -67,6 +69,18 @@ rules:
 overrides: {strict: {"stage:prod": {deny: true}}}`)
 	if d := b.decide(t, "/"); d.Reason != engine.Banned || names(d) != "strict" || d.Shadows != nil {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestWithoutRules: a decision that no document made has the default answers,
+// and no limits that settle.
+func TestWithoutRules(t *testing.T) {
+	d := &engine.Decision{Allowed: true}
+	if diff := gocmp.Diff(rules.Answers{}, d.Answers()); diff != "" || d.RulesVersion() != 0 {
+		t.Errorf("version %d, answers (-want +got):\n%s", d.RulesVersion(), diff)
+	}
+	if got := d.UnknownCosts(map[string]int64{"chat": 1}); !slices.Equal(got, []string{"chat"}) || d.SettlingLimits() != nil {
+		t.Errorf("unknown are %q; the limits that settle are %q", got, d.SettlingLimits())
 	}
 }
 
