@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -40,9 +41,10 @@ func (m misfit) explain() string {
 	case kind == reflect.Map || kind == reflect.Struct && m.tags.Example != "":
 		return must("a map")
 	case kind == reflect.Struct:
-		reason := must("a map with fields such as " + someField(m.of))
+		name := someField(m.of).Name + ":"
+		reason := must("a map with fields such as " + strconv.Quote(name))
 		if m.path == "" && m.Kind == yaml.SequenceNode {
-			reason += ": write " + strings.Trim(someField(m.of), `"`) + " in a line above it"
+			reason += ": write " + name + " in a line above it"
 		}
 		return reason
 	}
@@ -137,23 +139,15 @@ func toWrite(t reflect.Type) string {
 	if t.Kind() != reflect.Struct {
 		return "there is nothing to read"
 	}
-	for _, f := range ruledoc.Fields(t) {
-		if f.Tags.Need != "" {
-			return f.Tags.Need
-		}
-	}
-	return "write fields such as " + someField(t)
+	f := someField(t)
+	return cmp.Or(f.Tags.Need, "write fields such as "+strconv.Quote(f.Name+":"))
 }
 
-// someField names a field of a struct, as messages have it: the first that it
-// needs, if there is one.
-func someField(t reflect.Type) string {
+// someField returns a field of a struct for messages: the first that it needs, if
+// there is one.
+func someField(t reflect.Type) ruledoc.Field {
 	fields := ruledoc.Fields(t)
-	needed := slices.IndexFunc(fields, func(f ruledoc.Field) bool { return f.Tags.Need != "" })
-	if len(fields) == 0 {
-		return `"name:"`
-	}
-	return strconv.Quote(fields[max(0, needed)].Name + ":")
+	return fields[max(0, slices.IndexFunc(fields, func(f ruledoc.Field) bool { return f.Tags.Need != "" }))]
 }
 
 // fieldName matches names that messages quote.

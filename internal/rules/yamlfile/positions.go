@@ -20,13 +20,6 @@ import (
 // characters.
 type Place struct{ Line, Column int }
 
-func placeOf(n *yaml.Node) Place {
-	if n == nil {
-		return Place{}
-	}
-	return Place{n.Line, n.Column}
-}
-
 // Positions know where the values of a decoded file stand.
 type Positions struct {
 	file   string
@@ -51,7 +44,8 @@ type places struct {
 // At returns the place of the value with this path, or of the nearest value
 // around it if the file does not state it.
 func (p *Positions) At(path string) Place {
-	return placeOf(p.places[p.nearest(path)].value)
+	n := p.places[p.nearest(path)].value
+	return Place{n.Line, n.Column}
 }
 
 // Locate returns the errors that Decode found, and the problems that were found
@@ -88,9 +82,6 @@ func (p *Positions) locate(stated string, one problem.Problem) *Error {
 // errorIn returns an error in the value or the name at a path. If that is a
 // usual mistake, the error says what to write instead of it.
 func (p *Positions) errorIn(n *yaml.Node, path, reason string) *Error {
-	if n == nil {
-		return &Error{Path: path, Reason: reason}
-	}
 	at := p.places[path]
 	if odd := oddCharacter(n); odd != "" {
 		reason = odd
