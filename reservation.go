@@ -68,10 +68,9 @@ func (r *Reservation) Settle(ctx context.Context, costs ...int64) error {
 }
 
 // Cancel returns all units of the reservation. A [LeakyBucket] takes back a turn
-// that has not come, so that the next caller gets it. In memory, that happens once
-// all later turns were given back too; in a shared store, only if the turn is the
-// last one of all processes then. Any other turn passes unused. Of a limiter in
-// a transaction of several rules, turns stay.
+// that has not come, and the next caller gets it. In memory, that happens once all
+// later turns were given back too. A store of package dynamostore or redisstore
+// takes back only the last turn of all processes. Any other turn passes unused.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.settle(ctx, r.limiter.config.Now(), units{})
 }

@@ -29,8 +29,14 @@ const (
 
 // Transport is an [http.RoundTripper] for a client that keeps to limits: its own,
 // and those of the other side. Each request waits for its Limiter. After an
-// answer 429 or 503 with a Retry-After, all requests with the same key wait as
-// long as it says, but an hour at most. Retry-After has seconds or a date.
+// answer 429, 403 or 503 that asks to wait, all requests with the same key wait as
+// long as it says, but an hour at most. After that they wait for turns of the
+// Limiter again, so that they leave at its rate. Without one, all leave at once.
+//
+// An answer asks by Retry-After, in seconds or by a date. Or it asks by
+// X-RateLimit-Reset, X-Rate-Limit-Reset or RateLimit-Reset, unless the field that
+// ends in Remaining instead is at least 1. Services send seconds there, or a Unix
+// time in seconds or milliseconds.
 //
 // A request waits no longer than its context. If the context, or the Timeout of
 // the http.Client, would end before its turn, the request fails at once, with an
@@ -46,8 +52,8 @@ const (
 // It is safe for concurrent use once its fields are set. It must not be copied.
 type Transport struct {
 	// Limiter limits each key. Each attempt and each redirect takes one unit, and
-	// another one after a pause that begins while it waits.
-	// Nil stands for none: requests then wait only if the other side asks.
+	// another one after a pause that begins while it waits. Nil stands for none:
+	// requests then wait only if the other side asks.
 	Limiter *slidegate.Limiter
 	// Base sends the requests; nil stands for http.DefaultTransport.
 	Base http.RoundTripper
