@@ -21,7 +21,8 @@ type Store interface {
 	// Peek returns in v what the charge would get now. It changes nothing.
 	Peek(ctx context.Context, now time.Time, c *Charge, v *Verdict) error
 	// Settle corrects a charge by deltas, one for each limit. A limit that is
-	// not Correctable has delta 0.
+	// not Correctable has delta 0; a leaky bucket also minus the cost, to take
+	// back a turn that has not come. A store may keep a turn with others behind it.
 	Settle(ctx context.Context, now time.Time, c *Charge, r *Receipt, deltas []int64) error
 	// Reset deletes the key's counter. The next charge starts a new one.
 	Reset(ctx context.Context, key string) error

@@ -114,7 +114,12 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 	for i, c := range cs {
 		if sh, _ := s.shard(c.Key); counters[i].link == nil && !c.ZeroCost() {
 			if err := sh.add(counters[i], now); err != nil {
-				s.undo(counters[:i])
+				for _, added := range counters[:i] {
+					if added.link == nil {
+						sh, hash := s.shard(added.key)
+						sh.drop(hash, added.key)
+					}
+				}
 				return err
 			}
 		}
@@ -125,16 +130,6 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 		}
 	}
 	return nil
-}
-
-// undo drops counters that were added and not charged.
-func (s *Store) undo(added []*counter) {
-	for _, ct := range added {
-		if ct.link == nil {
-			sh, hash := s.shard(ct.key)
-			sh.drop(hash, ct.key)
-		}
-	}
 }
 
 // lock locks the shards of all keys, in the order of the shards, so that two
