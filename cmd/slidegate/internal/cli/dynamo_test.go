@@ -161,7 +161,7 @@ func TestRedisRefuses(t *testing.T) {
 	gone, silent := listen(t), listen(t)
 	gone.Close()
 	defer silent.Close()
-	server := redistest.Start(t, "user jo on >secret ~* +@all -evalsha")
+	server := servers.StartRedis(t, "user jo on >secret ~* +@all -evalsha")
 	for url, part := range map[string]string{
 		"redis://jo:secret@" + gone.Addr().String():   "slidegate: redis://" + gone.Addr().String() + "/0: redis cannot be reached",
 		"redis://jo:secret@" + silent.Addr().String(): "slidegate: redis://" + silent.Addr().String() + "/0: redis did not answer in time",
@@ -182,7 +182,7 @@ func TestRedisRefuses(t *testing.T) {
 // Atomic rules that a Cluster cannot charge together are refused at the start. A
 // single one is charged like any other.
 func TestClusterRefusesAtomic(t *testing.T) {
-	server := redistest.StartCluster(t)
+	server := servers.StartCluster(t)
 	const rule = "  - {name: %s, atomic: true, key: 'ip:{ip}', limits: [{capacity: 5, window: 60s}]}\n"
 	one := file(t, "one.yaml", "rules:\n"+fmt.Sprintf(rule, "a"))
 	two := file(t, "two.yaml", "rules:\n"+fmt.Sprintf(rule, "a")+fmt.Sprintf(rule, "b"))
@@ -195,7 +195,7 @@ func TestClusterRefusesAtomic(t *testing.T) {
 
 // Two gateways, one of them over TLS, share a client's counter.
 func TestServeWithRedis(t *testing.T) {
-	server := redistest.Start(t, "requirepass secret")
+	server := servers.StartRedis(t, "requirepass secret")
 	encrypted, certificate := server.Encrypt(t)
 	certificates := file(t, "authority.pem", string(certificate))
 	plain := serveWith(t, "redis://:secret@"+server.Address, "redis://"+server.Address+"/0")
