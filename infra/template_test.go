@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,7 +80,7 @@ func TestWithout(t *testing.T) {
 		alarms bool
 		first  string // type of the first widget
 	}{{true, "alarm"}, {false, "text"}} {
-		body := evaluate(dashboard.Properties["DashboardBody"], test.alarms)
+		body := cdktest.Text(dashboard.Properties["DashboardBody"], test.alarms)
 		var shown struct{ Widgets []struct{ Type string } }
 		if err := json.Unmarshal([]byte(body), &shown); err != nil || len(shown.Widgets) < 15 || shown.Widgets[0].Type != test.first {
 			t.Errorf("with alarms %t: %v, %+v", test.alarms, err, shown)
@@ -90,29 +89,6 @@ func TestWithout(t *testing.T) {
 			t.Errorf("with alarms %t: %s", test.alarms, body)
 		}
 	}
-}
-
-// evaluate returns the text of an expression: names for what other resources have.
-func evaluate(expression any, alarms bool) (text string) {
-	object, ok := expression.(map[string]any)
-	if !ok {
-		return expression.(string)
-	}
-	for function, argument := range object {
-		switch list, _ := argument.([]any); {
-		case function == "Fn::If" && alarms:
-			return evaluate(list[1], alarms)
-		case function == "Fn::If":
-			return evaluate(list[2], alarms)
-		case function == "Fn::Join":
-			for _, part := range list[1].([]any) {
-				text += evaluate(part, alarms)
-			}
-		default:
-			text = fmt.Sprint(argument)
-		}
-	}
-	return text
 }
 
 // TestNag checks the template by the rules AwsSolutions of cdk-nag. Synthesis

@@ -26,39 +26,32 @@ import (
 // TestNoProps: nil props are enough where the module has the zips. They are in
 // the synthesized app, which needs nothing else.
 func TestNoProps(t *testing.T) {
-	var asked []string
-	ratelimit.SetZip(func(name, goarch string) ([]byte, error) {
-		asked = append(asked, name+" "+goarch)
-		return []byte("zip of " + name), nil
-	})
-	app, outdir := cdktest.NewApp(t, nil)
-	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
-	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), nil)
-	if err != nil {
-		t.Fatal(err)
+	for name, test := range map[string]struct {
+		props *ratelimit.Props
+		asked []string
+	}{
+		"authorizer": {nil, []string{"authorizer arm64"}},
+		"both":       {&ratelimit.Props{Architecture: awslambda.Architecture_X86_64(), Rules: rulesFile(t, someRules)}, []string{"authorizer amd64", "operations amd64"}},
+	} {
+		var asked []string
+		ratelimit.SetZip(func(name, goarch string) ([]byte, error) {
+			asked = append(asked, name+" "+goarch)
+			return []byte("zip of " + name), nil
+		})
+		app, outdir := cdktest.NewApp(t, nil)
+		stack := awscdk.NewStack(app, jsii.String("Test"), nil)
+		limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), test.props)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter.Protect(newAPI(stack))
+		key := cdktest.Synth(t, stack).One(t, "AWS::Lambda::Function", "RateLimitFunction").Properties["Code"].(object)["S3Key"].(string)
+		data, err := os.ReadFile(filepath.Join(outdir, "asset."+key))
+		if err != nil || string(data) != "zip of authorizer" {
+			t.Errorf("%s: the asset is %q, error %v", name, data, err)
+		}
+		diff(t, "zips", test.asked, asked)
 	}
-	limiter.Protect(newAPI(stack))
-	key := cdktest.Synth(t, stack).One(t, "AWS::Lambda::Function", "RateLimit").Properties["Code"].(object)["S3Key"].(string)
-	data, err := os.ReadFile(filepath.Join(outdir, "asset."+key))
-	if err != nil || string(data) != "zip of authorizer" {
-		t.Errorf("the asset is %q, error %v", data, err)
-	}
-	diff(t, "zips", []string{"authorizer arm64"}, asked)
-}
-
-func TestZips(t *testing.T) {
-	var asked []string
-	ratelimit.SetZip(func(name, goarch string) ([]byte, error) {
-		asked = append(asked, name+" "+goarch)
-		return []byte(name), nil
-	})
-	app, _ := cdktest.NewApp(t, nil)
-	_, err := ratelimit.New(awscdk.NewStack(app, jsii.String("Test"), nil), jsii.String("RateLimit"),
-		&ratelimit.Props{Architecture: awslambda.Architecture_X86_64(), Rules: rulesFile(t, someRules)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "zips", []string{"authorizer amd64", "operations amd64"}, asked)
 }
 
 // TestFunctionOptions: the app's options come through, and the construct's stay

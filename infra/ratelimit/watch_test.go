@@ -93,7 +93,7 @@ func TestDashboard(t *testing.T) {
 	tpl := watched(t, ratelimit.Props{Standalone: true}, func(awscdk.Stack, limiter) {})
 	dashboard := tpl.One(t, "AWS::CloudWatch::Dashboard", "RateLimit").Properties
 	diff(t, "name", joined("AWS::StackName", "-RateLimit-", "AWS::Region"), dashboard["DashboardName"])
-	text := flat(dashboard["DashboardBody"])
+	text := cdktest.Text(dashboard["DashboardBody"], true)
 	var body struct{ Widgets []widget }
 	if err := json.Unmarshal([]byte(text), &body); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
@@ -154,27 +154,6 @@ func TestWithoutDashboard(t *testing.T) {
 			t.Errorf("metrics are off: %v; outputs %v", off, tpl.Outputs)
 		}
 	}
-}
-
-// flat writes references in a text as the names that they refer to.
-func flat(value any) string {
-	if v, ok := value.(object); ok {
-		for _, inner := range v {
-			parts, ok := inner.([]any)
-			if !ok {
-				return fmt.Sprint(inner)
-			}
-			if text, ok := parts[0].(string); ok && text != "" { // Fn::GetAtt
-				return text
-			}
-			var b strings.Builder
-			for _, part := range parts[1].([]any) {
-				b.WriteString(flat(part))
-			}
-			return b.String()
-		}
-	}
-	return fmt.Sprint(value)
 }
 
 // TestMetrics: there is a method for each metric that the Lambda writes, and

@@ -126,3 +126,30 @@ func (template Template) One(t *testing.T, kind, prefix string) Resource {
 	t.Helper()
 	return template.Resources[template.ID(t, kind, prefix)]
 }
+
+// Text returns the text of an expression: other resources and parameters by their
+// names, and conditions as if all of them held, or none.
+func Text(expression any, holds bool) (text string) {
+	object, ok := expression.(map[string]any)
+	if !ok {
+		return fmt.Sprint(expression)
+	}
+	for function, argument := range object {
+		list, _ := argument.([]any)
+		switch {
+		case function == "Fn::If" && holds:
+			return Text(list[1], holds)
+		case function == "Fn::If":
+			return Text(list[2], holds)
+		case function == "Fn::GetAtt":
+			return fmt.Sprint(list[0], ".", list[1])
+		case function == "Fn::Join":
+			for _, part := range list[1].([]any) {
+				text += Text(part, holds)
+			}
+		default:
+			text = fmt.Sprint(argument)
+		}
+	}
+	return text
+}
