@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/assemble/setup"
-	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -221,13 +220,4 @@ func eventOf(e *setup.Event) Event {
 	}
 	event.Reason = Reason(e.Reason.String())
 	return event
-}
-
-func init() {
-	setup.ResultOf = func(v *engine.Verdict) any {
-		var r Result
-		r.fill(v, nil)
-		return r
-	}
-	setup.LimiterOf = func(l any, refundOn []string) (*setup.LimiterParts, error) { return l.(*Limiter).parts(refundOn) }
 }

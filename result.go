@@ -52,6 +52,12 @@ type LimitResult struct {
 	Delay      time.Duration
 }
 
+// ResultOf is for this module. It returns the verdict of a gate's rule as a result.
+func ResultOf(v *engine.Verdict) (r Result) {
+	r.fill(v, nil)
+	return r
+}
+
 // fill translates a verdict into r, which is zero. order has the index of each
 // limit in the order that New was given; it is nil for a rule of a gate.
 func (r *Result) fill(v *engine.Verdict, order []int) {

@@ -53,9 +53,9 @@ func (m *Memory) Driver() limit.Store { return m.counters }
 // it is full, or too many others write the same counter.
 var ErrUndecided = limit.ErrUndecided
 
-// parts returns what a middleware needs of the limiter. It refunds requests whose
-// answer has one of these statuses.
-func (l *Limiter) parts(refundOn []string) (*setup.LimiterParts, error) {
+// Parts is for this module. It returns what a middleware needs of the limiter,
+// which refunds requests whose answer has one of these statuses.
+func (l *Limiter) Parts(refundOn []string) (*setup.LimiterParts, error) {
 	r := l
 	if len(refundOn) > 0 {
 		r = &Limiter{config: l.config, private: l.private, engine: l.engine}
@@ -69,7 +69,6 @@ func (l *Limiter) parts(refundOn []string) (*setup.LimiterParts, error) {
 		Finish: func(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
 			r.engine.Finish(ctx, r.config.Now(), d, o)
 		},
-		Decision: func(result any) *engine.Decision { return r.decisionOf(result.(Result)) },
 	}, nil
 }
 
@@ -83,8 +82,9 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (*engine.Deci
 	return engine.DecisionOf(l.set, c.Verdict), nil
 }
 
-// decisionOf returns a decision with this result, from which answers are written.
-func (l *Limiter) decisionOf(r Result) *engine.Decision {
+// DecisionOf is for this module. It returns a decision with this result, from
+// which answers are written.
+func (l *Limiter) DecisionOf(r Result) *engine.Decision {
 	v := l.newCall().Verdict
 	v.Resize(len(l.order))
 	v.Allowed, v.Reset, v.RetryAfter, v.Delay = r.Allowed, r.ResetAfter, r.RetryAfter, r.Delay

@@ -99,8 +99,8 @@ type Request struct {
 	Rejected bool
 }
 
-// internal returns the request for rules.
-func (r *Request) internal() *request.Request {
+// ForRules is for this module. It returns the request as rules see it.
+func (r *Request) ForRules() *request.Request {
 	return &request.Request{
 		Method: r.Method, Path: r.Path, Route: r.Route, Stage: r.Stage, IP: r.IP,
 		Headers: r.Headers, Query: r.Query, PathParams: r.PathParams, Claims: r.Claims, APIKey: r.APIKey, Rejected: r.Rejected,
@@ -145,11 +145,11 @@ type Outcome struct {
 // A caller waits for the Delay of an allowed request before it goes on, and then
 // passes its answer to Finish.
 func (g *Gate) Decide(ctx context.Context, r *Request) (*Decision, error) {
-	d, err := g.decide(ctx, r.internal())
+	d, err := g.decide(ctx, r.ForRules())
 	if err != nil {
 		return nil, err
 	}
-	return newDecision(d), nil
+	return DecisionOf(d), nil
 }
 
 func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision, error) {
@@ -185,14 +185,15 @@ func (g *Gate) finish(ctx context.Context, d *engine.Decision, o *engine.Outcome
 	g.engine.Finish(ctx, g.config.Now(), d, o)
 }
 
-func newDecision(d *engine.Decision) *Decision {
+// DecisionOf is for this module.
+func DecisionOf(d *engine.Decision) *Decision {
 	decision := &Decision{Reason: slidegate.Reason(d.Reason.String()), decision: d}
 	v, _ := d.Tightest()
 	if v == nil && len(d.Verdicts) > 0 { // nothing was counted, or by quiet rules alone
 		v = &d.Verdicts[0]
 	}
 	if v != nil {
-		decision.Result, decision.Rule, decision.Key = setup.ResultOf(v).(slidegate.Result), v.Rule.Name, v.Key
+		decision.Result, decision.Rule, decision.Key = slidegate.ResultOf(v), v.Rule.Name, v.Key
 	}
 	decision.Allowed, decision.Degraded, decision.Delay = d.Allowed, d.Degraded, d.Delay
 	if !d.Allowed && d.Delay > 0 { // too long for the middleware
@@ -201,12 +202,7 @@ func newDecision(d *engine.Decision) *Decision {
 	return decision
 }
 
-func internalOf(r any) *request.Request { return r.(*Request).internal() }
-
-func init() {
-	setup.DecisionOf = func(d *engine.Decision) any { return newDecision(d) }
-	setup.GateOf = func(of any) *setup.GateParts {
-		g := of.(*Gate)
-		return &setup.GateParts{Log: g.config.Log, Decide: g.decide, Finish: g.finish, Request: internalOf, Rules: g.rules, Config: &g.config}
-	}
+// Parts is for this module. It returns what a middleware needs of the gate.
+func (g *Gate) Parts() *setup.GateParts {
+	return &setup.GateParts{Config: &g.config, Rules: g.rules, Decide: g.decide, Finish: g.finish}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/internal/assemble/httplimit"
-	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/headers"
 )
 
@@ -42,9 +41,5 @@ func Deny(w http.ResponseWriter, lim *slidegate.Limiter, r slidegate.Result) {
 }
 
 func answerOf(lim *slidegate.Limiter, r slidegate.Result) headers.Answer {
-	parts, err := setup.LimiterOf(lim, nil)
-	if err != nil { // New has compiled the same limits
-		panic("limithttp: " + err.Error())
-	}
-	return headers.Describe(parts.Decision(r))
+	return headers.Describe(lim.DecisionOf(r))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/assemble/httplimit"
-	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
@@ -42,7 +41,7 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 	if c.cost == nil {
 		c.cost = func(*http.Request) int64 { return 1 }
 	}
-	parts, err := setup.LimiterOf(lim, c.refundOn)
+	parts, err := lim.Parts(c.refundOn)
 	if err != nil {
 		panic("limithttp: " + err.Error())
 	}
@@ -74,26 +73,26 @@ func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http
 	for _, o := range options {
 		o.forGate(c)
 	}
-	parts := setup.GateOf(g)
+	parts := g.Parts()
 	h := &c.handler
 	h.Log = oplog.Throttle(parts.Log)
 	h.Decide = func(r *http.Request) (*engine.Decision, error) {
-		return parts.Decide(r.Context(), c.described(parts, r))
+		return parts.Decide(r.Context(), c.described(r))
 	}
 	h.Finish = parts.Finish
 	if c.usagePath != "" {
 		of := usage.New(usage.Options{
-			Rules: parts.Rules.RuleSource, Overrides: parts.Rules.Overrides, Store: parts.Config.Store, Now: parts.Config.Now, Deadline: parts.Config.Deadline,
+			Rules: parts.Rules.RuleSource, Overrides: parts.Rules.Overrides, Store: parts.Store, Now: parts.Now, Deadline: parts.Deadline,
 		})
 		h.Usage = &usage.Endpoint{Path: c.usagePath, Log: h.Log, Report: func(r *http.Request) (*usage.Report, error) {
-			return of.Of(r.Context(), c.described(parts, r))
+			return of.Of(r.Context(), c.described(r))
 		}}
 	}
 	return c.middleware()
 }
 
 // described returns what rules see of a request.
-func (c *config) described(parts *setup.GateParts, r *http.Request) *request.Request {
+func (c *config) described(r *http.Request) *request.Request {
 	of := httplimit.ReadRequest(r)
 	if len(c.describe) == 0 {
 		return of
@@ -105,7 +104,7 @@ func (c *config) described(parts *setup.GateParts, r *http.Request) *request.Req
 	for _, describe := range c.describe {
 		describe(r, &d)
 	}
-	stated := parts.Request(&d)
+	stated := d.ForRules()
 	stated.Missing = of.Missing
 	return stated
 }

@@ -575,3 +575,31 @@ func TestWithRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestMounted: rules name the path that clients send, wherever the middleware
+// stands, as they do for a gateway.
+func TestMounted(t *testing.T) {
+	g := mustGate(t, gate.Rules{Rules: []gate.Rule{{
+		Name: "login", When: gate.Match{Paths: []string{"/api/login", "/api/a b"}}, Key: "all", Limits: []slidegate.Limit{slidegate.SlidingWindow(1, time.Minute)},
+	}}})
+	inner := limithttp.GateMiddleware(g)(okay)
+	for i, test := range []struct {
+		h      http.Handler
+		target string
+		status int
+	}{
+		{http.StripPrefix("/api", inner), "/api/login", 200},
+		{http.StripPrefix("/api", inner), "/api/login?page=2", 429},
+		{http.StripPrefix("/api/", inner), "/api/login", 429},
+		{http.StripPrefix("/api/login", inner), "/api/login", 429},
+		{http.StripPrefix("/api", inner), "/api/a%20b", 429},
+		{http.StripPrefix("/api", inner), "/api/other", 200},
+		{http.StripPrefix("/other", inner), "/other/login", 200},
+		{http.StripPrefix("/other", inner), "/other/api/login", 200},
+		{inner, "/api/login", 429},
+	} {
+		if r := sendTo(test.h, "GET", test.target); r.StatusCode != test.status {
+			t.Errorf("request %d, %s: status %d, want %d", i, test.target, r.StatusCode, test.status)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/internal/assemble/httplimit"
-	"github.com/slidegate/slidegate/internal/assemble/setup"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
@@ -166,7 +165,7 @@ func OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *gate.Decisi
 	given("OnDenied", answer != nil)
 	return func(c *config) {
 		c.handler.Denied = func(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
-			answer(w, r, setup.DecisionOf(d).(*gate.Decision))
+			answer(w, r, gate.DecisionOf(d))
 		}
 	}
 }

@@ -66,7 +66,7 @@ rules:
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		answer, _, err := a.Decide(t.Context(), event("/x"))
+		answer, err := decide(t, a, event("/x"))
 		if err != nil || answer.Context.Degraded != "false" || (answer.Context.Allowed == "true") != (i < 3) {
 			t.Fatalf("request %d: %v, error %v", i, answer.Context, err)
 		}
@@ -93,7 +93,7 @@ func TestFlood(t *testing.T) {
 	ask := func(k apikeys.Key) (apigw.Response, error) {
 		ev := event("/x")
 		ev.Headers = map[string]string{"x-api-key": k.Secret()}
-		answer, _, err := a.Decide(t.Context(), ev)
+		answer, err := decide(t, a, ev)
 		return answer, err
 	}
 	began, refused := time.Now(), 0
@@ -153,7 +153,7 @@ rules:
 			for range 10 {
 				ev := event("/" + policy)
 				ev.Headers = map[string]string{"x-api-key": apikeys.New().Secret(), "caller": name}
-				answer, _, err := a.Decide(t.Context(), ev)
+				answer, err := decide(t, a, ev)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -128,10 +128,10 @@ func build(ctx context.Context, log *slog.Logger) (h handler, err error) {
 		Admitted:  local.Note,
 		Observer:  recorder,
 		Deadline:  s.deadline,
-	}), client.Clock.Now).WithAuthenticator(callers)
+	}), client.Clock.Now)
 	h.Policies, h.PassDenials = !s.simple, s.passDenials
 	h.Receipts, h.Log = receipt.NewIssuer(s.keys, log), oplog.Throttle(log, "claim")
-	h.Rejected = recorder.Rejected
+	h.Callers, h.Rejected = callers, recorder.Rejected
 	return h, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
@@ -50,10 +51,25 @@ func publish(t *testing.T, document string) (client *dynamo.Client, counters, ru
 }
 
 // event is a request of an API.
-func event(path string) apigw.RequestEvent {
-	ev := apigw.RequestEvent{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + path, HTTPMethod: "GET", Path: path}
+func event(path string) events.APIGatewayCustomAuthorizerRequestTypeRequest {
+	ev := events.APIGatewayCustomAuthorizerRequestTypeRequest{Type: "REQUEST", MethodArn: "arn:aws:execute-api:eu-west-1:1:api/prod/GET" + path, HTTPMethod: "GET", Path: path}
 	ev.RequestContext.Identity.SourceIP = "203.0.113.9"
 	return ev
+}
+
+// decide sends an event to the Lambda.
+func decide(t *testing.T, a handler, ev any) (answer apigw.Response, err error) {
+	t.Helper()
+	raw, err := json.Marshal(ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Handle(t.Context(), raw)
+	answer, _ = got.(apigw.Response)
+	if answer.Context == nil {
+		answer.Context = &apigw.Context{}
+	}
+	return answer, err
 }
 
 // TestNothingPublished: without any published rules the Lambda allows requests,
@@ -68,7 +84,7 @@ func TestNothingPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		answer, _, err := a.Decide(context.Background(), event("/a"))
+		answer, err := decide(t, a, event("/a"))
 		if c := answer.Context; err != nil || c.Allowed != "true" || c.Degraded != "true" {
 			t.Errorf("answer %v, error %v", c, err)
 		}
@@ -109,7 +125,7 @@ func TestRulesCopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer, _, err := a.Decide(context.Background(), event("/banned"))
+			answer, err := decide(t, a, event("/banned"))
 			if works := err == nil && answer.Context.Rule == "deny"; works != test.works || !strings.Contains(log.String(), test.logged) {
 				t.Errorf("answer %v, error %v, logged %q", answer.Context, err, log.String())
 			}
@@ -192,7 +208,7 @@ rules:
 		ev := event("/x")
 		ev.Headers = map[string]string{"authorization": "Bearer " + test.token}
 		for i := range 5 {
-			answer, _, err := a.Decide(t.Context(), ev)
+			answer, err := decide(t, a, ev)
 			want, allowed := test.err, "true"
 			if i >= test.allowed {
 				want, allowed = nil, "false"

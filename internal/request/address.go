@@ -103,7 +103,7 @@ func (a *ClientAddress) Locate(r *Request) {
 		a.countBack(r)
 		return
 	}
-	if a.Header == "" || !a.hasProxySecret(r) {
+	if !a.Trusts(r) {
 		return
 	}
 	stated := strings.Join(r.Header(a.Header), ", ") // repeated, it is no address
@@ -115,6 +115,12 @@ func (a *ClientAddress) Locate(r *Request) {
 	if stated != "" {
 		r.locate(ParseAddr(address), a.Header, stated)
 	}
+}
+
+// Trusts reports whether the peer that sent the request is a proxy, whose header
+// fields count.
+func (a *ClientAddress) Trusts(r *Request) bool {
+	return a.Hops > 0 || a.Header != "" && a.hasProxySecret(r)
 }
 
 // locate sets the client's address, or says why it is not known.

@@ -27,6 +27,9 @@ type Request struct {
 	Headers    map[string][]string // names in any case
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded
+	// AmbiguousQuery has the names of parameters that servers may read in several
+	// ways. SetQuery sets it.
+	AmbiguousQuery []string
 
 	// Claims are the claims of a verified token, as encoding/json decodes them
 	// with UseNumber; nil without a token.

@@ -32,11 +32,14 @@ func (r *Rule) Why(req *request.Request) (reason string, covered bool) {
 	return "", true
 }
 
-// WhyAmbiguous explains Ambiguous: the reason names the part of the path that is
-// ambiguous, and the setting that decides.
+// WhyAmbiguous explains Ambiguous: the reason names the parameter, or the part of the
+// path that is ambiguous and the setting that decides.
 func (s *Set) WhyAmbiguous(r *request.Request) (reason string, ambiguous bool) {
 	if !s.Ambiguous(r) {
 		return "", false
+	}
+	if parameter, by := s.ambiguousParameter(r); parameter != "" {
+		return "query parameter " + match.Display(parameter) + ", by which rule " + by.Name + " counts, may be read in several ways", true
 	}
 	return "path " + match.Display(r.Path) + " " + match.WhyAmbiguous(r.Derived().Ambiguity) + ", and ambiguous_paths is deny", true
 }

@@ -101,12 +101,35 @@ func (s *Set) Document() *ruledoc.Document { return s.document }
 // request.
 func (s *Set) Locate(r *request.Request) { s.address.Locate(r) }
 
+// FromProxy reports whether the peer that sent the request is a proxy of client_ip.
+func (s *Set) FromProxy(r *request.Request) bool { return s.address.Trusts(r) }
+
 // Ambiguous reports whether the request is denied before anything else, because
-// servers may read its path in several ways (see urlpath.Examine). The gateway's
-// route does not matter: it says where the gateway sends the request, not what
-// the server behind it answers.
+// servers may read its path in several ways (see urlpath.Examine), or a parameter
+// of its query that an enforced rule counts by. The gateway's route does not
+// matter: it says where the gateway sends the request, not what the server behind
+// it answers.
 func (s *Set) Ambiguous(r *request.Request) bool {
-	return s.denyAmbiguous && r.Derived().Ambiguity.Ambiguous()
+	parameter, _ := s.ambiguousParameter(r)
+	return s.denyAmbiguous && r.Derived().Ambiguity.Ambiguous() || parameter != ""
+}
+
+// ambiguousParameter returns an ambiguous parameter of the query, and the rule that
+// counts by it; "" for none.
+func (s *Set) ambiguousParameter(req *request.Request) (parameter string, by *Rule) {
+	for _, name := range req.AmbiguousQuery {
+		for _, r := range s.Rules {
+			if r.Enforced() && r.reads(key.Part{Kind: key.FromQuery, Text: name}) && r.Matches(req) {
+				return name, r
+			}
+		}
+	}
+	return "", nil
+}
+
+// reads reports whether the rule's key or one of its costs holds a source.
+func (r *Rule) reads(p key.Part) bool {
+	return r.template.Has(p) || r.cost.from == p || slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.from == p })
 }
 
 // Banned reports whether an entry of deny matches the request. Nothing overrides

@@ -3,6 +3,7 @@ package httplimit
 import (
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/headers"
 )
@@ -10,7 +11,6 @@ import (
 // Deny writes the answer to a denied request.
 func Deny(w http.ResponseWriter, a *headers.Answer) {
 	SetFields(w.Header(), a)
-	allowOrigins(w.Header())
 	write(w, a.Denial())
 }
 
@@ -39,14 +39,39 @@ func allowOrigins(h http.Header) {
 	headers.Expose(h)
 }
 
-// problemDenial returns an answer of problem details that names no rule.
+// Answer answers with problem details that name no rule.
+func Answer(w http.ResponseWriter, status int, p headers.Problem) { write(w, problemDenial(status, p)) }
+
 func problemDenial(status int, p headers.Problem) headers.Denial {
 	return headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, p, "")}
 }
 
-// write answers with a status and a body. The client may have hung up, so errors
-// are of no use.
+// refuse answers a request in place of the next handler. It discards the rest of
+// the request without waiting for it, so that a denied client holds no resources.
+// The connection closes after the answer: otherwise the rest would be read as the
+// next request.
+func refuse(w http.ResponseWriter, r *http.Request, d headers.Denial) {
+	discardRest(w, r)
+	write(w, d)
+}
+
+// restTime bounds how long the rest of a denied request may take.
+const restTime = 5 * time.Second
+
+func discardRest(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.ProtoMajor != 1 {
+		return
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.EnableFullDuplex() // in tests there may be no connection
+	_ = connection.SetReadDeadline(time.Now().Add(restTime))
+	w.Header().Set("Connection", "close")
+}
+
+// write answers with a status and a body, which scripts of every origin may read.
+// The client may have hung up, so errors are of no use.
 func write(w http.ResponseWriter, d headers.Denial) {
+	allowOrigins(w.Header())
 	w.Header().Set("Content-Type", d.ContentType)
 	w.WriteHeader(d.Status)
 	_, _ = io.WriteString(w, d.Body)

@@ -5,6 +5,7 @@ package httplimit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -17,7 +18,8 @@ import (
 
 // Handler limits the requests to another handler.
 type Handler struct {
-	// Decide decides a request. An error means that there is no decision.
+	// Decide decides a request. An error means that there is no decision;
+	// engine.ErrUnauthorized is answered by status 401.
 	Decide func(*http.Request) (*engine.Decision, error)
 	// Finish corrects the charge of an allowed request by its outcome. malformed
 	// are members of the answer's costs that cannot be parsed.
@@ -64,11 +66,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !d.Allowed && h.Denied != nil:
+		discardRest(w, r)
 		allowOrigins(w.Header())
 		h.Denied(w, r, d)
 	case !d.Allowed:
-		allowOrigins(w.Header())
-		write(w, answer.DenialFor(r.Header))
+		refuse(w, r, answer.DenialFor(r.Header))
 	default:
 		h.pass(w, r, d)
 	}
@@ -96,10 +98,10 @@ func observe(
 	recorder.PassCosts = passCosts
 	defer func() {
 		o, malformed := recorder.Outcome()
-		o.Aborted = !whole || r.Context().Err() != nil
+		o.Aborted = o.Aborted || !whole || r.Context().Err() != nil
 		finish(o, malformed)
 	}()
-	next.ServeHTTP(recorder, r)
+	next.ServeHTTP(recorder.Writer(), r)
 	recorder.End()
 	whole = true
 }
@@ -107,10 +109,15 @@ func observe(
 // fail answers a request that was not decided, or that waited for its turn until
 // its context ended. One whose client has hung up needs no line in the log.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, engine.ErrUnauthorized) {
+		w.Header()["WWW-Authenticate"] = []string{headers.InvalidToken} // which Set would spell in another way
+		unauthorized := headers.Answer{Problem: headers.Unauthorized}
+		refuse(w, r, unauthorized.DenialFor(r.Header))
+		return
+	}
 	if r.Context().Err() == nil {
 		h.Log.ErrorContext(r.Context(), "no decision", "error", err)
 	}
-	allowOrigins(w.Header())
 	w.Header().Set("Retry-After", "1")
-	write(w, problemDenial(http.StatusServiceUnavailable, headers.ReducedCapacity))
+	refuse(w, r, problemDenial(http.StatusServiceUnavailable, headers.ReducedCapacity))
 }

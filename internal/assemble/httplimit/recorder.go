@@ -1,10 +1,7 @@
 package httplimit
 
 import (
-	"bufio"
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,13 +20,13 @@ type Recorder struct {
 	http.ResponseWriter
 	// PassCosts leaves the costField in the answer, for a limiter around this one.
 	PassCosts bool
-
-	status   int
-	costs    []string
-	request  *http.Request
-	hungUp   bool // before the answer had a status
-	hijacked bool
-	head     func(http.Header)
+	status    int
+	costs     []string
+	request   *http.Request
+	hungUp    bool // before the answer had a status
+	hijacked  bool
+	aborted   bool
+	head      func(http.Header)
 }
 
 // NewRecorder returns a recorder of the answer to a request. Once the answer
@@ -91,12 +88,6 @@ func (w *Recorder) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// ReadFrom lets net/http copy a file without a buffer of the program's.
-func (w *Recorder) ReadFrom(r io.Reader) (int64, error) {
-	w.begin()
-	return io.Copy(w.ResponseWriter, r)
-}
-
 // begin notes the status of an answer that begins without one.
 func (w *Recorder) begin() {
 	if w.status == 0 && !w.hijacked {
@@ -111,23 +102,16 @@ func (w *Recorder) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Flush is FlushError for handlers that ask for an http.Flusher.
-func (w *Recorder) Flush() { _ = w.FlushError() }
-
-// Hijack hands the connection to the handler, as websockets need it. The status
-// that the handler then writes is not known.
-func (w *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.hijacked = w.hijacked || err == nil
-	return conn, buffers, err
-}
-
-// Unwrap lets http.ResponseController set deadlines.
+// Unwrap lets http.ResponseController reach the server's writer.
 func (w *Recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // End notes that the handler has returned. An answer without a status has status
 // 200 then, but a program around the handler may still write another.
 func (w *Recorder) End() { w.begin() }
+
+// Abort notes that the client broke off its request. The answer is not the
+// handler's then, so the outcome has no status.
+func (w *Recorder) Abort() { w.aborted = true }
 
 // takeCosts moves a field from the others to the costs.
 func (w *Recorder) takeCosts(fields http.Header, name string) {
@@ -145,8 +129,8 @@ func (w *Recorder) Outcome() (o *engine.Outcome, malformed []string) {
 		w.takeCosts(w.Header(), http.TrailerPrefix+costField)
 	}
 	costs, malformed := parseCosts(strings.Join(w.costs, ","))
-	o = &engine.Outcome{Status: w.status, Costs: costs}
-	if w.hungUp {
+	o = &engine.Outcome{Status: w.status, Costs: costs, Aborted: w.aborted}
+	if w.hungUp || w.aborted {
 		o.Status = 0
 	}
 	return o, malformed

@@ -1,12 +1,15 @@
 package httplimit
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseCosts(t *testing.T) {
@@ -79,7 +82,7 @@ func TestRecorder(t *testing.T) {
 		}, 200, "a=6"},
 		"its end": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set(costField, "a=7")
-			w.(*Recorder).End()
+			w.(interface{ End() }).End()
 		}, 200, "a=7"},
 		"a connection hijacked": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
@@ -89,7 +92,7 @@ func TestRecorder(t *testing.T) {
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
-			w.(*Recorder).End()
+			w.(interface{ End() }).End()
 		}, 0, ""},
 		"nothing at all": {func(http.ResponseWriter, *http.Request) {}, 0, ""},
 	} {
@@ -99,7 +102,7 @@ func TestRecorder(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { ended <- true }()
 				recorded = NewRecorder(w, r, nil)
-				test.handler(recorded, r)
+				test.handler(recorded.Writer(), r)
 				recorded.Outcome()
 			}))
 			defer server.Close()
@@ -142,5 +145,65 @@ func TestRecordUpgrade(t *testing.T) {
 	w.Record(http.StatusSwitchingProtocols, fields)
 	if o, _ := w.Outcome(); o.Status != 101 || o.Costs["a"] != 1 || o.Aborted || len(fields) != 1 {
 		t.Errorf("recorded %+v, left %v", o, fields)
+	}
+}
+
+// offered lists the interfaces of a writer that handlers ask for.
+func offered(w http.ResponseWriter) (names string) {
+	_, f := w.(http.Flusher)
+	_, h := w.(http.Hijacker)
+	_, p := w.(http.Pusher)
+	_, r := w.(io.ReaderFrom)
+	for name, has := range map[string]bool{"flush ": f, "hijack ": h, "push ": p, "read ": r} {
+		if has {
+			names += name
+		}
+	}
+	words := strings.Fields(names)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// hiding is a writer of a program's own, which http.ResponseController sees through.
+type hiding struct{ http.ResponseWriter }
+
+func (w hiding) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestWriter: handlers find the interfaces that the server's writer has, also
+// through two recorders.
+func TestWriter(t *testing.T) {
+	for name, test := range map[string]struct {
+		version int
+		around  func(http.Handler) http.Handler
+		want    string // beside those of the server's writer
+	}{
+		"HTTP/1":  {version: 1},
+		"HTTP/2":  {version: 2},
+		"a limit": {1, func(h http.Handler) http.Handler { return http.TimeoutHandler(h, time.Minute, "") }, "push"},
+		"a program's writer": {1, func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(hiding{w}, r) })
+		}, "flush hijack"},
+	} {
+		var own, got, twice string
+		var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			own = offered(w)
+			once := NewRecorder(w, r, nil).Writer()
+			got, twice = offered(once), offered(NewRecorder(once, r, nil).Writer())
+		})
+		if test.around != nil {
+			h = test.around(h)
+		}
+		server := httptest.NewUnstartedServer(h)
+		server.EnableHTTP2 = test.version == 2
+		server.StartTLS()
+		answer, err := server.Client().Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		server.Close()
+		if want := cmp.Or(test.want, own); got != want || twice != want || answer.ProtoMajor != test.version {
+			t.Errorf("%s: offers %q, and %q through two; the server's writer offers %q", name, got, twice, own)
+		}
 	}
 }

@@ -28,6 +28,10 @@ func ReadRequest(r *http.Request) *request.Request {
 		return &own
 	}
 	path := sentPath(r.URL)
+	// http.StripPrefix and routers cut the front. Rules name the path that clients send.
+	if whole, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasPrefix(whole, "/") && strings.HasSuffix(whole, path) {
+		path = whole
+	}
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
@@ -43,7 +47,9 @@ func ReadRequest(r *http.Request) *request.Request {
 	if ip.IsValid() {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.String())
 	}
-	return &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers, Query: r.URL.Query()}
+	of := &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers}
+	of.SetQuery(r.URL.RawQuery)
+	return of
 }
 
 // sentPath returns a path as the client sent it. EscapedPath encodes what a URL

@@ -94,7 +94,6 @@ func (s *settle) denied(w http.ResponseWriter, sent []string) bool {
 		if !denied {
 			continue
 		}
-		allowOrigins(w.Header())
 		if denial == nil {
 			write(w, problemDenial(http.StatusTooManyRequests, headers.QuotaExceeded))
 			return true

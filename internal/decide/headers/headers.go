@@ -109,6 +109,6 @@ var (
 	}
 	AmbiguousPath = Problem{
 		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#ambiguous-path",
-		Title: "Servers may read the path of this request in several ways", status: http.StatusBadRequest, // waiting does not end this either
+		Title: "Servers may read the path or the query of this request in several ways", status: http.StatusBadRequest, // waiting does not end this either
 	}
 )

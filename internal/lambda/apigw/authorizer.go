@@ -14,19 +14,9 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// errUnverified is the error about a request that needs a known caller, while
-// nothing can verify its credentials. A 401 would have clients drop valid ones.
-var errUnverified = errors.New("authentication.required covers the request, and its credentials cannot be verified now")
-
 // ErrUnauthorized is the error by which an authorizer has API Gateway answer
 // 401. API Gateway compares its text.
 var ErrUnauthorized = errors.New("Unauthorized")
-
-// Authenticator adds to a request what its credentials prove. It fails if it
-// cannot tell, and the request must not go on.
-type Authenticator interface {
-	Authenticate(ctx context.Context, now time.Time, r *request.Request) error
-}
 
 // Response is an authorizer's answer: a policy, with the decision as context. Its
 // JSON is that of events.APIGatewayCustomAuthorizerResponse.
@@ -40,6 +30,7 @@ type Response struct {
 // Authorizer answers the events of Lambda authorizers. The gateway must not
 // cache its answers (TTL 0), so that every request counts.
 type Authorizer struct {
+	engine.Decider
 	// Policies answers version 2.0 events of HTTP APIs by an IAM policy. Without
 	// it they get a simple response. Set it before the first event to match the
 	// gateway's setting enableSimpleResponses, which no event tells.
@@ -54,26 +45,12 @@ type Authorizer struct {
 	// Log names the claims that are not passed on to backends. It should be
 	// throttled by the attribute claim; nil logs nothing.
 	Log *slog.Logger
-	// Rejected is called for each request that no rule denies and that is refused
-	// for its credentials; nil for no call.
-	Rejected func()
-
-	engine  *engine.Engine
-	callers Authenticator // nil leaves all callers anonymous
-	now     func() time.Time
 }
 
 // NewAuthorizer returns an authorizer that leaves all callers anonymous. now is
 // the time of each decision.
 func NewAuthorizer(e *engine.Engine, now func() time.Time) *Authorizer {
-	return &Authorizer{engine: e, now: now}
-}
-
-// WithAuthenticator returns an authorizer like a that verifies callers.
-func (a *Authorizer) WithAuthenticator(callers Authenticator) *Authorizer {
-	verifying := *a
-	verifying.callers = callers
-	return &verifying
+	return &Authorizer{Decider: engine.Decider{Engine: e, Now: now}}
 }
 
 // Handle answers an event of any kind of Lambda authorizer: REQUEST and TOKEN of
@@ -89,11 +66,12 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	if err != nil {
 		return nil, err
 	}
-	now := a.now()
-	d, err := a.decide(ctx, now, c.request)
+	d, err := a.DecideRequest(ctx, c.request)
 	switch {
-	case errors.Is(err, ErrUnauthorized) && c.http:
+	case errors.Is(err, engine.ErrUnauthorized) && c.http:
 		return c.answer(a.deny(&c, unauthorizedContext())), nil
+	case errors.Is(err, engine.ErrUnauthorized):
+		return nil, ErrUnauthorized
 	case err != nil:
 		return nil, err
 	case !d.Allowed:
@@ -101,14 +79,14 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 		r.principal = d.Rules().Principal(c.request)
 		return c.answer(r), nil
 	}
-	return c.answer(a.allow(ctx, now, d, c.request)), nil
+	return c.answer(a.allow(ctx, d, c.request)), nil
 }
 
 // allow returns the reply to an allowed request.
-func (a *Authorizer) allow(ctx context.Context, now time.Time, d *engine.Decision, req *request.Request) reply {
+func (a *Authorizer) allow(ctx context.Context, d *engine.Decision, req *request.Request) reply {
 	about, of := contextFor(d), d.Rules()
 	if a.Receipts != nil {
-		about.Receipt = a.Receipts.Issue(now, d)
+		about.Receipt = a.Receipts.Issue(a.Now(), d)
 	}
 	about.pass(of.PassClaims, req, func(name, why string) {
 		if a.Log != nil {
@@ -127,77 +105,6 @@ func (a *Authorizer) deny(c *call, about *Context) reply {
 		about.Receipt = a.Receipts.Denied(&receipt.Denial{Status: denial.Status, Fields: fields, Body: denial.Body})
 	}
 	return reply{passes: passes, context: about}
-}
-
-// Decide is Handle for the event of a REST API's REQUEST authorizer. A gateway
-// that sees the backend's answer must pass the decision and the outcome to
-// Finish, if there is no error.
-func (a *Authorizer) Decide(ctx context.Context, ev RequestEvent) (Response, *engine.Decision, error) {
-	req, err := readRequest(eventOf(&ev))
-	if err != nil {
-		return Response{}, nil, err
-	}
-	resource, err := stageARN(ev.MethodArn)
-	if err != nil {
-		return Response{}, nil, err
-	}
-	now := a.now()
-	d, err := a.decide(ctx, now, req)
-	if err != nil {
-		return Response{}, nil, err
-	}
-	if !d.Allowed {
-		return policy(resource, reply{context: contextFor(d)}), d, nil
-	}
-	return policy(resource, a.allow(ctx, now, d, req)), d, nil
-}
-
-// DecideRequest verifies the caller of a request, and decides it. Invalid and
-// missing credentials are charged, so that guessing is limited. ErrUnauthorized says
-// that no rule denies them.
-func (a *Authorizer) DecideRequest(ctx context.Context, req *request.Request) (*engine.Decision, error) {
-	return a.decide(ctx, a.now(), req)
-}
-
-// Authenticate adds to a request what its credentials prove, and decides nothing.
-func (a *Authorizer) Authenticate(ctx context.Context, req *request.Request) error {
-	if a.callers == nil {
-		return nil
-	}
-	return a.callers.Authenticate(ctx, a.now(), req)
-}
-
-func (a *Authorizer) decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
-	if a.callers != nil {
-		if err := a.callers.Authenticate(ctx, now, req); err != nil {
-			return nil, err
-		}
-	}
-	d, err := a.engine.Decide(ctx, now, req)
-	if err != nil {
-		return nil, err
-	}
-	if err := refusal(d, req); err != nil {
-		if a.Rejected != nil {
-			a.Rejected()
-		}
-		return nil, err
-	}
-	return d, nil
-}
-
-// refusal returns why a request that is not denied is refused all the same; nil
-// if it is not.
-func refusal(d *engine.Decision, req *request.Request) error {
-	missing := d.Rules().LacksCaller(req)
-	switch {
-	case !d.Allowed || req.IsPreflight():
-	case missing && req.Unverified:
-		return errUnverified
-	case missing || req.Rejected:
-		return ErrUnauthorized
-	}
-	return nil
 }
 
 // maxPrincipal is the longest subject in bytes that OpenID Connect allows.
@@ -222,9 +129,4 @@ func policy(resource string, r reply) Response {
 		Context:            r.context,
 		UsageIdentifierKey: r.usageKey,
 	}
-}
-
-// Finish corrects the charge of an allowed request by its outcome.
-func (a *Authorizer) Finish(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
-	a.engine.Finish(ctx, a.now(), d, o)
 }

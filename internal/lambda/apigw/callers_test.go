@@ -56,7 +56,8 @@ func TestPassClaims(t *testing.T) {
 			"known": {as{Claims: claims}, want}, "anonymous": {}, "rejected": {as{Claims: claims, Rejected: true}, nil}, "a key": {as{APIKey: "k"}, nil},
 		} {
 			log.Reset()
-			answer, err := a.WithAuthenticator(want.as).Handle(t.Context(), rawEvent(t, test.event))
+			a.Callers = want.as
+			answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 			if err != nil && caller != "rejected" {
 				t.Fatal(err)
 			}
@@ -103,7 +104,8 @@ func TestContextSize(t *testing.T) {
 		}
 		a, _ := kindAuthorizer(t, document.String())
 		a.Receipts = receipt.NewIssuer(receipt.Keys{[]byte(secret)}, slog.New(slog.DiscardHandler))
-		answer, err := a.WithAuthenticator(as{Claims: claims}).Handle(t.Context(), rawEvent(t, "websocket"))
+		a.Callers = as{Claims: claims}
+		answer, err := a.Handle(t.Context(), rawEvent(t, "websocket"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,8 @@ func TestPrincipalID(t *testing.T) {
 		for _, kind := range []string{"get", "token", "http-1.0", "websocket"} {
 			a, _ := kindAuthorizer(t, "rules: [{name: all, key: all, limit: 1/minute}]")
 			for i := range 2 {
-				answer, err := a.WithAuthenticator(test.as).Handle(t.Context(), rawEvent(t, kind))
+				a.Callers = test.as
+				answer, err := a.Handle(t.Context(), rawEvent(t, kind))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,7 +164,8 @@ func verifying(t *testing.T, document string) (*apigw.Authorizer, *fakestore.Sto
 	t.Helper()
 	set := parse(t, document)
 	a, store := authorizerBy(set)
-	return a.WithAuthenticator(authn.New(engine.Fixed{Set: set}, nil, nil, slog.New(slog.DiscardHandler))), store
+	a.Callers = authn.New(engine.Fixed{Set: set}, nil, nil, slog.New(slog.DiscardHandler))
+	return a, store
 }
 
 // TestGatewayKeys: the ids of API Gateway's own keys are those of its events, and
@@ -243,7 +247,7 @@ func TestUnauthorizedByKind(t *testing.T) {
 		a, _ := kindAuthorizer(t, "rules: [{name: guessing, when: {caller: rejected}, key: all, limits: [{capacity: 1, window: 60s}]}]")
 		rejected := 0
 		a.Policies, a.Rejected = test.policies, func() { rejected++ }
-		a = a.WithAuthenticator(rejecting{})
+		a.Callers = rejecting{}
 		answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 		if errors.Is(err, apigw.ErrUnauthorized) == test.denial || err == nil != test.denial {
 			t.Errorf("%s: answer %v, error %v", name, answer, err)
@@ -269,8 +273,8 @@ func TestUnauthorizedByKind(t *testing.T) {
 func TestPassUnauthorized(t *testing.T) {
 	for _, event := range []string{"http-1.0", "http-2.0"} {
 		a, _ := kindAuthorizer(t, "rules: []")
-		a.PassDenials = true
-		got := handle(t, a.WithAuthenticator(rejecting{}), event)
+		a.PassDenials, a.Callers = true, rejecting{}
+		got := handle(t, a, event)
 		denial, fields, denied := apigw.ContextOf(got.Context).Denial()
 		if !got.passes() || !denied || denial.Status != 401 || fields["WWW-Authenticate"] != `Bearer error="invalid_token"` {
 			t.Errorf("%s: passes %v, denial %+v with %v", event, got.passes(), denial, fields)

@@ -149,17 +149,9 @@ func unauthorizedContext() *Context {
 	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
 }
 
-// TooLong returns the context of a denial for a request that the authorizer
-// allowed with a delay that is too long for the gateway. The client may retry
-// after the delay.
-func TooLong(d *engine.Decision) *Context {
-	a := headers.Describe(d).TooLong()
-	return decisionContext(&a)
-}
-
-// OwnDenial returns the custom response, if the rules define one. It is also that
+// ownDenial returns the custom response, if the rules define one. It is also that
 // to a ban, an unmatched request, an ambiguous path and invalid credentials.
-func (c *Context) OwnDenial() (own headers.Denial, ok bool) {
+func (c *Context) ownDenial() (own headers.Denial, ok bool) {
 	status, err := strconv.Atoi(c.DeniedStatus)
 	return headers.Denial{Status: status, ContentType: c.DeniedContentType, Body: c.DeniedBody}, err == nil
 }
@@ -183,7 +175,7 @@ func (c *Context) denial() (answer headers.Denial, fields map[string]string, ok 
 	if c.Allowed != "false" {
 		return answer, nil, false
 	}
-	answer, own := c.OwnDenial()
+	answer, own := c.ownDenial()
 	if !own {
 		const status = http.StatusTooManyRequests
 		problem := headers.Problem{Type: c.ProblemType, Title: c.ProblemTitle}

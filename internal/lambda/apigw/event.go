@@ -13,15 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/slidegate/slidegate/internal/request"
 )
-
-// RequestEvent is the event of a REST API's REQUEST authorizer. It follows "Input
-// to an API Gateway Lambda authorizer" in the AWS documentation, and its answer
-// "Output from an API Gateway Lambda authorizer".
-type RequestEvent = events.APIGatewayCustomAuthorizerRequestTypeRequest
 
 // event is what rules need of an event of any kind. The events of all kinds have
 // the same types for the same names, so one pass over an event finds its kind and
@@ -86,20 +79,10 @@ func (ev *event) token() string {
 	return *ev.Token
 }
 
-// eventOf returns the event of a REST API.
-func eventOf(ev *RequestEvent) *event {
-	own := &event{
-		Type: ev.Type, MethodARN: ev.MethodArn, HTTPMethod: ev.HTTPMethod, Resource: ev.Resource, Path: ev.Path,
-		Headers: ev.Headers, MultiHeaders: ev.MultiValueHeaders, PathParameters: ev.PathParameters,
-		Query: ev.QueryStringParameters, MultiQuery: ev.MultiValueQueryStringParameters,
-	}
-	own.RequestContext.Stage, own.RequestContext.Identity.SourceIP = ev.RequestContext.Stage, ev.RequestContext.Identity.SourceIP
-	return own
-}
-
-// readRequest reads the event of a REST API, or of an HTTP API with payload version
-// 1.0. The client's address is the one that API Gateway saw,
-// whatever the headers say. An event without an address, a path or a method is
+// readRequest reads the event of a REST API ("Input to an API Gateway Lambda
+// authorizer" in the AWS documentation), or of an HTTP API with payload version
+// 1.0. The client's address is the one that API Gateway saw, whatever the headers
+// say. An event without an address, a path or a method is
 // none of a REST API: rules must not count it as a client without an address.
 func readRequest(ev *event) (*request.Request, error) {
 	if ev.Type != "REQUEST" {
@@ -124,7 +107,13 @@ func (ev *event) request(method, path, route string, ip netip.Addr) *request.Req
 	req := &request.Request{
 		Method: method, Path: path, Route: route, Stage: ev.RequestContext.Stage, IP: ip,
 		Headers: withCookies(several(ev.MultiHeaders, ev.Headers), ev.Cookies),
-		Query:   query(ev.RawQuery, several(ev.MultiQuery, ev.Query)), PathParams: ev.PathParameters,
+		Query:   several(ev.MultiQuery, ev.Query), PathParams: ev.PathParameters,
+	}
+	// In the parameters that version 2.0 joins, a comma may stand between two values
+	// or belong to one. So they count only if the query string has none.
+	parameters := req.Query
+	if req.SetQuery(ev.RawQuery); ev.RawQuery == "" || len(req.Query) == 0 {
+		req.Query = parameters
 	}
 	if identity := &ev.RequestContext.Identity; ev.Version == "" { // HTTP APIs have no API keys
 		req.GatewayKey = keyID(identity.APIKeyID, identity.APIKey)

@@ -76,7 +76,7 @@ func TestPathBelowTheStage(t *testing.T) {
 // slowPathBelow is the definition of pathBelow: the longest end of the path
 // that equals the filled-in template with its dots, else the longest that is
 // equivalent.
-func slowPathBelow(ev *RequestEvent) string {
+func slowPathBelow(ev *event) string {
 	below, ok := filledIn(ev.Resource, ev.PathParameters)
 	if !ok {
 		return ev.Path
@@ -93,7 +93,7 @@ func slowPathBelow(ev *RequestEvent) string {
 	return clean
 }
 
-func pathOf(ev *RequestEvent) string {
+func pathOf(ev *event) string {
 	below, _ := pathBelow(ev.Path, ev.Resource, ev.PathParameters)
 	return below
 }
@@ -126,7 +126,7 @@ func TestPathBelowTheRootByDefinition(t *testing.T) {
 		return b.String()
 	}
 	for range 50_000 {
-		ev := &RequestEvent{Resource: "/{proxy+}", Path: text(), PathParameters: map[string]string{"proxy": text()}}
+		ev := &event{Resource: "/{proxy+}", Path: text(), PathParameters: map[string]string{"proxy": text()}}
 		if got, want := pathOf(ev), slowPathBelow(ev); got != want {
 			t.Fatalf("seed %d: path %q, parameter %q: %q, want %q", seed, ev.Path, ev.PathParameters["proxy"], got, want)
 		}
@@ -136,7 +136,7 @@ func TestPathBelowTheRootByDefinition(t *testing.T) {
 // TestPathBelowTheRootIsQuick would take minutes in quadratic time.
 func TestPathBelowTheRootIsQuick(t *testing.T) {
 	for _, step := range []string{"/.", "/a/..", "%2F.", "/"} {
-		ev := &RequestEvent{Resource: "/{proxy+}", Path: "/v1" + strings.Repeat(step, 1<<18), PathParameters: map[string]string{"proxy": "v1"}}
+		ev := &event{Resource: "/{proxy+}", Path: "/v1" + strings.Repeat(step, 1<<18), PathParameters: map[string]string{"proxy": "v1"}}
 		if got := pathOf(ev); got != ev.Path {
 			t.Errorf("%s: %d bytes of %d", step, len(got), len(ev.Path))
 		}

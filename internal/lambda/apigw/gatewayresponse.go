@@ -28,8 +28,7 @@ const (
 const ResponseField = "gatewayresponse.header."
 
 // GatewayResponse is an answer that a REST API gives in place of a backend,
-// with the names of API Gateway. The construct in infra deploys these answers,
-// and the local gateway applies the same ones.
+// with the names of API Gateway. The construct in infra deploys these answers.
 //
 // AWS documents `$context.*` in body templates ("Gateway responses for REST
 // APIs in API Gateway"). Mapping a header from context.authorizer.* works but

@@ -1,7 +1,6 @@
 package apigw
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/request"
@@ -52,14 +51,4 @@ func withCookies(headers map[string][]string, cookies []string) map[string][]str
 		}
 	}
 	return all
-}
-
-// query returns the parameters of a query string. In those that version 2.0 joins,
-// a comma may stand between two values or belong to one. So they count only
-// without the query string, or if that is invalid.
-func query(raw string, parameters map[string][]string) map[string][]string {
-	if values, err := url.ParseQuery(raw); err == nil && len(values) > 0 {
-		return values
-	}
-	return parameters
 }

@@ -125,6 +125,11 @@ func FromALB(ev *events.ALBTargetGroupRequest) (*request.Request, error) {
 		Method: ev.HTTPMethod, Path: ev.Path, Headers: several(ev.MultiValueHeaders, ev.Headers),
 		Query: decoded(several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters)),
 	}
+	for name, values := range several(ev.MultiValueQueryStringParameters, ev.QueryStringParameters) {
+		for _, value := range values {
+			req.AmbiguousQuery = append(req.AmbiguousQuery, request.AmbiguousNames(name+"="+value)...)
+		}
+	}
 	if req.IP = req.LastForwarded(); !req.IP.IsValid() {
 		return nil, errors.New("event's header x-forwarded-for does not end with an IP address")
 	}

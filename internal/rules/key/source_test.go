@@ -49,7 +49,7 @@ func sent(t *testing.T, source, name string) *request.Request {
 		}
 		r.Headers = read
 	case "query.":
-		_, r.Query = request.SplitTarget("/?" + url.QueryEscape(name) + "=v")
+		r.SetQuery(url.QueryEscape(name) + "=v")
 	case "path.":
 		r.PathParams = map[string]string{name: "v"}
 	case "jwt.":

@@ -206,10 +206,9 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
 		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay internal/assemble/app
-		internal/decide/authn internal/decide/engine internal/decide/usage internal/lambda/apigw internal/limit
-		internal/observe/oplog internal/observe/telemetry internal/request internal/rules internal/rules/key
-		internal/rules/lint internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable
-		internal/store/memory`,
+		internal/decide/authn internal/decide/engine internal/decide/usage internal/limit internal/observe/oplog
+		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
+		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
 		internal/observe/telemetry internal/rules internal/rules/lint internal/rules/rulefile internal/rules/ruletable
@@ -223,10 +222,10 @@ var allowed = map[string]string{
 		github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
 		cmd/slidegate/internal/serve/gateway internal/decide/engine internal/decide/headers internal/decide/usage
-		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,
+		internal/kit/clock internal/observe/oplog internal/request internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
 		internal/assemble/httplimit internal/decide/engine internal/decide/headers internal/decide/usage
-		internal/kit/clock internal/lambda/apigw internal/observe/oplog internal/request internal/rules`,
+		internal/observe/oplog internal/request internal/rules`,
 
 	"cmd/slidegate/internal/text": "internal/rules/ruledoc",
 

@@ -95,13 +95,12 @@ func size(t *testing.T, program string) int64 {
 }
 
 // clocks lists the folders of both internal/ whose packages may read the
-// machine's clock: the commands, waits, the local gateway, warnings about costs, a
+// machine's clock: the commands, waits, deadlines of connections, warnings about costs, a
 // paced replay, and servers for tests. Every other package takes the time as an
 // argument, so its tests and replays decide what time it is.
 var clocks = []string{
-	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator",
-	"cmd/slidegate/internal/serve/gateway",
-	"cmd/slidegate/internal/traffic/replay", "internal/kit/clock", "internal/observe/oplog",
+	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator", "cmd/slidegate/internal/serve/gateway",
+	"cmd/slidegate/internal/traffic/replay", "internal/assemble/httplimit", "internal/kit/clock", "internal/observe/oplog",
 	"internal/test/dynamotest", "internal/test/servers",
 }
 

@@ -174,6 +174,52 @@ func TestServeWaitsForRules(t *testing.T) {
 	wantExit(t, cmd.Wait(), 1)
 }
 
+// TestServeDrains: from SIGTERM on, /readyz says so while requests are still
+// answered, and the log has both ends of that time. A second signal ends it.
+func TestServeDrains(t *testing.T) {
+	rules := file(t, "rules.yaml", `rules: [{name: api, key: "ip:{ip}", limit: 100/hour}]`)
+	for drain, twice := range map[string]bool{"500ms": false, "1h": true} {
+		cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json", "--drain", drain)
+		_, _, stderr := pipes(t, cmd)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var listening struct{ URL, Admin string }
+		if err := json.Unmarshal([]byte(readLine(t, stderr)), &listening); err != nil {
+			t.Fatal(err)
+		}
+		status := func(url string) int {
+			answer, err := http.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			return answer.StatusCode
+		}
+		before := status(listening.Admin + "/readyz")
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if line := readLine(t, stderr); !strings.Contains(line, `"msg":"draining`) {
+			t.Errorf("logged %s", line)
+		}
+		if draining, request := status(listening.Admin+"/readyz"), status(listening.URL); before != 200 || draining != 503 || request != 200 {
+			t.Errorf("/readyz %d, then %d; a request meanwhile %d", before, draining, request)
+		}
+		if twice {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			if err := cmd.Wait(); err == nil || err.Error() != "signal: terminated" {
+				t.Errorf("ended with %v", err)
+			}
+			continue
+		}
+		if line := readLine(t, stderr); !strings.Contains(line, `"msg":"drained`) {
+			t.Errorf("logged %s", line)
+		}
+		wantExit(t, cmd.Wait(), 0)
+	}
+}
+
 // With --decide, serve answers programs that ask for decisions, if they send the
 // token of the environment.
 func TestServeDecide(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,10 +30,10 @@ func serveCommand(c *command.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --rules FILE|dynamodb://TABLE",
 		Short: "Run the local gateway, or decide for other programs",
-		Long: `Serve answers HTTP as API Gateway with Slidegate's authorizer would: requests become the same events, the
-same handler decides them, and the same responses go out. Allowed requests go on to a backend, or are
-echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more than 10 seconds away
-is denied. On SIGINT or SIGTERM, serve finishes the requests under way, for 15 seconds at most, and stops.
+		Long: `Serve limits requests before a backend, with the engine of the Lambda authorizer. Allowed requests go on to
+the backend, or are echoed. A request that a leaky bucket admits waits for its turn; one whose turn is more
+than 10 seconds away is denied. On SIGINT, serve finishes the requests under way, for 15 seconds at most, and
+stops. On SIGTERM it takes requests for the time of --drain before that. A second signal ends it at once.
 
 Rules in a table are read again every five seconds. A rules file is read again within three seconds after it
 changes, and on SIGHUP. Counters stay. If the new rules are wrong, the log says why, and the old ones stay.
@@ -78,6 +79,9 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 				log = slog.New(slog.NewJSONHandler(c.Stderr, nil))
 			}
 			o.LogRequests = logs == "requests"
+			if admin != "" && !cmd.Flags().Changed("drain") { // /readyz says so
+				o.Drain = 5 * time.Second
+			}
 			return serve(cmd.Context(), c, where.Locations, listen, admin, o, log, asJSON)
 		},
 	}
@@ -97,8 +101,8 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 		}
 		return nil
 	})
-	command.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0) },
-		"--decide passes no requests on: leave out --backend and --backend-timeout")
+	command.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0 || o.PassHost) },
+		"--decide passes no requests on: leave out --backend, --backend-timeout and --pass-host")
 	cmd.Flags().StringVar(&o.UsagePath, "usage-path", "", "answer callers at `PATH` with what they have used of their limits (default: do not)")
 	command.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
 	command.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
@@ -106,10 +110,17 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 		command.Var(cmd, to, name, fmt.Sprintf("%s, a `DURATION` (default: %s)", usage, text.Duration(byDefault)), command.Timeout(name))
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
-	timeout(&o.Timeouts.Write, "write-timeout", operator.DefaultTimeouts.Write, "how long a client may take to read a part of an answer, of 32 KB at most")
-	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request")
+	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request, longer than the load balancer's own")
+	command.Var(cmd, &o.HeaderSize, "header-size", "the most `BYTES` of a request's header (default: 10240; 65536 with --decide)", parseHeaderSize)
+	command.Var(cmd, &o.Drain, "drain", "how long to take requests after SIGTERM, a `DURATION` or 0 (default: 5s with --admin, else 0)", func(text string) (time.Duration, error) {
+		if text == "0" {
+			return 0, nil
+		}
+		return command.Timeout("drain")(text)
+	})
+	cmd.Flags().BoolVar(&o.PassHost, "pass-host", false, "pass the client's Host on to the backend (default: the backend's own)")
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
-		"how long the backend may take to read more of a request, or to begin its answer")
+		"how long the backend may take to read a part of a request, or to begin its answer")
 	return cmd
 }
 
@@ -219,6 +230,15 @@ const (
 func exposed(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
 	return ok && !tcp.IP.IsLoopback()
+}
+
+// parseHeaderSize reads --header-size.
+func parseHeaderSize(text string) (int, error) {
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 1<<10 || size > 1<<20 {
+		return 0, fmt.Errorf("--header-size %s: want a number of bytes from 1024 to 1048576", text)
+	}
+	return size, nil
 }
 
 // parseBackend reads --backend. Its errors omit any text that may contain a

@@ -47,7 +47,7 @@ func TestDeafBrowsers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- gateway.Serve(ctx, small{l}, g.page, gateway.Timeouts{Write: 100 * time.Millisecond}, gateway.HeaderSize)
+		stopped <- gateway.Server{Handler: g.page, Timeouts: gateway.Timeouts{Write: 100 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)}.Serve(ctx, small{l})
 	}()
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1) }), err)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
@@ -19,7 +21,6 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/authn"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
@@ -106,10 +107,13 @@ type ServeOptions struct {
 	Decide      bool     // answer with decisions in place of the gateway
 	Token       string   // that those who ask for decisions must send; empty for none
 	Backend     *url.URL // nil echoes the requests
+	PassHost    bool     // the backend gets the client's Host
 	UsagePath   string   // that answers callers with their usage; empty for none
 	Timeouts    gateway.Timeouts
-	Admin       net.Listener // for the live page, metrics and status; nil for none
-	Version     string       // of slidegate, for the status
+	HeaderSize  int           // of a request, in bytes; 0 for the default
+	Drain       time.Duration // from SIGTERM until no more requests are taken
+	Admin       net.Listener  // for the live page, metrics and status; nil for none
+	Version     string        // of slidegate, for the status
 }
 
 // CheckUsagePath returns what is wrong with --usage-path; an empty one is none.
@@ -127,12 +131,12 @@ func CheckUsagePath(path string, decide bool) error {
 	return nil
 }
 
-// Serve runs the local gateway, with the Lambda's own handler, or the API of
-// decisions, until the context ends.
+// Serve runs the local gateway, or the API of decisions, until the context ends.
 func Serve(ctx context.Context, s *session.Session, listener net.Listener, o ServeOptions, log *slog.Logger) error {
 	app.SetDefaultLog(log)
 	decisions := newDecisionLog(log, o.LogRequests)
-	go decisions.Run(ctx)
+	serving := o.drain(ctx, log)
+	go decisions.Run(serving)
 	defer decisions.Flush(context.WithoutCancel(ctx))
 	local, store := app.NewLocal(s.LocalNow), s.Counters()
 	observer, watching := engine.Observer(decisions), admin.NewObserver(decisions)
@@ -152,23 +156,39 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	}
 	callers := authn.New(s.Source, keys, nil, oplog.Throttle(log, "issuer", "reason"))
 	callers.Warm(ctx, s.Now())
-	authorizer := apigw.NewAuthorizer(app.NewEngine(config), s.Now).WithAuthenticator(callers)
-	authorizer.Log, authorizer.Rejected = oplog.Throttle(log, "claim"), recorder.Rejected
+	decider := &engine.Decider{Engine: app.NewEngine(config), Now: s.Now, Callers: callers, Rejected: recorder.Rejected}
 	if o.Admin != nil {
 		defer serveAdmin(ctx, s, o, &watched{s, recorder, watching, store}, log)()
 	}
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
-		handler := decideapi.New(authorizer, o.Token, log)
+		handler := decideapi.New(decider, o.Token, log)
 		if o.UsagePath != "" {
 			handler.ReportUsage(o.UsagePath, reporter.Of)
 		}
-		return gateway.Serve(ctx, listener, handler, o.Timeouts, decideapi.HeaderSize)
+		server := gateway.Server{Handler: handler, Timeouts: o.Timeouts, HeaderSize: cmp.Or(o.HeaderSize, decideapi.HeaderSize), Log: log}
+		return server.Serve(serving, listener)
 	}
 	handler := gateway.New(gateway.Options{
-		Authorizer: authorizer, Backend: o.Backend, Timeouts: o.Timeouts, Log: log, UsagePath: o.UsagePath, Usage: reporter.Of,
+		Decider: decider, Backend: o.Backend, PassHost: o.PassHost, Timeouts: o.Timeouts, Log: log, UsagePath: o.UsagePath, Usage: reporter.Of,
 	})
-	return gateway.Serve(ctx, listener, handler, o.Timeouts, gateway.HeaderSize)
+	return gateway.Server{Handler: handler, Timeouts: o.Timeouts, HeaderSize: o.HeaderSize, Log: log}.Serve(serving, listener)
+}
+
+// drain returns a context that ends with ctx, or Drain after a SIGTERM. In between,
+// load balancers learn from /readyz to send no more requests. Somebody at a
+// terminal, who interrupts, need not wait.
+func (o *ServeOptions) drain(ctx context.Context, log *slog.Logger) context.Context {
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		defer end()
+		if cause := context.Cause(ctx).Error(); o.Drain > 0 && strings.HasPrefix(cause, syscall.SIGTERM.String()) {
+			log.Info("draining: requests are still taken, and /readyz answers 503", "for", o.Drain.String())
+			time.Sleep(o.Drain)
+			log.Info("drained: no more requests are taken")
+		}
+	})
+	return serving
 }
 
 // adminWriteTime is how long a client of the admin address may take no more of an
@@ -180,7 +200,8 @@ const adminWriteTime = 5 * time.Second
 // end, until stop is called.
 func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watched, log *slog.Logger) (stop func()) {
 	snapshot := func() *telemetry.Snapshot { return w.recorder.Snapshot(s.Now()) }
-	inForce := func() (*rules.Set, error) { return s.Source.Rules(ctx, s.Now()) }
+	adminCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	inForce := func() (*rules.Set, error) { return s.Source.Rules(adminCtx, s.Now()) }
 	notReloaded := func() error { return nil }
 	if file, ok := s.Source.(*rulefile.Follower); ok {
 		notReloaded = file.Problem
@@ -191,12 +212,12 @@ func serveAdmin(ctx context.Context, s *session.Session, o ServeOptions, w *watc
 		Explain: w.explain, Observer: w.observer,
 	}
 	handler := admin.New(reports)
-	adminCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	server := gateway.Server{Handler: handler, Timeouts: gateway.Timeouts{Write: adminWriteTime}, Log: log}
 	go handler.Run(adminCtx, time.NewTicker(time.Second).C)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := gateway.Serve(adminCtx, o.Admin, handler, gateway.Timeouts{Write: adminWriteTime}, gateway.HeaderSize); err != nil {
+		if err := server.Serve(adminCtx, o.Admin); err != nil {
 			log.Error("the admin address is not served any more", "error", err)
 		}
 	}()

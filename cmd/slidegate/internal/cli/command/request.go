@@ -99,9 +99,7 @@ func SetTarget(r *request.Request, method, target string) (err error) {
 		return Usagef("%q is no path: it begins with a slash, as in /v1/items?page=2", target)
 	}
 	r.Method, r.Path = method, path
-	if r.Query, err = url.ParseQuery(query); err != nil {
-		return Usagef("the query of %q: %w", target, err)
-	}
+	r.SetQuery(query)
 	if _, err := http.NewRequest(method, "/", nil); err != nil {
 		return Usagef("%q is no method: want one such as GET", method)
 	}

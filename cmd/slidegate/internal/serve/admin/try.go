@@ -26,7 +26,7 @@ func parseTry(w http.ResponseWriter, r *http.Request) (*request.Request, error) 
 	if !strings.HasPrefix(target, "/") {
 		return nil, fmt.Errorf("path %q: want one that begins with a slash, such as /v1/items?page=2", target)
 	}
-	req.Path, req.Query = request.SplitTarget(target)
+	req.SetTarget(target)
 	if ip := field("ip"); ip != "" {
 		if req.IP = request.ParseAddr(ip); !req.IP.IsValid() {
 			return nil, fmt.Errorf("client address %q: want an IPv4 or IPv6 address", ip)

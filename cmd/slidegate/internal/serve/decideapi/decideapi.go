@@ -17,7 +17,6 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -41,7 +40,7 @@ const HeaderSize = 64 << 10
 //go:embed openapi.json
 var document []byte
 
-// Decider decides requests. apigw.ErrUnauthorized says that the credentials of
+// Decider decides requests. engine.ErrUnauthorized says that the credentials of
 // an allowed request are not valid.
 type Decider interface {
 	DecideRequest(ctx context.Context, r *request.Request) (*engine.Decision, error)
@@ -118,7 +117,7 @@ func (s *Server) warnUnsettled(ctx context.Context, d *engine.Decision) {
 func (s *Server) decide(ctx context.Context, r *request.Request) (a headers.Answer, reason string, p *problem) {
 	d, err := s.decider.DecideRequest(ctx, r)
 	switch {
-	case errors.Is(err, apigw.ErrUnauthorized):
+	case errors.Is(err, engine.ErrUnauthorized):
 		return headers.Answer{Problem: headers.Unauthorized}, unauthorized, nil
 	case err == nil:
 		s.warnUnsettled(ctx, d)

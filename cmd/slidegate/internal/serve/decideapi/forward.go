@@ -9,7 +9,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/kit/clock"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/request"
 )
 
@@ -53,9 +52,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 	if reason == unauthorized {
 		w.Header()["WWW-Authenticate"] = []string{headers.InvalidToken}
 	}
-	for name, value := range apigw.CORSFields() { // scripts of every origin may read the denial
-		w.Header().Set(name, value)
-	}
+	w.Header().Set(headers.AllowOrigin, "*") // scripts of every origin may read the denial
+	headers.Expose(w.Header())
 	deny(w, a.Denial())
 }
 
@@ -137,7 +135,7 @@ func (f *forwarded) request() (*request.Request, error) {
 	if req.IP = req.LastForwarded(); !req.IP.IsValid() {
 		return nil, errors.New("the proxy has to end X-Forwarded-For by the address of its client: " + fix)
 	}
-	req.Path, req.Query = request.SplitTarget(f.target)
+	req.SetTarget(f.target)
 	if !strings.HasPrefix(req.Path, "/") {
 		req.Path = "/" + req.Path // of "OPTIONS *"
 	}

@@ -28,7 +28,7 @@ func readRequest(body []byte) (*request.Request, *problem) {
 		Claims: f.claims("jwt"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
 	}
 	f.refuseOthers()
-	if req.Path, req.Query = request.SplitTarget(target); !req.IP.IsValid() {
+	if req.SetTarget(target); !req.IP.IsValid() {
 		req.Missing = &request.Missing{Event: "the request", Instead: "add ip, the address of the client", Address: true}
 	}
 	switch {

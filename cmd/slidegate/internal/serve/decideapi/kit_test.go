@@ -15,7 +15,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )
@@ -48,7 +47,7 @@ func newAPIWith(t testing.TB, rules, token string, log *slog.Logger) http.Handle
 		t.Fatal(err)
 	}
 	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
-	return decideapi.New(apigw.NewAuthorizer(e, func() time.Time { return start }), token, log)
+	return decideapi.New(&engine.Decider{Engine: e, Now: func() time.Time { return start }}, token, log)
 }
 
 // answer is an answer with its body read.

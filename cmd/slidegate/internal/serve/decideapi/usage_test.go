@@ -11,7 +11,6 @@ import (
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
@@ -30,7 +29,7 @@ rules:
 	}
 	now, store, source := start, fakestore.New(nil), engine.Fixed{Set: set}
 	clock := func() time.Time { return now }
-	h := decideapi.New(apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: store}), clock), "", quiet)
+	h := decideapi.New(&engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock}, "", quiet)
 	const ann = `{"method": "GET", "path": "/v1/items", "ip": "192.0.2.1", "jwt": {"sub": "ann"}}`
 	ask := func(body string) answer {
 		now = now.Add(time.Second)

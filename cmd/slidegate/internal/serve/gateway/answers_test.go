@@ -9,28 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slidegate/slidegate"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
-	"github.com/slidegate/slidegate/gate"
-	"github.com/slidegate/slidegate/gate/rulesfile"
-	"github.com/slidegate/slidegate/limithttp"
 )
 
-// serve serves rules by the local gateway, and by the library's middleware.
-func serve(t *testing.T, document string) map[string]http.Handler {
+// serve serves rules by the local gateway.
+func serve(t *testing.T, document string) http.Handler {
 	t.Helper()
-	source, err := rulesfile.Parse("rules.yaml", document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gate.New(source, slidegate.WithClock(atNow), slidegate.WithLogger(quiet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]http.Handler{
-		"gateway":    gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet}),
-		"middleware": limithttp.GateMiddleware(g)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
-	}
+	return gateway.New(gateway.Options{Decider: newDecider(t, document, atNow, quiet), Log: quiet})
 }
 
 func ask(h http.Handler, path string) *httptest.ResponseRecorder {
@@ -68,11 +53,10 @@ func TestHeaders(t *testing.T) {
 		"headers: both\n":     {{standard, legacyLimit, reset}, {standard, retry, legacyLimit, reset, legacyRetry}},
 		"headers: \"off\"\n":  {{}, {retry}},
 	} {
-		for name, h := range serve(t, style+rule) {
-			for i, fields := range want {
-				if got := limitFields(ask(h, "/").Header()); got != strings.Join(fields, "\n") {
-					t.Errorf("%s, %q, answer %d:\n%s\nwant\n%s", name, style, i, got, strings.Join(fields, "\n"))
-				}
+		h := serve(t, style+rule)
+		for i, fields := range want {
+			if got := limitFields(ask(h, "/").Header()); got != strings.Join(fields, "\n") {
+				t.Errorf("%q, answer %d:\n%s\nwant\n%s", style, i, got, strings.Join(fields, "\n"))
 			}
 		}
 	}
@@ -82,30 +66,29 @@ func TestHeaders(t *testing.T) {
 // true wait, and all fields of one answer agree. Allowed answers have none.
 func TestRetryJitter(t *testing.T) {
 	const document = "headers: both\nretry_jitter: 5s\ndenied: {content_type: text/plain, body: '{reset}'}\nrules: [{name: one, key: all, limit: 1/10s}]\n"
-	for name, h := range serve(t, document) {
-		if got := limitFields(ask(h, "/").Header()); !strings.Contains(got, "t=11\n") || !strings.HasSuffix(got, "Reset: 11") {
-			t.Errorf("%s: an allowed answer:\n%s", name, got)
+	h := serve(t, document)
+	if got := limitFields(ask(h, "/").Header()); !strings.Contains(got, "t=11\n") || !strings.HasSuffix(got, "Reset: 11") {
+		t.Errorf("an allowed answer:\n%s", got)
+	}
+	seen := map[int]bool{}
+	for range 200 {
+		answer := ask(h, "/")
+		fields := limitFields(answer.Header())
+		wait, err := strconv.Atoi(between(fields, "\nRetry-After: ", "\n"))
+		if err != nil || wait < 11 || wait > 16 {
+			t.Fatalf("%s", fields)
 		}
-		seen := map[int]bool{}
-		for range 200 {
-			answer := ask(h, "/")
-			fields := limitFields(answer.Header())
-			wait, err := strconv.Atoi(between(fields, "\nRetry-After: ", "\n"))
-			if err != nil || wait < 11 || wait > 16 {
-				t.Fatalf("%s:\n%s", name, fields)
-			}
-			seconds := strconv.Itoa(wait)
-			if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") || !strings.HasSuffix(fields, "Retry-After: "+seconds) {
-				t.Fatalf("%s: fields of one answer differ:\n%s", name, fields)
-			}
-			if reset := answer.Body.String(); reset != seconds {
-				t.Fatalf("%s: the body says %s, the fields\n%s", name, reset, fields)
-			}
-			seen[wait] = true
+		seconds := strconv.Itoa(wait)
+		if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") || !strings.HasSuffix(fields, "Retry-After: "+seconds) {
+			t.Fatalf("fields of one answer differ:\n%s", fields)
 		}
-		if len(seen) != 6 {
-			t.Errorf("%s: waits are %v", name, slices.Sorted(maps.Keys(seen)))
+		if reset := answer.Body.String(); reset != seconds {
+			t.Fatalf("the body says %s, the fields\n%s", reset, fields)
 		}
+		seen[wait] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("waits are %v", slices.Sorted(maps.Keys(seen)))
 	}
 }
 
@@ -114,17 +97,16 @@ func TestRetryJitter(t *testing.T) {
 func TestRetryJitterOfLateTurns(t *testing.T) {
 	const document = "headers: both\nretry_jitter: 5s\n" +
 		"rules: [{name: one, key: all, limit: {algorithm: leaky_bucket, capacity: 1, window: 1m, queue: 40}}]\n"
-	for name, h := range serve(t, document) {
-		ask(h, "/") // whose turn is now
-		for turn := 60; turn < 40*60; turn += 60 {
-			fields := limitFields(ask(h, "/").Header())
-			seconds := between(fields, "\nRetry-After: ", "\n")
-			if wait, err := strconv.Atoi(seconds); err != nil || wait < turn || wait > turn+5 {
-				t.Fatalf("%s: a turn in %d s:\n%s", name, turn, fields)
-			}
-			if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") {
-				t.Fatalf("%s: fields of one answer differ:\n%s", name, fields)
-			}
+	h := serve(t, document)
+	ask(h, "/") // whose turn is now
+	for turn := 60; turn < 40*60; turn += 60 {
+		fields := limitFields(ask(h, "/").Header())
+		seconds := between(fields, "\nRetry-After: ", "\n")
+		if wait, err := strconv.Atoi(seconds); err != nil || wait < turn || wait > turn+5 {
+			t.Fatalf("a turn in %d s:\n%s", turn, fields)
+		}
+		if !strings.Contains(fields, ";t="+seconds+"\n") || !strings.Contains(fields, "Reset: "+seconds+"\n") {
+			t.Fatalf("fields of one answer differ:\n%s", fields)
 		}
 	}
 }
@@ -161,24 +143,23 @@ rules:
 			"deny: Requests from this client are blocked, https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked; \n"},
 		{`{content_type: text/plain, body: "{rule} {retryAfter}"}`, "/queue", 429, "text/plain", "queue 60"}, // its turn is too late to wait for
 	} {
-		for name, h := range serve(t, "denied: "+test.denied+rest) {
-			for range 2 {
-				answer := ask(h, test.path)
-				if answer.Code == http.StatusOK {
-					continue
-				}
-				if answer.Code != test.status || answer.Header().Get("Content-Type") != test.contentType || answer.Body.String() != test.body {
-					t.Errorf("%s, %s: %d %s\n%s\nwant %d %s\n%s", name, test.denied, answer.Code, answer.Header().Get("Content-Type"), answer.Body,
-						test.status, test.contentType, test.body)
-				}
-				if got := answer.Header().Get("Access-Control-Allow-Origin"); got != "*" {
-					t.Errorf("%s, %s: scripts may not read the answer", name, test.denied)
-				}
-				break
+		h := serve(t, "denied: "+test.denied+rest)
+		for range 2 {
+			answer := ask(h, test.path)
+			if answer.Code == http.StatusOK {
+				continue
 			}
-			if ask(h, test.path).Code == http.StatusOK {
-				t.Errorf("%s, %s: %s is not denied", name, test.denied, test.path)
+			if answer.Code != test.status || answer.Header().Get("Content-Type") != test.contentType || answer.Body.String() != test.body {
+				t.Errorf("%s: %d %s\n%s\nwant %d %s\n%s", test.denied, answer.Code, answer.Header().Get("Content-Type"), answer.Body,
+					test.status, test.contentType, test.body)
 			}
+			if got := answer.Header().Get("Access-Control-Allow-Origin"); got != "*" {
+				t.Errorf("%s: scripts may not read the answer", test.denied)
+			}
+			break
+		}
+		if ask(h, test.path).Code == http.StatusOK {
+			t.Errorf("%s: %s is not denied", test.denied, test.path)
 		}
 	}
 }

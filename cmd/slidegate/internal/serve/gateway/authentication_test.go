@@ -52,7 +52,7 @@ rules:
 		{"GET", "/", "ann", 429},
 		{"GET", "/", "ben", 200},
 		{"GET", "/", "no keys", 200},
-		{"GET", "/", "no answer", 500},
+		{"GET", "/", "no answer", 503},
 		{"OPTIONS", "/", "bad", 204},
 	})
 }
@@ -73,7 +73,7 @@ rules: [{name: anonymous, when: {caller: anonymous, path: /v1/items}, key: "ip:{
 		{"GET", "/v1/skipped", "", 401},
 		{"GET", "/v1/skipped", "ann", 200},
 		{"GET", "/v1/items", "ann", 200},
-		{"GET", "/v1/other", "no keys", 500},
+		{"GET", "/v1/other", "no keys", 503},
 		{"GET", "/health", "no keys", 200},
 		{"OPTIONS", "/v1/items", "", 204},
 	})
@@ -88,8 +88,9 @@ type asked struct {
 // answered sends requests to a gateway, and compares the answers.
 func answered(t *testing.T, document string, requests []asked) {
 	t.Helper()
-	authorizer := newAuthorizer(t, document, atNow, quiet).WithAuthenticator(callers{})
-	server := httptest.NewServer(gateway.New(gateway.Options{Authorizer: authorizer, Log: quiet}))
+	decider := newDecider(t, document, atNow, quiet)
+	decider.Callers = callers{}
+	server := httptest.NewServer(gateway.New(gateway.Options{Decider: decider, Log: quiet}))
 	defer server.Close()
 	for i, test := range requests {
 		req, err := http.NewRequestWithContext(t.Context(), test.method, server.URL+test.path, nil)

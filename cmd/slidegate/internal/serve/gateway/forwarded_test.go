@@ -19,7 +19,7 @@ func TestForwarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, "rules: []", atNow, quiet), Backend: to, Log: quiet})
+	handler := gateway.New(gateway.Options{Decider: newDecider(t, "rules: []", atNow, quiet), Backend: to, Log: quiet})
 	for sent, want := range map[string]string{"": "192.0.2.1", "203.0.113.9, 198.51.100.2": "203.0.113.9, 198.51.100.2, 192.0.2.1"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		if sent != "" {

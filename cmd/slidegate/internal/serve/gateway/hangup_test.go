@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 )
@@ -60,7 +58,7 @@ func TestHangingUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			finished := make(chan struct{})
-			inner := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, corrected, atNow, quiet), Backend: address, Log: quiet})
+			inner := gateway.New(gateway.Options{Decider: newDecider(t, corrected, atNow, quiet), Backend: address, Log: quiet})
 			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { finished <- struct{}{} }() // also after a panic
 				inner.ServeHTTP(w, r)
@@ -98,22 +96,4 @@ func TestHangingUp(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHangUpWhileDelayedIsNoAnswer: a client that only stopped sending while a
-// leaky bucket delays its request must not get status 200.
-func TestHangUpWhileDelayedIsNoAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, leaky, time.Now, quiet), Log: quiet})
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		w := httptest.NewRecorder()
-		defer func() {
-			if aborted := recover(); aborted != any(http.ErrAbortHandler) || w.Body.Len() > 0 {
-				t.Errorf("ended with %v, answered %q", aborted, w.Body)
-			}
-		}()
-		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
-	})
 }

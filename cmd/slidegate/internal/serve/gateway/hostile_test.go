@@ -51,7 +51,7 @@ func serveBefore(t *testing.T, document string, backend http.HandlerFunc) *front
 	}
 	f := &front{}
 	log := slog.New(slog.NewTextHandler(f, nil))
-	inner := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, log), Backend: target, Log: log})
+	inner := gateway.New(gateway.Options{Decider: newDecider(t, document, atNow, log), Backend: target, Log: log})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.handled.Add(1)
 		defer f.handled.Done()

@@ -28,20 +28,6 @@ func TestInvalidTrailers(t *testing.T) {
 	}
 }
 
-// TestOldClients: clients with HTTP/1.0 get no early hints.
-func TestOldClients(t *testing.T) {
-	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 9, window: 1h}]}]", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints)
-		_, _ = io.WriteString(w, "done")
-	})
-	for request, early := range map[string]bool{"GET / HTTP/1.0\n\n": false, "GET / HTTP/1.1\nHost: x\nConnection: close\n\n": true} {
-		answer := exchange(t, f.address, request)
-		if strings.Contains(answer, " 103 ") != early || !strings.Contains(answer, " 200 OK") || !strings.HasSuffix(answer, "done") {
-			t.Errorf("%q is answered\n%s", request, answer)
-		}
-	}
-}
-
 // TestPathsAreReadAsSent: the rules see a path before net/http encodes what a URL
 // must not contain.
 func TestPathsAreReadAsSent(t *testing.T) {

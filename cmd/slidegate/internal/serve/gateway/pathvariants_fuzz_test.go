@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
@@ -66,8 +68,8 @@ type limited struct {
 }
 
 func newLimited(t testing.TB, policy string) limited {
-	a := newAuthorizer(t, policy+placesRules, atNow, quiet)
-	return limited{policy, a, gateway.New(gateway.Options{Authorizer: a, Log: quiet})}
+	d := newDecider(t, policy+placesRules, atNow, quiet)
+	return limited{policy, apigw.NewAuthorizer(d.Engine, atNow), gateway.New(gateway.Options{Decider: d, Log: quiet})}
 }
 
 // rulesOf returns the rules that must limit the requests of a place.
@@ -105,13 +107,9 @@ func throughGateway(t tester, l *limited, method, target string) {
 	if answer.Code != http.StatusOK {
 		t.Errorf("%q: status %d", line, answer.Code)
 	}
-	limits := strings.Join(answer.Header()[rateLimit], ", ")
+	limits := answer.Header().Get("RateLimit")
 	answeredAt(r, func(server, place string) { l.expectLimits(t, line, limits, server, place) })
 }
-
-// rateLimit is the field as the gateway writes it. net/http would write
-// Ratelimit.
-var rateLimit = "RateLimit"
 
 // expectLimits checks that the RateLimit field names the rules of a place.
 func (l *limited) expectLimits(t tester, request, limits, oracle, place string) {
@@ -148,10 +146,13 @@ func throughMiniStack(t tester, l *limited, target string) {
 	segments := slices.DeleteFunc(strings.Split(decoded, "/"), func(s string) bool { return s == "" })
 	place := placeOf("/" + strings.Join(segments, "/"))
 	for _, base := range []string{"", "/base/v1"} { // of a custom domain
-		answer, _, err := l.authorizer.Decide(t.Context(), placesEvent(base, decoded, place, segments))
+		event, _ := json.Marshal(placesEvent(base, decoded, place, segments))
+		got, err := l.authorizer.Handle(t.Context(), event)
 		if err != nil {
 			t.Errorf("%q: %v", target, err)
+			return
 		}
+		answer := got.(apigw.Response)
 		if answer.Context.ProblemType == headers.AmbiguousPath.Type {
 			l.expectAmbiguous(t, target)
 			continue
@@ -163,7 +164,7 @@ func throughMiniStack(t tester, l *limited, target string) {
 
 // placesEvent returns the event of a REST API with a resource for each place.
 // Places that end in a slash are greedy resources.
-func placesEvent(base, decoded, place string, segments []string) apigw.RequestEvent {
+func placesEvent(base, decoded, place string, segments []string) events.APIGatewayCustomAuthorizerRequestTypeRequest {
 	resource, parameters := place, map[string]string{}
 	switch before := strings.Count(place, "/") - 1; {
 	case strings.Contains(place, "{id}"):
@@ -171,7 +172,7 @@ func placesEvent(base, decoded, place string, segments []string) apigw.RequestEv
 	case strings.HasSuffix(place, "/") && len(segments) > 0:
 		resource, parameters["proxy"] = place+"{proxy+}", strings.Join(segments[before:], "/")
 	}
-	ev := apigw.RequestEvent{
+	ev := events.APIGatewayCustomAuthorizerRequestTypeRequest{
 		Type: "REQUEST", MethodArn: "arn:aws:execute-api:local:000000000000:api/prod/GET" + decoded,
 		Resource: resource, Path: base + decoded, HTTPMethod: "GET", PathParameters: parameters,
 	}

@@ -2,115 +2,289 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
+	"io"
 	stdlog "log"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/decide/headers"
 )
 
-// proxy passes requests on to a backend, and adds the decision's fields to its
-// answers. log is a throttled one.
-func proxy(backend *url.URL, transport http.RoundTripper, log *slog.Logger) http.Handler {
-	passing := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(backend)
-			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"] // SetXForwarded appends the peer, as API Gateway does
-			r.SetXForwarded()
-			confine(r.Out)
-		},
-		ModifyResponse: func(response *http.Response) error {
-			w := recorderOf(response.Request)
-			if response.StatusCode == http.StatusSwitchingProtocols {
-				w.Record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
-			}
-			addFields(response.Header, w.decision)
-			headers.Expose(response.Header)
-			return nil
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			status, message := failure(err)
-			if r.Context().Err() != nil && status != http.StatusRequestTimeout {
-				abort() // the backend did not fail, so nothing is refunded
-			}
-			addCORS(w.Header())
-			if recorderOf(r).aborted = errors.Is(err, errBrokenUpload); !recorderOf(r).aborted {
-				log.ErrorContext(r.Context(), "backend failed", "backend", backend.Redacted(), "error", err)
-			}
-			http.Error(w, message, status)
-		},
-		ErrorLog: stdlog.New(errorLog{log}, "", 0),
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { passing.ServeHTTP(w, keepFields(r)) })
+// exchange is a request and its answer, as the steps of the gateway share them.
+type exchange struct {
+	answer
+	own     http.Header // the limiter's fields
+	upload  *upload     // nil for a request without a body
+	trusted bool        // the client is a proxy that the rules trust
 }
 
-// failure returns the answer to a request that the backend has not answered.
-func failure(err error) (status int, message string) {
-	switch {
-	case errors.Is(err, errBrokenUpload) && errors.Is(err, os.ErrDeadlineExceeded):
-		return http.StatusRequestTimeout, "the request's body takes too long"
-	case errors.Is(err, errBrokenUpload):
-		return http.StatusBadRequest, "the request's body breaks off"
-	case errors.Is(err, errSlowBackend):
-		return http.StatusGatewayTimeout, "the backend does not answer in time"
-	}
-	return http.StatusBadGateway, "the backend does not answer"
+// answer is what httplimit.Recorder makes of the server's writer.
+type answer interface {
+	http.ResponseWriter
+	Record(status int, fields http.Header)
+	Abort()
 }
 
-var ownField = regexp.MustCompile(`(?i)^slidegate[^a-z0-9]`)
+type exchangeKey struct{}
 
-// keepFields returns the request without the names of fields in Connection.
-// ReverseProxy removes the fields that it names, but rules have read them: the
-// backend gets what the rules saw. It does not get the fields of Slidegate's own,
-// such as a receipt, which clients can only make up. Backends of CGI may take any
-// other character than letters and digits for a hyphen.
-func keepFields(r *http.Request) *http.Request {
-	named := strings.Split(strings.Join(r.Header["Connection"], ","), ",")
-	kept := r.WithContext(r.Context())
-	kept.Header = r.Header.Clone()
-	kept.Header.Del("Connection")
-	maps.DeleteFunc(kept.Header, func(name string, _ []string) bool {
-		return ownField.MatchString(name)
-	})
-	for _, name := range named {
-		if strings.EqualFold(textproto.TrimString(name), "upgrade") {
-			kept.Header.Set("Connection", "Upgrade")
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKey{}).(*exchange) }
+
+// proxy passes requests on to a backend.
+type proxy struct {
+	httputil.ReverseProxy
+	backend    *url.URL
+	clientHost bool           // the backend gets the client's Host
+	address    *regexp.Regexp // of the backend, in fields with URLs
+	log        *slog.Logger   // a throttled one
+}
+
+func newProxy(o *Options, log *slog.Logger) *proxy {
+	p := &proxy{backend: o.Backend, clientHost: o.PassHost, address: addressIn(o.Backend), log: log}
+	p.ReverseProxy = httputil.ReverseProxy{
+		Transport: newTransport(o.Timeouts.withDefaults().Backend, o.Dial), BufferPool: &buffers{},
+		Rewrite: p.rewrite, ModifyResponse: p.modify, ErrorHandler: p.fail,
+		ErrorLog: stdlog.New(freeText{log, "an answer broke off"}, "", 0),
+	}
+	return p
+}
+
+// ServeHTTP passes an allowed request on.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := exchangeOf(r)
+	x.answer, x.own = w.(answer), maps.Clone(w.Header())
+	clear(w.Header()) // ReverseProxy does so after early hints
+	connection := http.NewResponseController(w)
+	if r.ContentLength != 0 {
+		_ = connection.EnableFullDuplex() // otherwise net/http takes the rest of an upload once the answer begins
+	}
+	p.ReverseProxy.ServeHTTP(w, r)
+	// The next request begins after the rest, which the backend did not want. In full
+	// duplex net/http must find nothing of it.
+	if u := x.upload; u != nil && !u.ended.Load() {
+		_ = connection.Flush()
+		_ = connection.SetReadDeadline(time.Now().Add(restTime))
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+}
+
+// restTime bounds how long the rest of an upload may take.
+const restTime = 5 * time.Second
+
+// rewrite makes the request for the backend. A target such as
+// "x:http://elsewhere/admin" has no path, and would be passed on unchanged.
+func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.backend)
+	r.Out.URL.Opaque, r.Out.URL.RawQuery = "", r.In.URL.RawQuery // ReverseProxy drops what net/url cannot parse
+	if p.clientHost {
+		r.Out.Host = r.In.Host
+	}
+	keepFields(r)
+	forward(r, exchangeOf(r.In).trusted)
+	r.Out.Trailer = nil // net/http does not check the names, and API Gateway passes none on
+	if r.Out.Body != nil {
+		u := &upload{ReadCloser: r.Out.Body, reading: make(chan struct{}, 1)}
+		r.Out.Body, exchangeOf(r.In).upload = u, u
+	}
+}
+
+// forward says who asked, and how. What a proxy before the gateway has said stays,
+// if the rules trust the proxy.
+func forward(r *httputil.ProxyRequest, trusted bool) {
+	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"] // SetXForwarded appends the peer, as API Gateway does
+	r.SetXForwarded()
+	delete(r.Out.Header, "X-Forwarded-Port")
+	if local, ok := r.In.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if _, port, err := net.SplitHostPort(local.String()); err == nil {
+			r.Out.Header["X-Forwarded-Port"] = []string{port}
 		}
 	}
-	return kept
-}
-
-// confine removes the parts of a request that the rules cannot limit. A target
-// such as "x:http://elsewhere/admin" has no path, and would be passed on
-// unchanged. A client may upgrade to WebSocket only: over HTTP/2 it could send
-// any number of requests past the rules.
-func confine(out *http.Request) {
-	out.URL.Opaque = ""
-	out.Trailer = nil // net/http does not check the names, and API Gateway passes none on
-	if !strings.EqualFold(out.Header.Get("Upgrade"), "websocket") {
-		out.Header.Del("Upgrade")
-		out.Header.Del("Connection")
-		out.Header.Del("Http2-Settings")
+	for _, name := range []string{"Forwarded", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port"} {
+		if stated := r.In.Header[name]; trusted && len(stated) > 0 {
+			r.Out.Header[name] = stated
+		}
 	}
 }
 
-// abort ends a request whose client has hung up. Returning instead would send
-// status 200 to a client that only stopped sending.
-func abort() { panic(http.ErrAbortHandler) }
+// modify makes the answer for the client.
+func (p *proxy) modify(response *http.Response) error {
+	x, asked := exchangeOf(response.Request), response.Request.Header
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		x.Record(response.StatusCode, response.Header) // ReverseProxy hijacks the connection, past the recorder
+	}
+	for _, name := range []string{"Location", "Content-Location", "Refresh", "Link"} {
+		for i, text := range response.Header[name] {
+			gateway := first(asked, "X-Forwarded-Proto") + "://" + first(asked, "X-Forwarded-Host")
+			response.Header[name][i] = p.address.ReplaceAllString(text, "${1}"+strings.ReplaceAll(gateway, "$", "$$")+"${2}")
+		}
+	}
+	maps.Copy(response.Header, x.own) // in place of the backend's fields of these names
+	return nil
+}
 
-// errorLog logs the free text that net/http writes, as lines of one kind.
-type errorLog struct{ log *slog.Logger }
+// addressIn finds the backend's own address where a URL begins. A client must not
+// follow it past the gateway.
+func addressIn(backend *url.URL) *regexp.Regexp {
+	port := cmp.Or(backend.Port(), "80")
+	if backend.Scheme == "https" {
+		port = cmp.Or(backend.Port(), "443")
+	}
+	host := regexp.QuoteMeta(strings.TrimSuffix(backend.Host, ":"+backend.Port())) + ":" + port
+	if port == "80" && backend.Scheme == "http" || port == "443" && backend.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":"+port) + "(?::" + port + ")?"
+	}
+	return regexp.MustCompile(`(?i)(^|<|;\s*url=["']?)(?:` + backend.Scheme + `:)?//` + host + `($|[/?#>"'])`)
+}
 
-func (l errorLog) Write(line []byte) (int, error) {
-	l.log.Warn("an answer broke off", "detail", string(bytes.TrimSpace(line)))
+// first returns the first entry of a list in a field, which the proxy that clients
+// reach has written.
+func first(h http.Header, name string) string {
+	entry, _, _ := strings.Cut(h.Get(name), ",")
+	return strings.TrimSpace(entry)
+}
+
+// fail answers a request that the backend has not answered.
+func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	x := exchangeOf(r)
+	status, broken := failure(r, err)
+	if r.Context().Err() != nil && status != http.StatusRequestTimeout {
+		panic(http.ErrAbortHandler) // the backend did not fail, so nothing is refunded
+	}
+	if broken {
+		x.Abort()
+	} else {
+		p.log.ErrorContext(r.Context(), "backend failed", "backend", p.backend.Redacted(), "status", status, "error", err)
+	}
+	maps.Copy(w.Header(), x.own)
+	httplimit.Answer(w, status, headers.Problem{Type: "about:blank", Title: http.StatusText(status)})
+}
+
+// failure returns the status for a request that the backend has not answered.
+// broken says that its client has not sent the whole body.
+func failure(r *http.Request, err error) (status int, broken bool) {
+	if u := exchangeOf(r).upload; u != nil {
+		switch broken := u.failure(r.Context()); {
+		case errors.Is(broken, os.ErrDeadlineExceeded):
+			return http.StatusRequestTimeout, true
+		case broken != nil:
+			return http.StatusBadRequest, true
+		}
+	}
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
+		return http.StatusGatewayTimeout, false
+	}
+	return http.StatusBadGateway, false
+}
+
+// upload is the body of a request. It keeps the error of a client that does not
+// send the whole body, which is no failure of the backend.
+type upload struct {
+	io.ReadCloser
+	reading chan struct{} // full while a read is under way
+	broken  error
+	ended   atomic.Bool
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	u.reading <- struct{}{}
+	n, err := u.ReadCloser.Read(p)
+	if err == io.EOF {
+		u.ended.Store(true)
+	} else if err != nil {
+		u.broken = err
+	}
+	<-u.reading
+	return n, err
+}
+
+// failure returns why the body ended before its end, nil if it did not. net/http
+// cancels a request before it returns the error of its body, and the transport may
+// return in between. So failure waits for the read of a cancelled request.
+func (u *upload) failure(ctx context.Context) error {
+	select {
+	case u.reading <- struct{}{}:
+	default:
+		if ctx.Err() == nil {
+			return nil // a client that is slow, not broken
+		}
+		u.reading <- struct{}{}
+	}
+	defer func() { <-u.reading }()
+	return u.broken
+}
+
+// hopByHop are the fields of a connection alone, which ReverseProxy removes.
+var hopByHop = []string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// keepFields puts back the fields that Connection names. ReverseProxy has removed
+// them, but rules have read them: the backend gets what the rules saw.
+//
+// The backend does not get the fields of Slidegate's own, such as a receipt, which
+// clients can only make up. Backends of CGI may take any other character than
+// letters and digits for a hyphen. A client may upgrade to WebSocket only: over
+// HTTP/2 it could send any number of requests past the rules.
+func keepFields(r *httputil.ProxyRequest) {
+	for _, named := range r.In.Header["Connection"] {
+		for name := range strings.SplitSeq(named, ",") {
+			name = http.CanonicalHeaderKey(textproto.TrimString(name))
+			if values := r.In.Header[name]; len(values) > 0 && !slices.Contains(hopByHop, name) {
+				r.Out.Header[name] = values
+			}
+		}
+	}
+	maps.DeleteFunc(r.Out.Header, func(name string, _ []string) bool {
+		const own = "slidegate"
+		return len(name) > len(own) && strings.EqualFold(name[:len(own)], own) && !isAlphanumeric(name[len(own)])
+	})
+	if !strings.EqualFold(r.Out.Header.Get("Upgrade"), "websocket") {
+		for _, name := range []string{"Upgrade", "Connection", "Http2-Settings"} {
+			delete(r.Out.Header, name)
+		}
+	}
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// buffers are for the bodies of answers.
+type buffers struct{ sync.Pool }
+
+// Get returns a buffer of the size that ReverseProxy makes itself.
+func (b *buffers) Get() []byte {
+	if p, ok := b.Pool.Get().(*[32 << 10]byte); ok {
+		return p[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put takes a buffer back.
+func (b *buffers) Put(p []byte) { b.Pool.Put((*[32 << 10]byte)(p)) }
+
+// freeText logs the text that net/http writes, as lines of one kind.
+type freeText struct {
+	log     *slog.Logger
+	message string
+}
+
+func (l freeText) Write(line []byte) (int, error) {
+	l.log.Warn(l.message, "detail", string(bytes.TrimSpace(line)))
 	return len(line), nil
 }

@@ -73,9 +73,11 @@ func startSiteBefore(t *testing.T, document string, o gateway.Options) *site {
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	o.Authorizer, o.Log = newAuthorizer(t, document, time.Now, log), log
+	o.Decider, o.Log = newDecider(t, document, time.Now, log), log
 	handler := gateway.New(o)
-	go func() { s.stopped <- gateway.Serve(ctx, s.net, recording{s, handler}, o.Timeouts, gateway.HeaderSize) }()
+	go func() {
+		s.stopped <- gateway.Server{Handler: recording{s, handler}, Timeouts: o.Timeouts, Log: log}.Serve(ctx, s.net)
+	}()
 	return s
 }
 
@@ -95,18 +97,27 @@ type recording struct {
 }
 
 func (h recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.gateway.ServeHTTP(&recordingWriter{w, h.site, r.URL.Path}, r)
+	h.gateway.ServeHTTP(&recordingWriter{ResponseWriter: w, site: h.site, path: r.URL.Path}, r)
 }
 
 type recordingWriter struct {
 	http.ResponseWriter
 	site *site
 	path string
+	gone bool // the answer is for a client that has hung up
+}
+
+func (w *recordingWriter) WriteHeader(status int) {
+	w.gone = status == http.StatusServiceUnavailable
+	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recordingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *recordingWriter) Write(body []byte) (int, error) {
+	if w.gone {
+		return len(body), nil
+	}
 	w.site.mu.Lock()
 	w.site.reached = append(w.site.reached, w.path+" "+time.Since(w.site.started).String())
 	w.site.mu.Unlock()

@@ -110,7 +110,7 @@ func TestKeysDoNotCollide(t *testing.T) {
 // address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
-	handler := gateway.New(gateway.Options{Authorizer: newAuthorizer(t, document, atNow, quiet), Log: quiet})
+	handler := gateway.New(gateway.Options{Decider: newDecider(t, document, atNow, quiet), Log: quiet})
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()

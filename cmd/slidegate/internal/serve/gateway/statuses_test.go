@@ -18,6 +18,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -91,12 +92,12 @@ func behindGateway(row, event string) door {
 }
 
 // server returns a server of this project.
-func server(row string, h func(*apigw.Authorizer) http.Handler, endpoint string) door {
+func server(row string, h func(*engine.Decider) http.Handler, endpoint string) door {
 	return door{row, func(t *testing.T, a *apigw.Authorizer, path string) int {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, cmp.Or(endpoint, path), nil)
 		r.Header = http.Header{"X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {path}, "X-Forwarded-For": {"203.0.113.9"}}
 		w := httptest.NewRecorder()
-		h(a).ServeHTTP(w, r)
+		h(&a.Decider).ServeHTTP(w, r)
 		return w.Code
 	}}
 }
@@ -104,7 +105,7 @@ func server(row string, h func(*apigw.Authorizer) http.Handler, endpoint string)
 // TestStatuses: each front answers each caller as docs/authorizer.md says.
 func TestStatuses(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	decide := func(a *apigw.Authorizer) http.Handler { return decideapi.New(a, "", quiet) }
+	decide := func(d *engine.Decider) http.Handler { return decideapi.New(d, "", quiet) }
 	fronts := []door{
 		behindGateway("REST API, `REQUEST` authorizer", "get"),
 		behindGateway("REST API, `TOKEN` authorizer", "token"),
@@ -112,8 +113,8 @@ func TestStatuses(t *testing.T) {
 		behindGateway("HTTP API with [`PassDenials`](#denials-by-the-backend): its backend", "http-2.0"),
 		behindGateway("WebSocket API, `$connect`", "websocket"),
 		behindGateway("AppSync", "appsync"),
-		server("`slidegate serve`", func(a *apigw.Authorizer) http.Handler {
-			return gateway.New(gateway.Options{Authorizer: a, Log: quiet})
+		server("`slidegate serve`", func(d *engine.Decider) http.Handler {
+			return gateway.New(gateway.Options{Decider: d, Log: quiet})
 		}, ""),
 		server("a proxy by [forward-auth](http-api.md#ask-from-a-proxy)", decide, "/v1/forward-auth"),
 		server("nginx by `/v1/auth-request`, before its configuration", decide, "/v1/auth-request"),
@@ -143,7 +144,8 @@ func TestStatuses(t *testing.T) {
 			continue
 		}
 		for _, c := range cases {
-			a := newAuthorizer(t, c.document, time.Now, quiet).WithAuthenticator(c.caller)
+			a := apigw.NewAuthorizer(newDecider(t, c.document, time.Now, quiet).Engine, time.Now)
+			a.Callers = c.caller
 			path := "/v1/items/42"
 			if c.column == 5 {
 				path = "/v1/items//42"

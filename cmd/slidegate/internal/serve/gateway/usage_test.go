@@ -13,7 +13,6 @@ import (
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
@@ -48,9 +47,9 @@ func newUsageGateway(t *testing.T, now *time.Time) (http.Handler, *fakestore.Sto
 	t.Helper()
 	clock, store := func() time.Time { return *now }, fakestore.New(nil)
 	source := engine.Fixed{Set: parse(t, usageRules)}
-	authorizer := apigw.NewAuthorizer(app.NewEngine(engine.Options{Rules: source, Store: store}), clock).WithAuthenticator(bearers{})
+	decider := &engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock, Callers: bearers{}}
 	reporter := usage.New(usage.Options{Rules: source, Store: store, Now: clock})
-	return gateway.New(gateway.Options{Authorizer: authorizer, Log: quiet, UsagePath: "/usage", Usage: reporter.Of}), store
+	return gateway.New(gateway.Options{Decider: decider, Log: quiet, UsagePath: "/usage", Usage: reporter.Of}), store
 }
 
 // TestUsagePath is one story: each step is a request, a second after the one

@@ -100,11 +100,11 @@ func (r *record) entry() *Entry {
 	for _, h := range r.headers {
 		headers[h.name] = append(headers[h.name], h.value)
 	}
-	path, query := request.SplitTarget(r.Target)
 	req := &request.Request{
-		Method: r.Method, Path: path, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: headers,
-		Query: query, PathParams: r.PathParams, APIKey: r.APIKey, Claims: r.Claims,
+		Method: r.Method, Route: r.Route, Stage: r.Stage, IP: r.addr, Headers: headers,
+		PathParams: r.PathParams, APIKey: r.APIKey, Claims: r.Claims,
 	}
+	req.SetTarget(r.Target)
 	req.Derived() // once for all rules that the request goes through
 	return &Entry{r.time, req, int(r.Status)}
 }

@@ -80,7 +80,7 @@ func belowStage(target, stage, route string) string {
 	if stage == "" || !strings.HasPrefix(path+"/", "/"+stage+"/") || segments(path) == segments(route) {
 		return target
 	}
-	return target[len("/"+stage):] // SplitTarget makes "/" of an empty path
+	return target[len("/"+stage):] // SetTarget makes "/" of an empty path
 }
 
 // jsonValues are a header's values: one string or a list of them.
