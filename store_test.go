@@ -249,6 +249,9 @@ func TestAllocations(t *testing.T) {
 	roomy := newLimiter(t, slidegate.SlidingWindow(1_000_000, time.Minute), withClock)
 	full := newLimiter(t, slidegate.SlidingWindow(1, time.Minute), withClock)
 	bucket := newLimiter(t, slidegate.TokenBucket(1_000_000, time.Second, 0)) // by the machine's clock
+	if _, err := full.Allow(ctx, "k"); err != nil {
+		t.Fatal(err)
+	}
 	for name, call := range map[string]func() error{
 		"allowed":         func() error { _, err := roomy.Allow(ctx, "k"); return err },
 		"several units":   func() error { _, err := roomy.AllowN(ctx, "k", 3); return err },

@@ -274,11 +274,9 @@ func TestUnwanted(t *testing.T) {
 // the programs that link them.
 var operators = []string{
 	"functions/operations", "cmd/slidegate", "cmd/slidegate/internal/aws",
-	// flags finds the tables of a stack://NAME, and each command has flags.
-	"cmd/slidegate/internal/cli", "cmd/slidegate/internal/cli/apikeyscmd", "cmd/slidegate/internal/cli/awscmd",
-	"cmd/slidegate/internal/cli/command",
-	"cmd/slidegate/internal/cli/flags", "cmd/slidegate/internal/cli/overridescmd", "cmd/slidegate/internal/cli/rulescmd",
-	"cmd/slidegate/internal/cli/trafficcmd",
+	// command finds the tables of a stack://NAME, and each command has flags.
+	"cmd/slidegate/internal/cli", "cmd/slidegate/internal/cli/awscmd", "cmd/slidegate/internal/cli/command",
+	"cmd/slidegate/internal/cli/keyscmd", "cmd/slidegate/internal/cli/rulescmd", "cmd/slidegate/internal/cli/trafficcmd",
 }
 
 // TestServices: of AWS's services, programs that limit link DynamoDB alone.

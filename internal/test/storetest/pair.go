@@ -90,9 +90,9 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 }
 
 // peek calls Peek on both stores, and fails unless they agree.
-func (p *pair) peek(at time.Duration, costs ...int64) *answer {
+func (p *pair) peek(at time.Duration, costs ...int64) {
 	p.Helper()
-	return p.decide("peeked at", limit.Store.Peek, at, costs)
+	p.decide("peeked at", limit.Store.Peek, at, costs)
 }
 
 func (p *pair) decide(verb string, decide decision, at time.Duration, costs []int64) *answer {

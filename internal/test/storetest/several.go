@@ -121,18 +121,19 @@ func notAGroup(t *testing.T, store limit.Store) {
 }
 
 // chargeOne charges the one limit of each pair's key, all in one group.
-func chargeOne(at time.Duration, pairs []*pair, costs ...int64) []*answer {
+func chargeOne(at time.Duration, pairs []*pair, costs ...int64) {
 	pairs[0].Helper()
 	each := make([][]int64, len(pairs))
 	for i := range each {
 		each[i] = costs[i : i+1]
 	}
-	return chargeEach(at, pairs, each)
+	chargeEach(at, pairs, each)
 }
 
 // chargeEach charges each pair's key its costs, all in one group, and fails
 // unless both stores agree on each. The pairs share a reference.
-func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) (answers []*answer) {
+func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
+	var answers []*answer
 	first, all := pairs[0], true
 	first.Helper()
 	var cs []*limit.Charge
@@ -153,5 +154,4 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) (answers []*an
 			p.receiptsAgree(answers[i])
 		}
 	}
-	return answers
 }
