@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -76,12 +75,10 @@ func handler(b *testing.B, _ int64) *opened {
   - {name: per-ip, key: "ip:{ip}", limits: [{capacity: 4000000000, window: 60s}]}
   - {name: per-user, when: {route: /v1/**}, key: "user:{header.x-user}", limits: [{capacity: 4000000000, window: 60s}]}
 `), time.Now)
-	var ev apigw.RequestEvent
 	event, err := os.ReadFile("../../internal/lambda/apigw/testdata/get.event.json")
 	check(b, err)
-	check(b, json.Unmarshal(event, &ev))
 	return &opened{decide: func(ctx context.Context, _ string) (bool, error) {
-		_, _, err := a.Decide(ctx, ev)
+		_, err := a.Handle(ctx, event)
 		return err == nil, err
 	}}
 }

@@ -27,6 +27,8 @@ type storedOverride struct {
 	err    error // ErrUnreadable: the item cannot be read
 }
 
+// NewLookup returns the lookup of a set and its table at a time; the table is nil for
+// rules in a file.
 func NewLookup(set *rules.Set, table *ruletable.Table, now time.Time) *OverrideLookup {
 	l := &OverrideLookup{table: table, found: map[[2]string]storedOverride{}}
 	l.Resolver = engine.Resolver{Set: set, Overrides: l, Now: now}

@@ -153,5 +153,3 @@ func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) 
 	}
 	return response.StatusCode, response.Header, time.Since(sent)
 }
-
-const leaky = "rules: [{name: even, key: all, limits: [{algorithm: leaky_bucket, capacity: 2, window: 1s, queue: 4}]}]"
