@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// ErrUnauthorized is the error by which an authorizer has API Gateway answer
-// 401. API Gateway compares its text.
+// ErrUnauthorized is the error that makes API Gateway answer 401. API Gateway
+// compares its text.
 var ErrUnauthorized = errors.New("Unauthorized")
 
 // Response is an authorizer's answer: a policy, with the decision as context. Its
@@ -35,7 +35,7 @@ type Authorizer struct {
 	// it they get a simple response. Set it before the first event to match the
 	// gateway's setting enableSimpleResponses, which no event tells.
 	Policies bool
-	// PassDenials has HTTP APIs let denied requests through to the backend, which
+	// PassDenials lets denied requests of HTTP APIs through to the backend, which
 	// must answer them as Context.Denial says. An HTTP API itself answers 403, whatever
 	// the authorizer's context holds. Gateways of other kinds deny all the same.
 	PassDenials bool

@@ -39,8 +39,8 @@ type reply struct {
 }
 
 // keyID returns the id of an API Gateway key. A client cannot state it, because
-// requestContext is the gateway's own. Old keys may have their value for an id:
-// that is a secret, which must not become part of counters and logs.
+// requestContext is the gateway's own. The id of an old key may equal its secret
+// value, which must not become part of counters and logs.
 func keyID(id, value string) string {
 	if id == value {
 		return ""

@@ -127,7 +127,7 @@ func (v Value) String() string {
 	return Flow(json.RawMessage(v), quoteParts)
 }
 
-// fact is something that a document states: a Change that says what it is about,
+// fact is one stated value with its place: a Change that says what it is about,
 // and its value.
 type fact struct {
 	about Change

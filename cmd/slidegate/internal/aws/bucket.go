@@ -186,7 +186,7 @@ type file struct {
 var zipName = regexp.MustCompile(`^(authorizer|operations)_(arm64|amd64)\.zip$`)
 
 // readCode returns the zips of the two Lambdas: those given as files, or else
-// those that the command carries.
+// the zips that the command carries.
 func readCode(given []string, goarch string) (authorizer, operations file, err error) {
 	found := map[string]file{}
 	for _, path := range given {

@@ -30,7 +30,7 @@ const DefaultStack = "slidegate"
 type Options struct {
 	Stack          string
 	Bucket         string            // empty to have one chosen
-	Code           []string          // zips; empty for those that the command carries
+	Code           []string          // zips; empty for the command's own
 	Template       string            // a file; empty for the one that the command carries
 	Architecture   string            // arm64 or x86_64; empty for the stack's, or arm64, or this machine's on a local AWS
 	Rules          string            // a file; empty to leave the rules as they are
@@ -40,7 +40,7 @@ type Options struct {
 	// MaxWritesPerDay is the threshold of the alarm on writes: 0 removes the
 	// alarm, nil keeps it.
 	MaxWritesPerDay *int
-	Without         []string // Parts to leave out; empty for none, nil for those that the stack leaves out
+	Without         []string // Parts to leave out; empty for none, nil to leave out the same as the stack
 	Downgrade       bool     // deploys over a newer version
 	// PermissionsBoundary is the ARN of a policy that bounds the roles of the stack;
 	// "" for none, nil for the stack's. Role is that of the role with which

@@ -178,11 +178,12 @@ var policyText string
 var policyTemplate = texttemplate.Must(texttemplate.New("policy").Parse(policyText))
 
 // Policy returns the rights that the commands for a stack and its APIs need in a
-// region, as an IAM policy. Of the options, it reads the stack, the bucket (empty for
-// those that deployments choose themselves), the role and the boundary. Without a role, CloudFormation acts with the rights of its caller, so
-// they cover the stack's resources, and secrets whose names begin with the stack's
-// name and a slash. With a role, the policy has two members instead: the policies of
-// the role and of the caller.
+// region, as an IAM policy. Of the options, it reads the stack, the bucket (empty if
+// each deployment chooses one), the role and the boundary. Without a role,
+// CloudFormation acts with the rights of its caller, so they cover the stack's
+// resources, and secrets whose names begin with the stack's name and a slash. With a
+// role, the policy has two members instead: the policies of the role and of the
+// caller.
 func Policy(region string, o Options) string {
 	var text strings.Builder
 	if err := policyTemplate.Execute(&text, map[string]string{"Partition": partitionOf(region), "Stack": o.Stack, "Bucket": cmp.Or(o.Bucket, "slidegate-*"),

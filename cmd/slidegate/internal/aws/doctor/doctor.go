@@ -65,7 +65,7 @@ type Report struct {
 	Unchecked []Unchecked `json:"unchecked"`
 }
 
-// Finding is something to mend.
+// Finding is a fault of the deployment, with its mend.
 type Finding struct {
 	Check string `json:"check"` // a word of the list in docs/operations.md
 	Where string `json:"where"`

@@ -20,16 +20,16 @@ func attachCommand(c *command.Console) *cobra.Command {
 	var o attach.Options
 	cmd := &cobra.Command{
 		Use:   "attach API-ID --stage NAME",
-		Short: "Put an API that exists behind the limiter",
-		Long: `Attach has API Gateway ask the limiter about the requests to a REST, HTTP or WebSocket API, whatever made the API. It
+		Short: "Put an existing API behind the limiter",
+		Long: `Attach puts a REST, HTTP or WebSocket API behind the limiter, whatever tool made the API. It
 adds an authorizer, gives it to the methods or routes that have none, sets the gateway responses of a REST API,
 and deploys the API to the stage. Without --yes it prints the plan and changes nothing.
 
 It refuses, with the reason, if a method has another authorizer, if CloudFormation manages the API, or if the API
 was changed and not deployed. It limits all methods but OPTIONS, and of a WebSocket API $connect.
 
-The limiter's rules table keeps what was before. If attach ends early, a second attach goes on, and detach takes
-all back, both from any machine.`,
+The limiter's rules table keeps the earlier values. If attach ends early, a second attach resumes, and detach
+restores the API, both from any machine.`,
 		Example: `  slidegate aws attach a1b2c3d4e5 --stage prod
   slidegate aws attach a1b2c3d4e5 --stage prod --yes
   slidegate aws attach a1b2c3d4e5 --stage prod --method 'GET /items' --method 'POST /items' --limiter stack://shop --yes --json`,
@@ -124,7 +124,7 @@ func printAttached(p *command.Printer, r *attach.Report) {
 
 // errUnhealthy is the outcome of an examination that found something: the report
 // says what.
-const errUnhealthy = command.Outcome("there is something to mend")
+const errUnhealthy = command.Outcome("findings were reported")
 
 func doctorCommand(c *command.Console) *cobra.Command {
 	var f stackFlags
@@ -136,7 +136,7 @@ func doctorCommand(c *command.Console) *cobra.Command {
 says what is wrong, where, and which commands mend it. It changes nothing.
 
 The stack may be that of deploy or of a CDK app. What it must be is in the template that a released command
-carries. The exit code is 1 if there is something to mend, or if a check could not be made.`,
+carries. The exit code is 1 if it reports a finding, or if a check could not be made.`,
 		Example: `  slidegate aws doctor
   slidegate aws doctor --stack shop --json`,
 		Args: command.NoArguments,

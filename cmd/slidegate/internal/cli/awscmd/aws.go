@@ -146,7 +146,7 @@ func addWatch(cmd *cobra.Command, o *aws.Options) {
 		o.AlarmTopic = &text
 		return nil
 	})
-	cmd.Flags().Func("max-writes-per-day", "an alarm on so many writes to DynamoDB in 24 hours, a `NUMBER`; 0 removes it", func(text string) error {
+	cmd.Flags().Func("max-writes-per-day", "raise an alarm above `NUMBER` writes to DynamoDB in 24 hours; 0 removes the alarm", func(text string) error {
 		writes, err := strconv.Atoi(text)
 		if err != nil || writes < 0 {
 			return command.Usagef("--max-writes-per-day %s: want a whole number, such as 5000000, or 0 for no alarm", text)

@@ -66,7 +66,7 @@ With --json each line is an object. Such lines can be imported again.`,
 }
 
 // show passes the overrides in the order of their keys, each as soon as it is
-// read. It notes those that the list omits.
+// read. It notes the ones that the list omits.
 func (l *overrideList) show(ctx context.Context, table *ruletable.Table, args []string, show func(*listedOverride) error) (err error) {
 	l.rule = args[0]
 	if l.set, _, err = session.InForce(ctx, table); err != nil {

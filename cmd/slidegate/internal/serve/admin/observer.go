@@ -19,9 +19,10 @@ const (
 	deniedPerSecond = 5
 )
 
-// Observer is an engine.Observer that keeps the latest denied requests: 50, at most five a second, and none of a rule and a key of which
-// they have one from the last minute. So a flood costs two mutexes, and one loud
-// key does not hide the others. It is safe for concurrent use.
+// Observer is an engine.Observer that keeps the 50 latest denied requests: at most
+// five a second, and at most one a minute for each rule and key. So a flood costs
+// two mutexes, and one loud key does not hide the others. It is safe for concurrent
+// use.
 type Observer struct {
 	engine.Observer
 	inForce atomic.Pointer[inForce]

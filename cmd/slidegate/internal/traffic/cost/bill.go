@@ -143,7 +143,7 @@ func Standard() *Prices {
 	return &p
 }
 
-// price returns what so many requests cost.
+// price returns the price of a number of requests.
 func price(tiers []Tier, requests float64) (dollars float64) {
 	from := 0.0
 	for _, t := range tiers {

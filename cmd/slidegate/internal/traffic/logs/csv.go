@@ -55,7 +55,7 @@ type csvLog struct {
 	bad   error    // why the header line was refused; no other line can be read then
 }
 
-// parse finds no request in the header line.
+// parse parses one line. The header line holds no request.
 func (c *csvLog) parse(line string, r *record) (bool, error) {
 	if c.bad != nil {
 		return false, c.bad

@@ -87,8 +87,8 @@ func File(path string, format Format) (Log, error) {
 	return Log{Name: path, Format: format, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }
 
-// Files returns the log in a file, or those in a directory, by name. Of a
-// directory it leaves out others in it, and hidden files.
+// Files returns the log in a file, or the logs in a directory, by name. It skips
+// subdirectories and hidden files.
 func Files(path string, format Format) ([]Log, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		log, err := File(path, format)
