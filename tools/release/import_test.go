@@ -32,6 +32,7 @@ func pathOf(dir string) string { return path.Join(root, dir) }
 const program = `package main
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -56,6 +57,8 @@ var zipNames = []string{"authorizer_arm64.zip", "authorizer_amd64.zip", "operati
 const zipSums = `package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 
 	"github.com/slidegate/slidegate/infra/lambdas"
 )
