@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -198,41 +197,26 @@ func TestServeWithRedis(t *testing.T) {
 	server := servers.StartRedis(t, "requirepass secret")
 	encrypted, certificate := server.Encrypt(t)
 	certificates := file(t, "authority.pem", string(certificate))
-	plain := serveWith(t, "redis://:secret@"+server.Address, "redis://"+server.Address+"/0")
-	secure := serveWith(t, "rediss://:secret@"+encrypted, "rediss://"+encrypted+"/0", "SSL_CERT_FILE="+certificates)
-	statuses := ""
-	for _, gateway := range []string{plain, secure, plain, secure} {
-		response, err := http.Get(gateway)
-		if err != nil {
-			t.Fatal(err)
+	t.Setenv("SSL_CERT_FILE", certificates)
+	answered := ""
+	for _, url := range []string{"redis://:secret@" + server.Address, "rediss://:secret@" + encrypted} {
+		p := start(t, "serve", "--rules", "testdata/hourly.yaml", "--listen", "127.0.0.1:0", "--store", url)
+		var address string
+		line, shown := p.line(), strings.Replace(url, ":secret@", "", 1)
+		if _, err := fmt.Sscanf(line, "slidegate: listening on %s", &address); err != nil || !strings.HasSuffix(line, ", counters in "+shown+"/0\n") {
+			t.Fatalf("%q, %v", line, err)
 		}
-		response.Body.Close()
-		statuses += fmt.Sprint(response.StatusCode, " ")
+		const shares = "slidegate: on_error: local counts in this process, as one of 1: hourly: 3 per 1h; "
+		if line := p.line(); !strings.HasPrefix(line, shares) {
+			t.Errorf("%q, want %s", line, shares)
+		}
+		for range 2 {
+			status, _ := send(t, "GET", strings.TrimSuffix(address, ","), "")
+			answered += fmt.Sprint(status, " ")
+		}
+		p.interrupt()
 	}
-	if want := "200 200 200 429 "; statuses != want {
-		t.Errorf("answered %s, want %s", statuses, want)
+	if want := "200 200 200 429 "; answered != want {
+		t.Errorf("answered %s, want %s", answered, want)
 	}
-}
-
-// serveWith starts a gateway with a store and returns its address. It stops with
-// the test.
-func serveWith(t *testing.T, store, shown string, environment ...string) string {
-	t.Helper()
-	cmd := program(t, "serve", "--rules", "testdata/hourly.yaml", "--listen", "127.0.0.1:0", "--store", store)
-	cmd.Env = append(cmd.Env, environment...)
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { interrupt(t, cmd, stderr) })
-	var address string
-	line := readLine(t, stderr)
-	if _, err := fmt.Sscanf(line, "slidegate: listening on %s", &address); err != nil || !strings.HasSuffix(line, ", counters in "+shown+"\n") {
-		t.Fatalf("%q, %v", line, err)
-	}
-	const shares = "slidegate: on_error: local counts in this process, as one of 1: hourly: 3 per 1h; "
-	if line := readLine(t, stderr); !strings.HasPrefix(line, shares) {
-		t.Errorf("%q, want %s", line, shares)
-	}
-	return strings.TrimSuffix(address, ",")
 }

@@ -18,27 +18,17 @@ import (
 // A replay that waits for its input ends on SIGINT, and prints its totals so far.
 func TestReplayInterrupted(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "decisions.tsv")
-	cmd := program(t, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml", "--decisions", out)
-	stdin, stdout, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
+	p := start(t, "replay", "-", "--format", "csv", "--rules", "testdata/rules.yaml", "--decisions", out)
+	if _, err := io.WriteString(p.stdin, "time,method,path,size\n1431857100,GET,/,1\n"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(stdin, "time,method,path,size\n1431857100,GET,/,1\n"); err != nil {
-		t.Fatal(err)
-	}
-	if line := readLine(t, stderr); line != "slidegate: warning: standard input: columns not used: size\n" { // so it reads its input
+	if line := p.line(); line != "slidegate: warning: standard input: columns not used: size\n" { // so it reads its input
 		t.Fatalf("%q", line)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	report, _ := io.ReadAll(stdout)
-	rest, _ := io.ReadAll(stderr)
-	wantExit(t, cmd.Wait(), 1)
-	if want := "slidegate: interrupted: the totals are of what was replayed so far\n"; string(rest) != want {
+	if rest, want := p.end(os.Interrupt, 1), "slidegate: interrupted: the totals are of what was replayed so far\n"; rest != want {
 		t.Errorf("stderr %q, want %q", rest, want)
 	}
-	if !strings.HasPrefix(string(report), "requests  ") {
+	if report := p.stdout.String(); !strings.HasPrefix(report, "requests  ") {
 		t.Errorf("printed %q", report)
 	}
 	wantEmpty(t, filepath.Dir(out))
@@ -60,25 +50,10 @@ func TestServeLogsOnlyJSON(t *testing.T) {
 		_, _ = http.ReadRequest(bufio.NewReader(conn))
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
 	}()
-	cmd := program(t, "serve", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0", "--backend", "http://"+backend.Addr().String(), "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"listening", "Unsolicited response"} {
-		var line struct{ Msg, URL string }
-		if text := readLine(t, stderr); json.Unmarshal([]byte(text), &line) != nil || !strings.HasPrefix(line.Msg, want) {
-			t.Fatalf("logged %q, want %s", text, want)
-		}
-		if line.URL != "" {
-			response, err := http.Get(line.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
-		}
-	}
-	interrupt(t, cmd, stderr)
+	p := startServe(t, "--rules", "testdata/rules.yaml", "--backend", "http://"+backend.Addr().String())
+	send(t, "GET", p.URL, "")
+	p.wantLine("Unsolicited response")
+	p.interrupt()
 }
 
 // A running gateway takes up changed rules, with the counters as they are, and
@@ -96,58 +71,33 @@ func TestServeReloads(t *testing.T) {
 		}
 	}
 	write("1")
-	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	logged := func() (line struct{ Msg, URL, Error, Store string }) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
-			t.Fatal(err)
-		}
-		return line
-	}
-	start := logged()
-	if start.Msg != "listening" || start.Store != "memory" {
-		t.Fatalf("logged %+v", start)
+	p := startServe(t, "--rules", rules)
+	if p.Store != "memory" {
+		t.Fatalf("logged %+v", p.logLine)
 	}
 	want := func(statuses ...int) {
 		t.Helper()
 		for i, want := range statuses {
-			response, err := http.Get(start.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
-			if response.StatusCode != want {
-				t.Errorf("request %d: status %d, want %d", i, response.StatusCode, want)
+			if status, _ := send(t, "GET", p.URL, ""); status != want {
+				t.Errorf("request %d: status %d, want %d", i, status, want)
 			}
 		}
 	}
 	want(200, 429)
 	write("3") // without a signal
-	if line := logged(); line.Msg != "rules reloaded" {
-		t.Fatalf("logged %+v", line)
-	}
+	p.wantLine("rules reloaded")
 	want(200, 200, 429)
 	write("0")
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if line := logged(); line.Msg != "rules not reloaded, those in force stay" || !strings.Contains(line.Error, "capacity: 0 is out of range") {
+	p.signal(syscall.SIGHUP)
+	if line := p.wantLine("rules not reloaded, those in force stay"); !strings.Contains(line.Error, "capacity: 0 is out of range") {
 		t.Fatalf("logged %+v", line)
 	}
 	want(429)
 	write("4")
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	if line := logged(); line.Msg != "rules reloaded" {
-		t.Fatalf("logged %+v", line)
-	}
+	p.signal(syscall.SIGHUP)
+	p.wantLine("rules reloaded")
 	want(200, 429)
-	interrupt(t, cmd, stderr)
+	p.interrupt()
 }
 
 // Before its rules file can be read, serve says what it waits for, and ends when
@@ -157,21 +107,13 @@ func TestServeWaitsForRules(t *testing.T) {
 	if err := syscall.Mkfifo(rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line := readLine(t, stderr); !strings.Contains(line, "waiting for the rules file") || !strings.Contains(line, rules) {
+	p := start(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0")
+	if line := p.line(); !strings.Contains(line, "waiting for the rules file") || !strings.Contains(line, rules) {
 		t.Errorf("stderr %q", line)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	if rest := p.end(syscall.SIGTERM, 1); !strings.Contains(rest, "nothing was read: terminated") {
+		t.Errorf("stderr %q", rest)
 	}
-	if line := readLine(t, stderr); !strings.Contains(line, "nothing was read: terminated") {
-		t.Errorf("stderr %q", line)
-	}
-	wantExit(t, cmd.Wait(), 1)
 }
 
 // TestServeDrains: from SIGTERM on, /readyz says so while requests are still
@@ -225,39 +167,22 @@ func TestServeDrains(t *testing.T) {
 func TestServeDecide(t *testing.T) {
 	const token = "0123456789abcdef"
 	t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
-	cmd := program(t, "serve", "--decide", "--rules", "testdata/rules.yaml", "--listen", "127.0.0.1:0", "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	p := startServe(t, "--decide", "--rules", "testdata/rules.yaml")
+	ask := func(token string) (status int, body string) {
+		return send(t, "POST", p.URL+"/v1/decisions", `{"method": "GET", "path": "/", "ip": "203.0.113.9"}`, "Authorization", "Bearer "+token)
 	}
-	var line struct{ URL string }
-	if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
-		t.Fatal(err)
-	}
-	ask := func(authorization string) *http.Response {
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", line.URL+"/v1/decisions", strings.NewReader(`{"method": "GET", "path": "/", "ip": "203.0.113.9"}`))
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {authorization}}
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response
-	}
-	refused := ask("Bearer another-token-of-them")
-	refused.Body.Close()
-	if logged := readLine(t, stderr); refused.StatusCode != 401 || !strings.Contains(logged, "token of this server is missing or wrong") || strings.Contains(logged, token) {
-		t.Errorf("with another token: status %d, logged %s", refused.StatusCode, logged)
+	status, _ := ask("another-token-of-them")
+	if logged := p.line(); status != 401 || !strings.Contains(logged, "token of this server is missing or wrong") || strings.Contains(logged, token) {
+		t.Errorf("with another token: status %d, logged %s", status, logged)
 	}
 	for i, want := range []bool{true, true, false} {
-		response := ask("Bearer " + token)
+		status, body := ask(token)
 		var decision struct{ Allowed bool }
-		err := json.NewDecoder(response.Body).Decode(&decision)
-		response.Body.Close()
-		if err != nil || response.StatusCode != 200 || decision.Allowed != want {
-			t.Errorf("request %d: status %d, %+v, %v", i, response.StatusCode, decision, err)
+		if err := json.Unmarshal([]byte(body), &decision); err != nil || status != 200 || decision.Allowed != want {
+			t.Errorf("request %d: status %d, %s, %v", i, status, body, err)
 		}
 	}
-	interrupt(t, cmd, stderr)
+	p.interrupt()
 }
 
 // A warning says that other machines may reach the address.
@@ -269,64 +194,125 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// interrupt ends a gateway, which must print nothing more than its last denials.
-func interrupt(t *testing.T, cmd *exec.Cmd, stderr io.Reader) {
-	t.Helper()
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
-	rest, _ := io.ReadAll(stderr)
-	wantExit(t, cmd.Wait(), 0)
-	for line := range strings.Lines(string(rest)) {
-		if !strings.Contains(line, "denials") {
-			t.Errorf("stderr %q", line)
-		}
-	}
+// process is slidegate as a process of its own.
+type process struct {
+	logLine // of a gateway that listens
+	t       *testing.T
+	cmd     *exec.Cmd
+	stdin   io.Writer
+	stdout  strings.Builder
+	stderr  *bufio.Reader
+	logged  strings.Builder // what line has read
 }
 
-func pipes(t *testing.T, cmd *exec.Cmd) (stdin io.WriteCloser, stdout, stderr *bufio.Reader) {
+// logLine is what the tests read of a line that serve logs.
+type logLine struct{ Msg, URL, Admin, Store, Error string }
+
+// start starts a process. It ends with the test, if the test has not ended it.
+func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages, err := cmd.StderrPipe()
-	if err != nil {
+	p := &process{t: t, cmd: program(t, args...)}
+	stdin, inErr := p.cmd.StdinPipe()
+	stderr, errErr := p.cmd.StderrPipe()
+	p.cmd.Stdout, p.stdin, p.stderr = &p.stdout, stdin, bufio.NewReader(stderr)
+	if err := errors.Join(inErr, errErr, p.cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if cmd.ProcessState == nil && cmd.Process != nil { // the test failed before it waited
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+		if p.cmd.ProcessState == nil { // the test failed before it waited
+			_ = p.cmd.Process.Kill()
+			_ = p.cmd.Wait()
 		}
 	})
-	return in, bufio.NewReader(out), bufio.NewReader(messages)
+	return p
 }
 
-func readLine(t *testing.T, r *bufio.Reader) string {
+// startServe starts a gateway, and returns when it listens.
+func startServe(t *testing.T, args ...string) *process {
 	t.Helper()
-	line, err := r.ReadString('\n')
+	p := start(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--json"}, args...)...)
+	for p.URL == "" { // warnings come first
+		if err := json.Unmarshal([]byte(p.line()), &p.logLine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// line reads a line of standard error.
+func (p *process) line() string {
+	p.t.Helper()
+	line, err := p.stderr.ReadString('\n')
 	if err != nil {
-		t.Fatalf("%q, then %v", line, err)
+		p.t.Fatalf("%q, then %v", line, err)
+	}
+	p.logged.WriteString(line)
+	return line
+}
+
+// wantLine reads a line of a log in JSON, whose message has to begin so.
+func (p *process) wantLine(begin string) (line logLine) {
+	p.t.Helper()
+	if text := p.line(); json.Unmarshal([]byte(text), &line) != nil || !strings.HasPrefix(line.Msg, begin) {
+		p.t.Fatalf("logged %q, want %s", text, begin)
 	}
 	return line
 }
 
-func wantExit(t *testing.T, err error, code int) {
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// end ends the process, which must exit with a code, and returns what it still
+// printed to standard error.
+func (p *process) end(s os.Signal, code int) (rest string) {
+	p.t.Helper()
+	p.signal(s)
+	text, _ := io.ReadAll(p.stderr)
+	_ = p.cmd.Wait() // its exit code is below
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Errorf("exit %d, want %d", got, code)
+	}
+	return string(text)
+}
+
+// interrupt ends a gateway, which must print nothing more than its last denials.
+func (p *process) interrupt() {
+	p.t.Helper()
+	for line := range strings.Lines(p.end(os.Interrupt, 0)) {
+		if !strings.Contains(line, "denials") {
+			p.t.Errorf("stderr %q", line)
+		}
+	}
+}
+
+// send sends a request, with JSON if it has a body. fields are names and values of
+// header fields.
+func send(t *testing.T, method, url, body string, fields ...string) (status int, answer string) {
 	t.Helper()
-	got := 0
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		got = exit.ExitCode()
-	case err != nil:
-		t.Fatal(err)
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, ""
 	}
-	if got != code {
-		t.Errorf("exit %d, want %d", got, code)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
 	}
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, string(text)
 }

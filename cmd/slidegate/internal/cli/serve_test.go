@@ -48,17 +48,8 @@ rules:
 // A request is a method, a target, and what it has of a preflight.
 func serveAndSend(t *testing.T, rules string, requests []string) (logged string) {
 	t.Helper()
-	cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--log", "requests", "--json")
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	first := readLine(t, stderr)
-	var start struct{ URL string }
-	if err := json.Unmarshal([]byte(first), &start); err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimPrefix(start.URL, "http://")
+	p := startServe(t, "--rules", rules, "--log", "requests")
+	address := strings.TrimPrefix(p.URL, "http://")
 	fields := map[string]http.Header{
 		"preflight": {"Origin": {"https://app.example"}, "Access-Control-Request-Method": {"PUT"}},
 		"blank":     {"Origin": {"https://app.example"}, "Access-Control-Request-Method": {" "}},
@@ -74,12 +65,7 @@ func serveAndSend(t *testing.T, rules string, requests []string) (logged string)
 		}
 		response.Body.Close()
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(stderr)
-	wantExit(t, cmd.Wait(), 0)
-	return first + string(rest)
+	return p.logged.String() + p.end(os.Interrupt, 0)
 }
 
 // countDecisions counts the decisions in a log of serve, and its other lines.
@@ -121,62 +107,36 @@ func countDecisions(t *testing.T, logged string) (n decided) {
 // and are not cut off once serve has waited for 15 seconds.
 func TestServePage(t *testing.T) {
 	rules := file(t, "rules.yaml", "rules: [{name: api, key: 'user:{header.x-user}', limit: 2/hour}]")
-	for _, decide := range []bool{false, true} {
-		args := []string{"--rules", rules}
-		if decide {
-			args = append(args, "--decide")
-		}
-		address, base, stop := serveWithAdmin(t, args...)
+	for flag, charge := range map[string]func(url string){
+		"--decide=false": func(url string) { send(t, "GET", url+"/v1", "", "X-User", "ada") },
+		"--decide": func(url string) {
+			send(t, "POST", url+"/v1/decisions", `{"method": "GET", "path": "/v1", "ip": "203.0.113.9", "headers": {"x-user": "ada"}}`)
+		},
+	} {
+		p := startServe(t, flag, "--rules", rules, "--admin", "127.0.0.1:0")
 		for range 3 {
-			if !decide {
-				visit(t, address+"/v1", "ada")
-				continue
-			}
-			body := `{"method": "GET", "path": "/v1", "ip": "203.0.113.9", "headers": {"x-user": "ada"}}`
-			response, err := http.Post(address+"/v1/decisions", "application/json", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
+			charge(p.URL)
 		}
-		if page := get(t, base+"/"); !strings.Contains(page, "<title>Slidegate, live") || !strings.Contains(page, "user:ada") {
-			t.Errorf("--decide %t: the page is %s", decide, page)
+		if _, page := send(t, "GET", p.Admin+"/", ""); !strings.Contains(page, "<title>Slidegate, live") || !strings.Contains(page, "user:ada") {
+			t.Errorf("%s: the page is %s", flag, page)
 		}
 		for range 2 { // the second answer is the first one's
-			response, err := http.PostForm(base+"/live/try", url.Values{"method": {"GET"}, "path": {"/v1"}, "headers": {"x-user: ada"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, _ := io.ReadAll(response.Body)
-			response.Body.Close()
-			if !strings.Contains(string(body), "denied</strong> by api, again allowed in") {
-				t.Errorf("--decide %t: tried, it is %s", decide, body)
+			form := url.Values{"method": {"GET"}, "path": {"/v1"}, "headers": {"x-user: ada"}}.Encode()
+			_, body := send(t, "POST", p.Admin+"/live/try", form, "Content-Type", "application/x-www-form-urlencoded")
+			if !strings.Contains(body, "denied</strong> by api, again allowed in") {
+				t.Errorf("%s: tried, it is %s", flag, body)
 			}
 		}
-		events, err := http.Get(base + "/live/events")
+		events, err := http.Get(p.Admin + "/live/events")
 		if err != nil || events.StatusCode != 200 {
 			t.Fatal(events, err)
 		}
-		stop()
+		p.end(os.Interrupt, 0)
 		if _, err := io.ReadAll(events.Body); err != nil {
 			t.Errorf("the events were cut off: %v", err)
 		}
 		events.Body.Close()
 	}
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
 
 // With --usage-path, the gateway and the server of decisions show what they have
@@ -187,30 +147,14 @@ func TestServeUsagePath(t *testing.T) {
 	for _, tc := range []struct{ flag, method, charged, body string }{
 		{"--log=summary", "GET", "/", ""}, {"--decide", "POST", "/v1/decisions", caller},
 	} {
-		cmd := program(t, "serve", tc.flag, "--usage-path", "/usage", "--rules", rules, "--listen", "127.0.0.1:0", "--json")
-		_, _, stderr := pipes(t, cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var line struct{ URL string }
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &line); err != nil {
-			t.Fatal(err)
-		}
+		p := startServe(t, tc.flag, "--usage-path", "/usage", "--rules", rules)
 		var last string
 		for _, path := range []string{tc.charged, tc.charged, "/usage"} {
-			r, _ := http.NewRequestWithContext(t.Context(), tc.method, line.URL+path, strings.NewReader(tc.body))
-			r.Header.Set("Content-Type", "application/json")
-			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _ := io.ReadAll(response.Body)
-			response.Body.Close()
-			last = string(text)
+			_, last = send(t, tc.method, p.URL+path, tc.body)
 		}
 		if !strings.Contains(last, `"used":2,"remaining":3`) {
 			t.Errorf("%s: %s", tc.flag, last)
 		}
-		interrupt(t, cmd, stderr)
+		p.interrupt()
 	}
 }

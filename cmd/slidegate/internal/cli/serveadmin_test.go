@@ -3,10 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -34,12 +32,12 @@ rules:
 - {name: api, key: 'user:{header.x-user}', limit: 50/hour}
 - {name: next, mode: shadow, key: 'user:{header.x-user}', limit: 20/hour}
 `)
-	url, base, stop := serveWithAdmin(t, "--rules", rules)
+	p := startServe(t, "--admin", "127.0.0.1:0", "--rules", rules)
 	var answers []map[int]int // of clients, by status
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		answers = load(t, url, clients, requests)
+		answers = load(t, p.URL, clients, requests)
 	}()
 	last, scrapes := 0., 0
 	for under := true; under; scrapes++ {
@@ -48,7 +46,7 @@ rules:
 			under = false
 		default:
 		}
-		now := scrape(t, base)["slidegate_decisions_total"]
+		now := scrape(t, p.Admin)["slidegate_decisions_total"]
 		if now < last || now > clients*requests {
 			t.Fatalf("scrape %d: %v decisions after %v", scrapes, now, last)
 		}
@@ -62,8 +60,8 @@ rules:
 	if allowed != clients*capacity || allowed+denied != clients*requests {
 		t.Fatalf("the clients counted %v", answers)
 	}
-	got := scrape(t, base)
-	for name, want := range map[string]float64{
+	got := scrape(t, p.Admin)
+	wantValues(t, got, map[string]float64{
 		"slidegate_decisions_total":             clients * requests,
 		"slidegate_denied_total{api}":           float64(denied - banned),
 		"slidegate_denied_total{}":              banned,
@@ -75,13 +73,9 @@ rules:
 		"slidegate_store_attempts_total":        2 * clients * capacity,
 		"slidegate_store_latency_seconds_count": 2 * clients * capacity,
 		"slidegate_writes_total":                0,
-	} {
-		if value, reported := got[name]; value != want || !reported {
-			t.Errorf("%s is %v, want %v", name, value, want)
-		}
-	}
-	wantStatus(t, base, got)
-	stop()
+	})
+	wantStatus(t, p.Admin, got)
+	p.end(os.Interrupt, 0)
 }
 
 // TestServeAdminOfTables: with rules and counters in DynamoDB, metrics also agree
@@ -105,12 +99,12 @@ func serveAdminOfTables(t *testing.T) bool {
 deny: [{path: /admin/**}]
 rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 `))
-	url, base, stop := serveWithAdmin(t, "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
-	answers := load(t, url, clients, requests)
-	got := scrape(t, base)
+	p := startServe(t, "--admin", "127.0.0.1:0", "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
+	answers := load(t, p.URL, clients, requests)
+	got := scrape(t, p.Admin)
 	if degraded := got["slidegate_degraded_total"]; degraded > 0 {
 		t.Logf("%v decisions lacked the store", degraded)
-		stop()
+		p.end(os.Interrupt, 0)
 		return false
 	}
 	for i, counted := range answers {
@@ -118,7 +112,7 @@ rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 			t.Errorf("client %d counted %v", i, counted)
 		}
 	}
-	for name, want := range map[string]float64{
+	wantValues(t, got, map[string]float64{
 		"slidegate_decisions_total":             clients * requests,
 		"slidegate_denied_total{api}":           clients * (requests*9/10 - capacity),
 		"slidegate_denied_total{}":              clients * requests / 10,
@@ -130,46 +124,12 @@ rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
 		"slidegate_breaker_open":                0,
 		"slidegate_rules_breaker_open":          0,
 		"slidegate_rules_version":               1,
-	} {
-		if value, reported := got[name]; value != want || !reported {
-			t.Errorf("%s is %v, want %v", name, value, want)
-		}
+	})
+	if _, body := send(t, "GET", p.Admin+"/readyz", ""); body != "{\"ready\":true}\n" {
+		t.Errorf("/readyz answers %q", body)
 	}
-	response, err := http.Get(base + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "{\"ready\":true}\n" {
-		t.Errorf("/readyz answers %q, %v", body, err)
-	}
-	stop()
+	p.end(os.Interrupt, 0)
 	return true
-}
-
-// serveWithAdmin starts serve with an admin address. stop interrupts it, and it
-// has to end well.
-func serveWithAdmin(t *testing.T, args ...string) (url, base string, stop func()) {
-	t.Helper()
-	cmd := program(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json"}, args...)...)
-	_, _, stderr := pipes(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // after a test that failed
-	var start struct{ URL, Admin string }
-	for start.URL == "" { // warnings come first
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &start); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return start.URL, start.Admin, func() {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, stderr)
-		wantExit(t, cmd.Wait(), 0)
-	}
 }
 
 // load has each client send requests, each tenth of them for a path that is
@@ -185,7 +145,8 @@ func load(t *testing.T, url string, clients, requests int) []map[int]int {
 				if n%10 == 9 {
 					path = "/admin/x"
 				}
-				answers[i][visit(t, url+path, fmt.Sprint(i))]++
+				status, _ := send(t, "GET", url+path, "", "X-User", fmt.Sprint(i))
+				answers[i][status]++
 			}
 		})
 	}
@@ -193,30 +154,12 @@ func load(t *testing.T, url string, clients, requests int) []map[int]int {
 	return answers
 }
 
-// visit sends a request of a user, and returns the status of the answer.
-func visit(t *testing.T, url, user string) int {
-	r, _ := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	r.Header.Set("X-User", user)
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
-}
-
 // scrape reads /metrics as Prometheus does: values by name and rule.
 func scrape(t *testing.T, base string) map[string]float64 {
 	t.Helper()
-	response, err := http.Get(base + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	_, text := send(t, "GET", base+"/metrics", "")
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,16 +183,21 @@ func scrape(t *testing.T, base string) map[string]float64 {
 	return values
 }
 
+func wantValues(t *testing.T, got, want map[string]float64) {
+	t.Helper()
+	for name, want := range want {
+		if value, reported := got[name]; value != want || !reported {
+			t.Errorf("%s is %v, want %v", name, value, want)
+		}
+	}
+}
+
 // wantStatus compares the status with what Prometheus got.
 func wantStatus(t *testing.T, base string, metrics map[string]float64) {
 	t.Helper()
-	response, err := http.Get(base + "/v1/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
+	_, text := send(t, "GET", base+"/v1/status", "")
 	var s admin.Status
-	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}
 	if !s.Ready || s.Store != "memory" || !strings.HasSuffix(s.RulesFrom, "rules.yaml") || len(s.Rules) != 2 || s.Rules[1].Mode != "shadow" {
