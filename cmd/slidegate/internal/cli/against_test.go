@@ -2,16 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // planned are rules with every kind of override that an operator can set.
@@ -56,9 +52,7 @@ func TestComparisonUsesOverrides(t *testing.T) {
 			changed = append(changed, fmt.Sprint(k.Key, " ", k.ToDenied, " ", k.ToAllowed))
 		}
 		want := []string{"user:demoted 1 0", "user:ended 1 0", "user:lapsed 1 0", "user:over 1 0", "user:plain 1 0", "user:stale 1 0"}
-		if diff := cmp.Diff(want, changed); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", command, diff)
-		}
+		wantSame(t, command, want, changed)
 		if report.StaleOverrides.Count != 1 || report.StaleOverrides.Overrides[0].Key != "user:stale" {
 			t.Errorf("%s reports the stale overrides %+v", command, report.StaleOverrides)
 		}
@@ -123,33 +117,22 @@ func TestReplayUsesOverrides(t *testing.T) {
 		"user:raised": 24, "user:plain": 48, "user:later": 48,
 		"user:ends": 13 + 2*11, "user:lapsed": 2 * 12, "user:granted": 2 * 22,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("denied (-want +got):\n%s", diff)
-	}
+	wantSame(t, "denied", want, got)
 	l.want(t, 2*len(keys))
 }
 
 func TestVersions(t *testing.T) {
-	newTable(t).transcript(t, "versions-empty")
 	table := newTable(t, "testdata/rules.yaml")
-	dir := t.TempDir()
-	table.transcript(t, "versions", "DIR", dir)
-	want, err := os.ReadFile("testdata/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantFile(t, filepath.Join(dir, "rules.yaml"), string(want))
-	if got := mustRun(t, "rules get 1"+table.at); got != string(want) {
-		t.Errorf("printed %q, want the published text", got)
-	}
+	dir, want := table.transcript(t, "versions"), read(t, "testdata/rules.yaml")
+	wantFile(t, filepath.Join(dir, "rules.yaml"), want)
+	wantSame(t, "the published text", want, mustRun(t, "rules get 1"+table.at))
 }
 
 // Explain and inspect use the overrides and grants that the table has now.
 func TestExplainAndInspectATable(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
-	table.scrub = scrubMoments
-	table.transcript(t, "explain-table", "COUNTERS", dynamotest.Counters(t, table.client),
-		"LOG", recent(t, `"method": "GET", "path": "/v1/x", "jwt": {"sub": "7", "tenant": "zeta"}`, 3))
+	log := recent(t, `"method": "GET", "path": "/v1/x", "jwt": {"sub": "7", "tenant": "zeta"}`, 3)
+	table.transcriptOfWaits(t, "explain-table", "LOG", log)
 }
 
 // An override in the table of a rule that takes none from there is ignored, by
@@ -174,9 +157,6 @@ func TestExplainAnUnreadableOverride(t *testing.T) {
 	table.set(t, rules.PlanOverrides, "user:8", `{"plan": "gold"}`)
 	table.transcript(t, "explain-unreadable")
 }
-
-// scrubMoments replaces all that depends on the moment of the test.
-func scrubMoments(text string) string { return scrubWaits(scrubStamps(scrubElapsed(text))) }
 
 // recent writes a log of requests of five seconds ago, each an object with these
 // fields. A wait that began just now could be a minute to the tenth of a second,

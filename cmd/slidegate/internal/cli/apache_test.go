@@ -46,9 +46,7 @@ func TestApacheLog(t *testing.T) {
 			options := tc.rules + " --order " + tc.order
 			memory, report := replayApache(t, apacheLog, options, "memory")
 			want := apacheReport{Requests: 10_000, Allowed: tc.allowed, Denied: tc.denied, OutOfOrder: 4915}
-			if diff := cmp.Diff(want, report); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			wantSame(t, "the output", want, report)
 			if redis, _ := replayApache(t, apacheLog, options, server.URL()); redis != memory {
 				t.Error("Redis decides differently")
 			}
@@ -121,11 +119,7 @@ func replayApache(t *testing.T, log, options, store string) (decisions string, _
 			t.Errorf("%d writes for %d allowed requests", *report.Writes, report.Allowed)
 		}
 	}
-	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data), report.apacheReport
+	return read(t, out), report.apacheReport
 }
 
 // everyAlgorithm has a shadow rule for each algorithm, so that none depends on
@@ -171,11 +165,8 @@ func TestApacheLogOfSeveralRules(t *testing.T) {
 	denied := func(store string) (times []string) {
 		out := filepath.Join(t.TempDir(), "decisions.tsv")
 		mustRun(t, "replay "+apacheLog+" --rules "+rules+" --store "+store+" --decisions "+out)
-		decisions, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(decisions)) {
+		decisions := read(t, out)
+		for line := range strings.Lines(decisions) {
 			if fields := strings.Split(line, "\t"); fields[3] == "0" { // the rule may be another one
 				times = append(times, fields[0])
 			}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
@@ -45,9 +44,7 @@ func TestTablesCreate(t *testing.T) {
 		t.Errorf("the second time printed %q, want %q", got, want)
 	}
 	report := mustReport[tablesReport](t, "tables create --counters dynamodb://"+other)
-	if diff := cmp.Diff([]session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables); diff != "" {
-		t.Error(diff)
-	}
+	wantSame(t, "the output", []session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables)
 	mustRun(t, "rules apply testdata/rules.yaml --rules dynamodb://"+rules) // the tables can be used
 	mustRun(t, "replay testdata/day.log --rules dynamodb://"+rules+" --store dynamodb://"+counters)
 }
@@ -135,10 +132,7 @@ func TestInspectAndResetOfUnknownRulesAndKeys(t *testing.T) {
 	wantFailure(t, "reset weekly ip:203.0.113.9"+places, `there is no rule "weekly"`)
 	wantFailure(t, "inspect user:7 --rule hourly"+places, `"user:7" is no key of rule hourly`, "ip:{ip}")
 	wantFailure(t, "reset hourly user:7"+places, `"user:7" is no key of rule hourly`)
-	r := slidegate(t.Context(), "", "inspect user:7"+places)
-	if r.code != 1 || !strings.Contains(r.stderr, "no rule counts this key") {
-		t.Errorf("a key of no rule: exit %d, stderr %q", r.code, r.stderr)
-	}
+	wantExit(t, 1, "inspect user:7"+places, "no rule counts this key")
 }
 
 // needsRedis returns a command of each kind that calls Redis. OUT is a file that

@@ -62,9 +62,8 @@ func TestBackendWithPassword(t *testing.T) {
 		"http://jo:secret@127.0.0.1:3000", "http://jo:secret@127.0.0.1:3000/base",
 		"http://jo:secret%zz@h", "ftp://jo:secret@h", "http://jo:secret/x@h",
 	} {
-		r := slidegate(t.Context(), "", "serve --rules testdata/rules.yaml --listen 127.0.0.1:0 --backend "+url)
-		if r.code != 2 || !strings.Contains(r.stderr, "--backend: want") || strings.Contains(r.stderr, "secret") {
-			t.Errorf("%s: exit %d, %q", url, r.code, r.stderr)
+		if r := wantExit(t, 2, "serve --rules testdata/rules.yaml --listen 127.0.0.1:0 --backend "+url, "--backend: want"); strings.Contains(r.stderr, "secret") {
+			t.Errorf("%s: %q", url, r.stderr)
 		}
 	}
 }
@@ -73,9 +72,8 @@ func TestBackendWithPassword(t *testing.T) {
 func TestDecideToken(t *testing.T) {
 	for _, token := range []string{"secret", "secret-secret-1", "secret secret secret", "secret-secret-secret\n", "secret-secret-s\u00e9cret"} {
 		t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
-		r := slidegate(t.Context(), "", "serve --decide --rules testdata/rules.yaml --listen 127.0.0.1:0")
-		if r.code != 2 || !strings.Contains(r.stderr, "SLIDEGATE_DECIDE_TOKEN: want 16 characters or more") || strings.Contains(r.stderr, "secret") {
-			t.Errorf("%q: exit %d, %q", token, r.code, r.stderr)
+		if r := wantExit(t, 2, "serve --decide --rules testdata/rules.yaml --listen 127.0.0.1:0", "SLIDEGATE_DECIDE_TOKEN: want 16 characters or more"); strings.Contains(r.stderr, "secret") {
+			t.Errorf("%q: %q", token, r.stderr)
 		}
 	}
 }

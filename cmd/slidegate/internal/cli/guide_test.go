@@ -46,12 +46,9 @@ func TestFiveMinutes(t *testing.T) {
 	const page = "../../../../docs/start/limit.md"
 	sh := startLocalShell(t)
 	follow(t, sh, page)
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, page)
 	typed := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if command, ok := strings.CutPrefix(line, "$ "); ok {
 			typed += len(command)
 		}
@@ -67,12 +64,9 @@ func TestFiveMinutes(t *testing.T) {
 // matches anything within a line.
 func follow(t *testing.T, sh *shell, guide string) {
 	t.Helper()
-	text, err := os.ReadFile(guide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, guide)
 	var out strings.Builder
-	for _, part := range splitGuide(string(text)) {
+	for _, part := range splitGuide(text) {
 		switch {
 		case part.file != "":
 			sh.save(part.file, part.body)

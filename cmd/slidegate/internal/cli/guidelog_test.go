@@ -2,12 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var contextVariable = regexp.MustCompile(`\$context\.[\w.]+`)
@@ -16,12 +13,9 @@ var contextVariable = regexp.MustCompile(`\$context\.[\w.]+`)
 // decide. API Gateway writes a hyphen for what a request lacks, and the path with
 // the stage.
 func TestGuidesLogFormat(t *testing.T) {
-	guide, err := os.ReadFile("../../../../docs/guide.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := read(t, "../../../../docs/guide.md")
 	format, files := "", map[string]string{}
-	for _, part := range splitGuide(string(guide)) {
+	for _, part := range splitGuide(guide) {
 		if strings.Contains(part.body, "$context.") {
 			format = part.body
 		}
@@ -72,8 +66,6 @@ func TestGuidesLogFormat(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s: %d allowed, %d denied", rule, r.Allowed, r.Denied))
 			}
 		}
-		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		wantSame(t, name, want, strings.Join(got, "; "))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -103,18 +104,33 @@ type published struct {
 	Changes []json.RawMessage `json:"changes"`
 }
 
+// wantExit runs a command that has to exit with a code, and to print all of the
+// wanted parts to standard error.
+func wantExit(t *testing.T, code int, command string, parts ...string) result {
+	t.Helper()
+	r := slidegate(t.Context(), "", command)
+	for _, part := range append(parts, "") {
+		if r.code != code || !strings.Contains(r.stderr, part) {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q; want exit %d and %q", command, r.code, r.stdout, r.stderr, code, part)
+		}
+	}
+	return r
+}
+
 // wantFailure runs a command that has to fail with one message that contains all
 // of the wanted parts.
 func wantFailure(t *testing.T, command string, parts ...string) {
 	t.Helper()
-	r := slidegate(t.Context(), "", command)
-	if r.code != 1 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("%s: exit %d, stdout %q, stderr %q", command, r.code, r.stdout, r.stderr)
+	if r := wantExit(t, 1, command, parts...); r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%s: stdout %q, stderr %q", command, r.stdout, r.stderr)
 	}
-	for _, part := range parts {
-		if !strings.Contains(r.stderr, part) {
-			t.Errorf("%s: stderr %q, want %q in it", command, r.stderr, part)
-		}
+}
+
+// wantSame compares values, or what a command printed.
+func wantSame(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
@@ -139,25 +155,27 @@ func goldenPath(name string) string { return filepath.Join("testdata", name+".go
 
 var commandLine = regexp.MustCompile(`(?m)^\$ slidegate (.*)$`)
 
+// typed is the standard input of all commands of transcripts.
+const typed = "198.51.100.7 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 200 1\nbroken\n"
+
 // transcript runs the commands of a golden file, its lines that begin with
 // "$ slidegate ", and compares their output. Lines of standard error come last,
-// after "! ". names are pairs: a word in the file, such as TABLE, and its value in
-// this run. scrub replaces text that differs from run to run. To add a command,
-// add its line and run the test with -update.
-func transcript(t *testing.T, name, stdin string, scrub func(string) string, names ...string) {
+// after "! ". scrub replaces text that differs from run to run. names are pairs: a
+// word in the file, such as TABLE, and its value in this run. DIR is an empty
+// directory, which transcript returns. To add a command, add its line and run the
+// test with -update.
+func transcript(t *testing.T, name string, scrub func(string) string, names ...string) (dir string) {
 	t.Helper()
-	file, err := os.ReadFile(goldenPath(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir = t.TempDir()
+	names = append(names, "DIR", dir)
 	var back []string
 	for i := 0; i < len(names); i += 2 {
 		back = append(back, names[i+1], names[i])
 	}
 	there, here := strings.NewReplacer(back...), strings.NewReplacer(names...)
 	var blocks []string
-	for _, match := range commandLine.FindAllStringSubmatch(string(file), -1) {
-		r := slidegate(t.Context(), stdin, here.Replace(match[1]))
+	for _, match := range commandLine.FindAllStringSubmatch(read(t, goldenPath(name)), -1) {
+		r := slidegate(t.Context(), typed, here.Replace(match[1]))
 		var b strings.Builder
 		b.WriteString(r.stdout)
 		for line := range strings.Lines(r.stderr) {
@@ -169,6 +187,7 @@ func transcript(t *testing.T, name, stdin string, scrub func(string) string, nam
 		blocks = append(blocks, match[0]+"\n"+scrub(there.Replace(b.String())))
 	}
 	golden.Check(t, goldenPath(name), strings.Join(blocks, "\n"))
+	return dir
 }
 
 // scrubber returns a function that replaces what matches each pattern.
@@ -183,7 +202,10 @@ func scrubber(pairs ...string) func(string) string {
 
 var (
 	scrubElapsed = scrubber(`(of traffic in) \S+`, "$1 TIME", `("elapsed_s":) [0-9.e-]+`, "$1 0")
-	scrubStamps  = scrubber(`\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`, "2026-01-01T00:00:00Z", `("left_s":) [1-9][0-9.e+]*`, "$1 60")
+	// scrubTable replaces moments and the names of new keys.
+	scrubTable = scrubber(
+		`\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`, "2026-01-01T00:00:00Z", `("left_s":) [1-9][0-9.e+]*`, "$1 60",
+		`sg_[0-9a-f]{16}_[A-Z2-7]{26}`, "sg_SECRET", `sg_[0-9a-f]{16}`, "sg_NEW")
 	// scrubWaits replaces times to wait, and so the widths of columns.
 	scrubWaits = scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 60", `\b(\d+m)?\d+(\.\d+)?s\b`, "60s", ` {2,}`, "  ")
 )
@@ -192,10 +214,15 @@ var (
 func file(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
+	write(t, path, content)
+	return path
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // ruleFiles writes documents, each with a rule api of this capacity and window,
@@ -208,11 +235,18 @@ func ruleFiles(t *testing.T, limits ...string) (paths []string) {
 	return paths
 }
 
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func wantFile(t *testing.T, path, want string) {
 	t.Helper()
-	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%s contains %q, %v; want %q", filepath.Base(path), got, err, want)
-	}
+	wantSame(t, filepath.Base(path), want, read(t, path))
 }
 
 func wantEmpty(t *testing.T, dir string) {

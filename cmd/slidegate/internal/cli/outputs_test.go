@@ -54,9 +54,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			for _, mode := range []os.FileMode{0o600, 0o444} {
 				_ = os.Remove(out)
-				if err := os.WriteFile(out, []byte("as it was"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, out, "as it was")
 				if err := os.Chmod(out, mode); err != nil {
 					t.Fatal(err)
 				}

@@ -60,17 +60,14 @@ func TestServeLogsOnlyJSON(t *testing.T) {
 // keeps its rules if the new ones are bad.
 func TestServeReloads(t *testing.T) {
 	rules := file(t, "rules.yaml", "")
-	write := func(capacity string) {
+	limit := func(capacity string) {
 		t.Helper()
-		text := "rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: " + capacity + ", window: 1h}]}]\n"
-		if err := os.WriteFile(rules+"~", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, rules+"~", "rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: "+capacity+", window: 1h}]}]\n")
 		if err := os.Rename(rules+"~", rules); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("1")
+	limit("1")
 	p := startServe(t, "--rules", rules)
 	if p.Store != "memory" {
 		t.Fatalf("logged %+v", p.logLine)
@@ -84,16 +81,16 @@ func TestServeReloads(t *testing.T) {
 		}
 	}
 	want(200, 429)
-	write("3") // without a signal
+	limit("3") // without a signal
 	p.wantLine("rules reloaded")
 	want(200, 200, 429)
-	write("0")
+	limit("0")
 	p.signal(syscall.SIGHUP)
 	if line := p.wantLine("rules not reloaded, those in force stay"); !strings.Contains(line.Error, "capacity: 0 is out of range") {
 		t.Fatalf("logged %+v", line)
 	}
 	want(429)
-	write("4")
+	limit("4")
 	p.signal(syscall.SIGHUP)
 	p.wantLine("rules reloaded")
 	want(200, 429)

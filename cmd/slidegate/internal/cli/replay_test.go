@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,13 +15,9 @@ func TestDecisionsFile(t *testing.T) {
 		"1431857101250000000\tper-ip\tip:203.0.113.9\t1\t0\t0\n"+
 		"1431857101500000000\tper-ip\tip:198.51.100.7\t1\t1\t0\n"+
 		"1431857101500000000\tlogin\tlogin:198.51.100.7\t1\t0\t0\n")
-	before := "as it was"
-	if err := os.WriteFile(out, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r := slidegate(t.Context(), "", "replay testdata/day.log --rules testdata/rules.yaml --format csv --decisions "+out); r.code != 1 {
-		t.Errorf("exit %d", r.code)
-	}
+	const before = "as it was"
+	write(t, out, before)
+	wantExit(t, 1, "replay testdata/day.log --rules testdata/rules.yaml --format csv --decisions "+out)
 	wantFile(t, out, before)
 }
 
@@ -30,11 +25,8 @@ func TestDecisionsFile(t *testing.T) {
 // report has the order and the lines read, so that is printed.
 func TestReplayWithoutDecisions(t *testing.T) {
 	const failing = "replay testdata/day.log --rules testdata/rules.yaml --format csv"
-	if r := slidegate(t.Context(), "", failing); r.code != 1 || r.stdout != "" || r.stderr == "" {
-		t.Errorf("exit %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
-	}
-	if r := slidegate(t.Context(), "", failing+" --json"); r.code != 1 || r.stdout == "" {
-		t.Errorf("exit %d, stdout %q", r.code, r.stdout)
+	if text, report := wantExit(t, 1, failing, "slidegate: "), wantExit(t, 1, failing+" --json"); text.stdout != "" || report.stdout == "" {
+		t.Errorf("printed %q, and as JSON %q", text.stdout, report.stdout)
 	}
 }
 
@@ -73,31 +65,22 @@ func TestReportFiles(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
 	const replay = "replay testdata/day.jsonl --rules testdata/rules.yaml"
-	if r := slidegate(t.Context(), "", replay+" --report "+page); r.code != 0 || !strings.Contains(r.stdout, "requests") {
-		t.Errorf("the totals are not on standard output: %q, %s", r.stdout, r.stderr)
+	if got := mustRun(t, replay+" --report "+page); !strings.Contains(got, "requests") {
+		t.Errorf("the totals are not on standard output: %q", got)
 	}
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := read(t, page)
 	for _, part := range []string{"<!doctype html>", "day.jsonl", "testdata/rules.yaml", "ip:203.0.113.9", "half the limits", "leaky_bucket", "</html>"} {
-		if !strings.Contains(string(content), part) {
+		if !strings.Contains(content, part) {
 			t.Errorf("the page lacks %q", part)
 		}
 	}
 	if r := slidegate(t.Context(), "", replay+" --report - --decisions "+filepath.Join(dir, "decisions.tsv")); !strings.HasPrefix(r.stdout, "<!doctype html>") || !strings.Contains(r.stderr, "allowed") {
 		t.Errorf("stdout %.40q, stderr %q", r.stdout, r.stderr)
 	}
-	if r := slidegate(t.Context(), "", replay+" --report - --decisions -"); r.code != 2 || !strings.Contains(r.stderr, "only one of --decisions and --report can be -") {
-		t.Errorf("exit %d, %q", r.code, r.stderr)
-	}
-	before := "as it was"
-	if err := os.WriteFile(page, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r := slidegate(t.Context(), "", "replay testdata/day.log --rules testdata/rules.yaml --format csv --report "+page); r.code != 1 {
-		t.Errorf("exit %d", r.code)
-	}
+	wantExit(t, 2, replay+" --report - --decisions -", "only one of --decisions and --report can be -")
+	const before = "as it was"
+	write(t, page, before)
+	wantExit(t, 1, "replay testdata/day.log --rules testdata/rules.yaml --format csv --report "+page)
 	wantFile(t, page, before)
 }
 

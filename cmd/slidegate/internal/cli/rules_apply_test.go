@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
@@ -37,9 +36,7 @@ func TestFirstApply(t *testing.T) {
 	want := rules + " changes a table without rules:\n" +
 		"  rule api: added: {when: {path: /v1/**}, key: all, limits: [{capacity: 3, window: 1m, granularity: 1s}]}\n\n" +
 		"nothing was published: --dry-run\n"
-	if diff := cmp.Diff(want, mustRun(t, "rules apply --dry-run "+rules+newTable(t).at)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", want, mustRun(t, "rules apply --dry-run "+rules+newTable(t).at))
 }
 
 func TestApplyShowsWhatChanges(t *testing.T) {
@@ -51,9 +48,7 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	want := files[0] + " changes a table without rules:\n" +
 		"  rule api: added: {key: user:{jwt.sub}, overrides: user:{jwt.sub}, limits: [{capacity: 2, window: 1m, granularity: 1s}]}\n\n" +
 		files[0] + " is version 1 of table " + table.name + " and in force\n"
-	if diff := cmp.Diff(want, apply(files[0])); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", want, apply(files[0]))
 
 	changes := files[1] + " changes version 1:\n  rule api, capacity: from 2 to 1\n  rule api: its counters keep their windows\n\n" +
 		"of 3 recorded requests in 1s of traffic:\n" +
@@ -62,9 +57,7 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 		"now denied  now allowed  rule\n         1            0  api\n\n" +
 		"now denied  now allowed  rule  key\n         1            0  api   user:ann\n\n"
 	dry := changes + "nothing was published: --dry-run\n"
-	if diff := cmp.Diff(dry, apply(files[1]+" --against "+log+" --dry-run")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", dry, apply(files[1]+" --against "+log+" --dry-run"))
 	type applied struct {
 		published
 		Version *int64 `json:"version"`
@@ -76,9 +69,7 @@ func TestApplyShowsWhatChanges(t *testing.T) {
 	table.wantInForce(t, 1, 1)
 
 	done := changes + files[1] + " is version 2 of table " + table.name + " and in force\n"
-	if diff := cmp.Diff(done, apply(files[1]+" --against "+log)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", done, apply(files[1]+" --against "+log))
 	if got, want := mustRun(t, "rules diff "+files[1]+table.at), files[1]+" means the same as version 2\n"; got != want {
 		t.Errorf("printed %q, want %q", got, want)
 	}
@@ -105,11 +96,7 @@ func TestApplyOfAnUnchangedFile(t *testing.T) {
 	}
 	table.wantInForce(t, 1, 1)
 
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	commented := file(t, "rules.yaml", "# Mondays are busy.\n"+string(text))
+	commented := file(t, "rules.yaml", "# Mondays are busy.\n"+read(t, rules))
 	if r := mustReport[published](t, "rules apply "+commented+table.at); !r.Published || r.Version != 2 || len(r.Changes) != 0 {
 		t.Errorf("reported %+v", r)
 	}
@@ -121,11 +108,7 @@ func TestApplyOfAnUnchangedFile(t *testing.T) {
 func TestApplyOfATextWithAnotherMeaning(t *testing.T) {
 	table := newTable(t)
 	rules := ruleFiles(t, "capacity: 2, window: 60s")[0]
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := ruletable.Version{Text: text, Document: &ruledoc.Document{Rules: []ruledoc.Rule{}}, Note: ruletable.Note{Who: "jo", When: time.Now()}}
+	other := ruletable.Version{Text: []byte(read(t, rules)), Document: &ruledoc.Document{Rules: []ruledoc.Rule{}}, Note: ruletable.Note{Who: "jo", When: time.Now()}}
 	if _, err := table.Publish(t.Context(), other, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +122,7 @@ func TestApplyPublishesNothingAfterAFailure(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")
 	table.apply(t, files[0])
-	r := slidegate(t.Context(), "", "rules apply "+files[1]+table.at+"--against testdata/rules.yaml")
-	if r.code != 1 || !strings.Contains(r.stderr, "no line could be read: give another --format") {
-		t.Errorf("exit %d, stderr %q", r.code, r.stderr)
-	}
+	wantExit(t, 1, "rules apply "+files[1]+table.at+"--against testdata/rules.yaml", "no line could be read: give another --format")
 	table.wantInForce(t, 1, 1)
 }
 
@@ -172,9 +152,8 @@ func TestApplyOverAnInvalidVersion(t *testing.T) {
 	}
 	file := ruleFiles(t, "capacity: 2, window: 60s")[0]
 	for _, command := range []string{"rules diff ", "rules apply --against testdata/day.log "} {
-		r := slidegate(t.Context(), "", command+file+table.at)
-		if r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, table.place+" version 1: rules: is missing") {
-			t.Errorf("%s: exit %d, stderr %q", command, r.code, r.stderr)
+		if r := wantExit(t, 1, command+file+table.at, table.place+" version 1: rules: is missing"); r.stdout != "" {
+			t.Errorf("%s printed %q", command, r.stdout)
 		}
 	}
 	got := mustRun(t, "rules apply "+file+table.at)

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
 )
 
 // A dry run of a rollback shows what a dry run of apply with that version's file
@@ -24,9 +27,7 @@ func TestRollbackDryRun(t *testing.T) {
 		"now denied  now allowed  rule\n         0            1  api\n\n" +
 		"now denied  now allowed  rule  key\n         0            1  api   user:ann\n\n"
 	rollback := "rules rollback 1 --against " + log + table.at
-	if diff := cmp.Diff(changes+"nothing was put in force: --dry-run\n", mustRun(t, rollback+"--dry-run")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", changes+"nothing was put in force: --dry-run\n", mustRun(t, rollback+"--dry-run"))
 	byApply := mustReport[map[string]any](t, "rules apply "+files[0]+" --against "+log+" --dry-run"+table.at)
 	byRollback := mustReport[map[string]any](t, rollback+"--dry-run")
 	delete(byApply, "table")
@@ -36,9 +37,7 @@ func TestRollbackDryRun(t *testing.T) {
 	table.wantInForce(t, 2, 3)
 
 	done := changes + "version 1 is in force again after 2\n"
-	if diff := cmp.Diff(done, mustRun(t, rollback+"--why x --who jo")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	wantSame(t, "the output", done, mustRun(t, rollback+"--why x --who jo"))
 	table.wantInForce(t, 1, 4)
 	wantFailure(t, "rules rollback 1 --dry-run"+table.at, "version 1: this version is in force already")
 	wantFailure(t, "rules rollback 7 --dry-run"+table.at, "version 7: there is no such version")
@@ -52,19 +51,76 @@ func TestRollbackThatCannotBeCompared(t *testing.T) {
 	rollback := "rules rollback 1 --why x --who jo" + table.at
 	wantFailure(t, rollback+" --against "+file(t, "log.jsonl", `{"time":1,"method":"GET","path":"/","jwt":{"sub":"broken"}}`),
 		"--against: the requests cannot be compared: rule api, key user:broken: read override: ")
-	for want, more := range map[string]string{
-		"no line could be read":           " --against testdata/rules.yaml",
-		"none.log":                        " --against testdata/none.log",
-		"--format says what the logs of":  " --format clf",
-		"--format xml: want clf, jsonl, ": " --against testdata/day.log --format xml",
-	} {
-		if r := slidegate(t.Context(), "", rollback+more); r.code == 0 || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: exit %d, stderr %q", more, r.code, r.stderr)
-		}
-	}
-	if r := slidegate(t.Context(), "", "rules rollback 1"+table.at); r.code != 2 || !strings.Contains(r.stderr, "--why is missing") {
-		t.Errorf("without --why: exit %d, stderr %q", r.code, r.stderr)
-	}
+	wantExit(t, 1, rollback+" --against testdata/rules.yaml", "no line could be read")
+	wantExit(t, 1, rollback+" --against testdata/none.log", "none.log")
+	wantExit(t, 2, rollback+" --format clf", "--format says what the logs of")
+	wantExit(t, 2, rollback+" --against testdata/day.log --format xml", "--format xml: want clf, jsonl, ")
+	wantExit(t, 2, "rules rollback 1"+table.at, "--why is missing")
 	wantPipeError(t, rollback) // changes that were not shown are not made
 	table.wantInForce(t, 2, 3)
+}
+
+func TestOverridesThatNoLongerFit(t *testing.T) {
+	files := ruleFiles(t, "name: minute, capacity: 2, window: 60s", "name: hour, capacity: 2, window: 1h")
+	table := newTable(t, files[0])
+	for i := range rulescmd.StaleShown + 2 {
+		document := `{"capacity": {"minute": 9}}`
+		if i == 0 {
+			document = `{"capacity": 9}`
+		}
+		table.set(t, "api", fmt.Sprintf("user:%02d", i), document)
+	}
+	got := mustRun(t, "rules diff "+files[1]+table.at)
+	rest := got[strings.Index(got, "\n\n")+2:]
+	lines := strings.Split(rest, "\n")
+	want := "rule  override that does not fit  because"
+	if lines[0] != want || len(lines) != rulescmd.StaleShown+3 {
+		t.Fatalf("printed\n%s", got)
+	}
+	if !strings.HasPrefix(lines[1], "api   user:01") || !strings.Contains(lines[1], `rule api has no limit "minute"`) {
+		t.Errorf("the first is %q", lines[1])
+	}
+	if want := "      and 1 more"; lines[rulescmd.StaleShown+1] != want {
+		t.Errorf("the last is %q, want %q", lines[rulescmd.StaleShown+1], want)
+	}
+
+	report := mustReport[published](t, "rules diff "+file(t, "gone.yaml", "rules: []")+table.at)
+	if report.StaleOverrides.Count != rulescmd.StaleShown+2 || len(report.StaleOverrides.Overrides) != rulescmd.StaleShown || len(report.StaleOverrides.Unread) != 0 {
+		t.Errorf("reported %+v", report.StaleOverrides)
+	}
+	if first := report.StaleOverrides.Overrides[0]; first.Rule != "api" || first.Key != "user:00" || first.Reason == "" {
+		t.Errorf("the first is %+v", first)
+	}
+}
+
+// Imported rules can be published, and imported overrides set.
+func TestRulesImportIsPublished(t *testing.T) {
+	dir := t.TempDir()
+	out, overrides := filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "plans.jsonl")
+	mustRun(t, "rules import --format usage-plans testdata/usage-plans.json --keys pro=testdata/pro-keys.json --output "+out+" --overrides "+overrides)
+	table := newTable(t, out)
+	if got, want := mustRun(t, "overrides import plan "+overrides+" --why moved"+table.at), "1 override of plan imported\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+	report := mustRun(t, "explain GET / --apikey k1abc"+table.at)
+	if !strings.Contains(report, "plan      pro, by an override") {
+		t.Errorf("the key does not have its plan:\n%s", report)
+	}
+}
+
+// TestApplyTooManyRules: apply refuses rules that the construct's Lambda could
+// not read in time, before it reads the table, and in a dry run too. validate
+// warns: serve takes them.
+func TestApplyTooManyRules(t *testing.T) {
+	var document strings.Builder
+	document.WriteString("rules:\n")
+	for i := range 5_001 {
+		fmt.Fprintf(&document, "  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
+	}
+	path := file(t, "many.yaml", document.String())
+	for _, command := range []string{"rules apply %s --why x --rules dynamodb://none", "rules apply %s --dry-run --rules dynamodb://none"} {
+		wantFailure(t, fmt.Sprintf(command, path), "many.yaml: 10002 rules, limits, capacities of plans and overrides, and 10000 is the limit",
+			"a Lambda of 256 MB would take more than 2 s to start", "slidegate overrides import")
+	}
+	wantExit(t, 0, "rules validate "+path, "many.yaml: apply would refuse the rules: 10002 rules, ")
 }

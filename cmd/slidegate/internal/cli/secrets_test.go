@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Two secrets for keys and their checks: the first 8 digits that
@@ -48,10 +46,7 @@ func TestRulesForAnotherSecretAreNotPublished(t *testing.T) {
 	for _, more := range []string{"", " --dry-run", " --json", " --against " + log} {
 		wantFailure(t, "rules apply "+b+table.at+more, "slidegate: "+b+": "+another(checkA, checkB)+wayOut)
 	}
-	r := slidegate(t.Context(), "", "rules diff "+b+table.at)
-	if want := "slidegate: warning: " + another(checkA, checkB) + "\n"; r.code != 0 || r.stderr != want {
-		t.Errorf("diff: exit %d, stderr %q, want %q", r.code, r.stderr, want)
-	}
+	wantSame(t, "diff", "slidegate: warning: "+another(checkA, checkB)+"\n", wantExit(t, 0, "rules diff "+b+table.at).stderr)
 	t.Setenv(publishing, "short")
 	wantFailure(t, "rules apply "+a+table.at, "slidegate: "+a+": hash_secret: the secret in PUBLISHED_KEYS has 5 bytes", wayOut)
 	table.wantInForce(t, 1, 1)
@@ -102,13 +97,9 @@ func TestOverridesOfAnotherSecret(t *testing.T) {
 		"api user:plain": `"user:plain" is not hashed, and overrides of rule api are found by hashes alone`,
 	}
 	for _, command := range []string{"rules diff " + b, "rules apply --dry-run " + b, "rules apply " + b, "rules rollback 1 --dry-run"} {
-		if diff := cmp.Diff(want, staleOf(command)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", command, diff)
-		}
+		wantSame(t, command, want, staleOf(command))
 	}
-	if diff := cmp.Diff(map[string]string{}, staleOf("rules diff "+hashing(t, "OTHER_VARIABLE", checkB))); diff != "" {
-		t.Errorf("the same secret in another variable (-want +got):\n%s", diff)
-	}
+	wantSame(t, "the same secret in another variable", map[string]string{}, staleOf("rules diff "+hashing(t, "OTHER_VARIABLE", checkB)))
 }
 
 // Rules with two secrets in one variable cannot be compared by traffic. The error
@@ -124,15 +115,9 @@ func TestRecordedTrafficUnderTwoSecrets(t *testing.T) {
 	fails := func(secret string, parts ...string) {
 		t.Helper()
 		t.Setenv(env, secret)
-		r := slidegate(t.Context(), "", "rules diff "+b+against)
-		message := r.stderr[strings.LastIndex(strings.TrimSuffix(r.stderr, "\n"), "\n")+1:] // after the warning
-		if r.code != 1 || r.stdout != "" {
-			t.Errorf("exit %d, printed %q", r.code, r.stdout)
-		}
-		for _, part := range append(parts, wayOut) {
-			if !strings.Contains(message, part) {
-				t.Errorf("stderr %q, want %q in it", message, part)
-			}
+		r := wantExit(t, 1, "rules diff "+b+against, append(parts, wayOut)...)
+		if lines := strings.Count(r.stderr, "\n"); r.stdout != "" || !strings.HasSuffix(r.stderr, wayOut) || lines > 2 { // after the warning
+			t.Errorf("stdout %q, stderr %q", r.stdout, r.stderr)
 		}
 	}
 	fails(secretA, "slidegate: --against: the new rules: hash_secret: the secret in BOTH_KEYS has the check", "the rules say \""+checkB)

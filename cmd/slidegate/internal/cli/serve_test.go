@@ -39,9 +39,7 @@ rules:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-serve +replay):\n%s\nof\n%s", diff, logged)
 	}
-	if r := slidegate(t.Context(), "", "replay "+log+" --rules "+rules); !strings.Contains(r.stderr, "serve.jsonl:1: no path: looked for path; the line has level, msg") {
-		t.Errorf("stderr %q", r.stderr)
-	}
+	wantExit(t, 0, "replay "+log+" --rules "+rules, "serve.jsonl:1: no path: looked for path; the line has level, msg")
 }
 
 // serveAndSend sends requests to serve, and returns what it logs until it ends.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -225,9 +224,7 @@ func TestAdminAnnounced(t *testing.T) {
 			admin: &net.TCPAddr{IP: net.ParseIP(address), Port: 9090},
 		}
 		a.print(&command.Console{Stderr: &text})
-		if diff := cmp.Diff(want+"slidegate: listening on http://127.0.0.1:8080, 0 rules, counters in memory\n", text.String()); diff != "" {
-			t.Error(diff)
-		}
+		wantSame(t, "the output", want+"slidegate: listening on http://127.0.0.1:8080, 0 rules, counters in memory\n", text.String())
 		text.Reset()
 		a.log(slog.New(slog.NewJSONHandler(&text, nil)))
 		if got := text.String(); !strings.Contains(got, `"admin":"http://`+address+`:9090"`) || strings.Contains(got, adminExposure) != (address != "127.0.0.1") {

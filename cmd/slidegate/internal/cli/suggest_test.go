@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,12 +57,9 @@ func replayed(t *testing.T, rules string) (f foretold) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "decisions.tsv")
 	mustRun(t, "replay "+apacheLog+" --missing group --rules "+file(t, "rules.yaml", rules)+" --decisions "+out)
-	decisions, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decisions := read(t, out)
 	keys := map[string]bool{}
-	for line := range strings.Lines(string(decisions)) {
+	for line := range strings.Lines(decisions) {
 		if fields := strings.Split(line, "\t"); fields[3] == "0" {
 			f.Denied++
 			keys[fields[2]] = true
@@ -79,25 +75,16 @@ func TestSuggestWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	command := "suggest " + apacheLog + " --key ip:{ip} --window 1m --write " + path
 	shown := mustRun(t, command)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(shown, string(text)) || !strings.Contains(shown, "--rules "+path) {
+	text := read(t, path)
+	if !strings.Contains(shown, text) || !strings.Contains(shown, "--rules "+path) {
 		t.Errorf("shown %s\nwritten %s", shown, text)
 	}
-	log, err := os.ReadFile(apacheLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := mustRun(t, "suggest '"+file(t, "a b.log", string(log))+"' --order file --format clf --key ip:{ip} --window 1m")
+	again := mustRun(t, "suggest '"+file(t, "a b.log", read(t, apacheLog))+"' --order file --format clf --key ip:{ip} --window 1m")
 	_, next, _ := strings.Cut(again, "\n  slidegate ")
 	replay, _, _ := strings.Cut(strings.Replace(next, "rules.yaml", path, 1), " --report")
 	if !strings.Contains(next, "/a b.log' --format clf --order file --rules rules.yaml") || !strings.Contains(mustRun(t, replay), "would deny") {
 		t.Errorf("next: %s", next)
 	}
-	if r := slidegate(t.Context(), "", command); r.code != 2 || !strings.Contains(r.stderr, "choose another name") {
-		t.Errorf("exit %d, %s", r.code, r.stderr)
-	}
-	wantFile(t, path, string(text))
+	wantExit(t, 2, command, "choose another name")
+	wantFile(t, path, text)
 }

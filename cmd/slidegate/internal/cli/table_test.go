@@ -19,7 +19,7 @@ type table struct {
 	client      *dynamo.Client
 	name, place string
 	at          string // the flag that names it, with spaces around it
-	scrub       func(string) string
+	counters    string // transcripts name it COUNTERS
 }
 
 // newTable creates a table and publishes rules files, one after the other.
@@ -27,10 +27,7 @@ func newTable(t *testing.T, files ...string) *table {
 	t.Helper()
 	client := dynamotest.Connect(t)
 	name := dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
-	x := &table{
-		Table: ruletable.New(client, name), client: client, name: name, place: "dynamodb://" + name, at: " --rules dynamodb://" + name + " ",
-		scrub: func(text string) string { return scrubStamps(scrubElapsed(text)) },
-	}
+	x := &table{Table: ruletable.New(client, name), client: client, name: name, place: "dynamodb://" + name, at: " --rules dynamodb://" + name + " "}
 	x.apply(t, files...)
 	return x
 }
@@ -43,9 +40,24 @@ func (x *table) apply(t *testing.T, files ...string) {
 }
 
 // transcript runs a golden file in which TABLE is this table.
-func (x *table) transcript(t *testing.T, name string, names ...string) {
+func (x *table) transcript(t *testing.T, name string, names ...string) (dir string) {
 	t.Helper()
-	transcript(t, name, "", x.scrub, append(names, "TABLE", x.name)...)
+	return transcript(t, name, func(text string) string { return scrubTable(scrubElapsed(text)) }, append(names, x.names(t)...)...)
+}
+
+// transcriptOfWaits is transcript without times to wait.
+func (x *table) transcriptOfWaits(t *testing.T, name string, names ...string) {
+	t.Helper()
+	transcript(t, name, func(text string) string { return scrubWaits(scrubTable(scrubElapsed(text))) }, append(names, x.names(t)...)...)
+}
+
+// names are those of transcripts for this table and its counters.
+func (x *table) names(t *testing.T) []string {
+	t.Helper()
+	if x.counters == "" {
+		x.counters = dynamotest.Counters(t, x.client)
+	}
+	return []string{"COUNTERS", x.counters, "TABLE", x.name}
 }
 
 // set stores an override without checks. The document is JSON, which may be no

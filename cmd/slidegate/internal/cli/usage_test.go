@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -12,15 +11,9 @@ import (
 func TestControlCharacters(t *testing.T) {
 	signedOut(t)
 	const odd = "a\x1b[2Jb\u202ec\u009bd\x7f"
-	rules, err := os.ReadFile("testdata/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir() + "/"
-	for name, text := range map[string]string{odd: string(rules), odd + "bad": "rules: [{nam: x}]"} {
-		if err := os.WriteFile(dir+name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for name, text := range map[string]string{odd: read(t, "testdata/rules.yaml"), odd + "bad": "rules: [{nam: x}]"} {
+		write(t, dir+name, text)
 	}
 	file := "'" + dir + odd + "'"
 	for _, command := range []string{
@@ -50,15 +43,11 @@ func TestUsage(t *testing.T) {
 		"versoin":                      "did you mean slidegate version?",
 		"rules vaildate":               "did you mean slidegate rules validate?",
 		"rules valid":                  "did you mean slidegate rules validate?",
-		"nonsense":                     "unknown command \"nonsense\" for \"slidegate\"\nsee: slidegate --help\n",
-		"rules nonsense":               "unknown command \"nonsense\" for \"slidegate rules\"\nsee: slidegate rules --help\n",
 		"rules nonsense --rules x":     "unknown command \"nonsense\" for \"slidegate rules\"\nsee: slidegate rules --help\n",
 		"apikeys lst --json":           "did you mean slidegate apikeys list?",
 		"rules --nonsense":             "unknown flag: --nonsense\nsee: slidegate rules --help\n",
 
-		"rules apply testdata/rules.yaml":                   "--rules is missing: dynamodb://TABLE or stack://NAME\n",
 		"rules list":                                        "--rules is missing: dynamodb://TABLE or stack://NAME\n",
-		"rules diff testdata/rules.yaml":                    "--rules is missing: a file, dynamodb://TABLE or stack://NAME\n",
 		"serve testdata/rules.yaml":                         "want no arguments besides flags, got testdata/rules.yaml: write --rules testdata/rules.yaml\n",
 		"serve --listen 8080" + rules:                       "--listen 8080: want HOST:PORT, such as 127.0.0.1:8080\n",
 		"serve --usage-path usage" + rules:                  "--usage-path usage: want a fixed path such as /usage, without wildcards, query or escapes\n",
@@ -70,9 +59,8 @@ func TestUsage(t *testing.T) {
 		"rules diff - --rules testdata/rules.yaml":          "want one rules file, got -; /dev/stdin is standard input\n",
 		"explain GET / --rules -":                           "--rules -: want a file, dynamodb://TABLE or stack://NAME; /dev/stdin is standard input\n",
 	} {
-		r := slidegate(t.Context(), "", command)
-		if r.code != 2 || r.stdout != "" || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: exit %d, stdout %q, stderr %q, want %q", command, r.code, r.stdout, r.stderr, want)
+		if r := wantExit(t, 2, command, want); r.stdout != "" {
+			t.Errorf("%s printed %q", command, r.stdout)
 		}
 	}
 }
