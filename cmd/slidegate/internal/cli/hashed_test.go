@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
+	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // Commands take the keys of a rule that hashes them as people write them, and the
@@ -23,25 +24,27 @@ func TestHashedKeys(t *testing.T) {
 	os.Unsetenv("KEY_SECRET")
 	table.transcript(t, "hashed-no-secret")
 	for _, name := range []string{table.name, table.counters} {
-		page, err := table.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name})
-		if err != nil || len(page.Items) == 0 {
-			t.Fatalf("%d items of %s, error %v", len(page.Items), name, err)
-		}
-		for _, item := range page.Items {
-			if text := fmt.Sprintf("%q", itemTexts(item)); strings.Contains(text, "@example") || strings.Contains(text, "acme") {
-				t.Errorf("table %s contains %s", name, text)
-			}
+		if text := contents(t, table.client, name); text == "" || strings.Contains(text, "@example") || strings.Contains(text, "acme") {
+			t.Errorf("table %s contains %s", name, text)
 		}
 	}
 }
 
-func itemTexts(item map[string]types.AttributeValue) (texts []string) {
-	for name, value := range item {
-		if s, ok := value.(*types.AttributeValueMemberS); ok {
-			texts = append(texts, name+"="+s.Value)
+// contents returns all texts of a table, with the names of their attributes.
+func contents(t *testing.T, client *dynamo.Client, table string) (text string) {
+	t.Helper()
+	page, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range page.Items {
+		for name, value := range item {
+			if s, ok := value.(*types.AttributeValueMemberS); ok {
+				text += fmt.Sprintf("%q\n", name+"="+s.Value)
+			}
 		}
 	}
-	return texts
+	return text
 }
 
 // A counter is reset first. If the history cannot be written, reset says so.
@@ -49,22 +52,12 @@ func TestResetThatTheHistoryLacks(t *testing.T) {
 	table := newTable(t, "testdata/business.yaml")
 	table.names(t)
 	mustRun(t, "replay "+recent(t, `"path": "/v1/search", "method": "GET"`, 3)+" --store dynamodb://"+table.counters+table.at+" --missing group")
-	l := tap(t)
-	l.proxy = refusing{l.proxy, "TransactWriteItems"}
+	between(t, func(w http.ResponseWriter, operation string, _ []byte) bool {
+		refuses := operation == "TransactWriteItems"
+		if refuses {
+			dynamotest.Fail(http.StatusBadRequest, dynamotest.Error("AccessDeniedException", `"message":"not authorized"`))(w, nil)
+		}
+		return refuses
+	})
 	table.transcriptOfWaits(t, "reset-unkept")
-}
-
-// refusing refuses one operation.
-type refusing struct {
-	http.Handler
-	operation string
-}
-
-func (f refusing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+f.operation) {
-		f.Handler.ServeHTTP(w, r)
-		return
-	}
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"not authorized"}`)
 }

@@ -1,13 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -16,47 +11,45 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// lookups is a proxy of DynamoDB. It counts the lookups of overrides by rule and
-// key, and can fail those of one key.
+// lookups counts the lookups of overrides by rule and key, and can fail those of
+// one key.
 type lookups struct {
-	proxy http.Handler
-	down  string // the rule and the key that fail
+	down string // the rule and the key that fail
 
 	mu    sync.Mutex
 	found map[string]int
 	calls map[string]int // by operation
 }
 
-// tap sends the commands of a test through a lookups.
-func tap(t *testing.T) *lookups {
+// between stands between DynamoDB and the commands of a test.
+func between(t *testing.T, see func(w http.ResponseWriter, operation string, body []byte) (answered bool)) {
 	t.Helper()
 	dynamotest.Connect(t)
-	address := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB")
-	if address == "" {
-		address = os.Getenv("AWS_ENDPOINT_URL")
+	if address := os.Getenv("AWS_ENDPOINT_URL_DYNAMODB"); address != "" {
+		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+		t.Setenv("AWS_ENDPOINT_URL", address)
 	}
-	to, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &lookups{proxy: httputil.NewSingleHostReverseProxy(to), found: map[string]int{}, calls: map[string]int{}}
-	server := httptest.NewServer(l)
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
+	dynamotest.Between(t, func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		return see(w, operation, body)
+	})
+}
+
+// tap counts the lookups of the commands of a test.
+func tap(t *testing.T) *lookups {
+	t.Helper()
+	l := &lookups{found: map[string]int{}, calls: map[string]int{}}
+	between(t, func(w http.ResponseWriter, operation string, body []byte) bool {
+		fails := l.count(operation, body)
+		if fails {
+			dynamotest.Fail(http.StatusBadRequest, throttled)(w, nil)
+		}
+		return fails
+	})
 	return l
 }
 
-func (l *lookups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if l.count(operation, body) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`)
-		return
-	}
-	l.proxy.ServeHTTP(w, r)
-}
+var throttled = dynamotest.Error("ProvisionedThroughputExceededException", "")
 
 func (l *lookups) count(operation string, body []byte) (fails bool) {
 	var item struct {

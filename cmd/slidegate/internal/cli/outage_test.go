@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"fmt"
-	"hash/crc32"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,40 +126,15 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// failing is a DynamoDB in which every counter has one unit of 10:05:00. Its
-// writes fail from a certain one on.
-type failing struct {
-	mu     sync.Mutex
-	writes int
-	from   int
-}
-
-func (f *failing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	status, body := http.StatusOK, "{}"
-	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
-		status, body = f.update()
-	}
-	w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(body))))
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body)
-}
-
-func (f *failing) update() (status int, body string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.writes++; f.writes >= f.from {
-		return http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`
-	}
-	return http.StatusOK, `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"},"aC":{"N":"1"},"aH":{"N":"1431857100"},` +
-		`"aF":{"N":"1"},"aN":{"N":"2"},"a` + strconv.FormatInt(1431857100, 36) + `":{"N":"1"}}}`
-}
+// counted is a counter that has one unit of 10:05:00.
+var counted = `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"},"aC":{"N":"1"},"aH":{"N":"1431857100"},` +
+	`"aF":{"N":"1"},"aN":{"N":"2"},"a` + strconv.FormatInt(1431857100, 36) + `":{"N":"1"}}}`
 
 // A replay in which on_error decided is a failure, and says so.
 func TestReplayWithAStoreThatFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, log string
-		from      int
+		from      int64 // the first write that fails
 		degraded  string
 		problem   string
 	}{
@@ -176,8 +148,17 @@ func TestReplayWithAStoreThatFails(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			server := httptest.NewServer(&failing{from: tc.from})
-			defer server.Close()
+			var writes atomic.Int64
+			server := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem"):
+					dynamotest.Fail(http.StatusOK, "{}")(w, r)
+				case writes.Add(1) >= tc.from:
+					dynamotest.Fail(http.StatusBadRequest, throttled)(w, r)
+				default:
+					dynamotest.Fail(http.StatusOK, counted)(w, r)
+				}
+			})
 			signedIn(t, server.URL)
 			dir := t.TempDir()
 			out := filepath.Join(dir, "out.tsv")

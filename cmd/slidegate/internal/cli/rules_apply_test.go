@@ -29,16 +29,6 @@ func TestInterruptedComparison(t *testing.T) {
 	}
 }
 
-// TestFirstApply: the first rules of a table select by path, so ambiguous paths
-// are denied. That is no change, because no earlier version allowed them.
-func TestFirstApply(t *testing.T) {
-	rules := file(t, "rules.yaml", "rules: [{name: api, when: {path: /v1/**}, key: all, limits: [{capacity: 3, window: 60s}]}]")
-	want := rules + " changes a table without rules:\n" +
-		"  rule api: added: {when: {path: /v1/**}, key: all, limits: [{capacity: 3, window: 1m, granularity: 1s}]}\n\n" +
-		"nothing was published: --dry-run\n"
-	wantSame(t, "the output", want, mustRun(t, "rules apply --dry-run "+rules+newTable(t).at))
-}
-
 func TestApplyShowsWhatChanges(t *testing.T) {
 	table := newTable(t)
 	files := ruleFiles(t, "capacity: 2, window: 60s", "capacity: 1, window: 60s")

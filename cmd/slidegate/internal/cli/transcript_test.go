@@ -32,6 +32,8 @@ func TestTableTranscripts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { newTable(t, "testdata/"+rules+".yaml").transcript(t, name) })
 	}
+	// The first rules select by path, so ambiguous paths are denied. That is no
+	// change, because no earlier version allowed them.
 	newTable(t).transcript(t, "versions-empty")
 }
 
