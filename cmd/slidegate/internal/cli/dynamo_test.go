@@ -12,37 +12,25 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
-	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/golden"
 	"github.com/slidegate/slidegate/internal/test/servers"
 )
 
-// dropAfter deletes a table, which a command will create, when the test ends.
-func dropAfter(t *testing.T, client *dynamo.Client, table string) {
-	t.Cleanup(func() {
-		if _, err := client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestTablesCreate(t *testing.T) {
 	client := dynamotest.Connect(t)
 	counters, rules, other := dynamotest.Name(), dynamotest.Name(), dynamotest.Name()
-	dropAfter(t, client, counters)
-	dropAfter(t, client, rules)
-	dropAfter(t, client, other)
+	t.Cleanup(func() {
+		for _, table := range []string{counters, rules, other} {
+			if _, err := client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 
 	command := "tables create --counters " + counters + " --rules " + rules
-	want := "created table " + counters + " for counters\ncreated table " + rules + " for rules\n"
-	if got := mustRun(t, command); got != want {
-		t.Errorf("printed %q, want %q", got, want)
-	}
-	want = "table " + counters + " for counters exists already\ntable " + rules + " for rules exists already\n"
-	if got := mustRun(t, command); got != want {
-		t.Errorf("the second time printed %q, want %q", got, want)
-	}
+	wantSame(t, "the output", "created table "+counters+" for counters\ncreated table "+rules+" for rules\n", mustRun(t, command))
+	wantSame(t, "the second time", "table "+counters+" for counters exists already\ntable "+rules+" for rules exists already\n", mustRun(t, command))
 	report := mustReport[tablesReport](t, "tables create --counters dynamodb://"+other)
 	wantSame(t, "the output", []session.TableReport{{Table: other, Role: "counters", Created: true}}, report.Tables)
 	mustRun(t, "rules apply testdata/rules.yaml --rules dynamodb://"+rules) // the tables can be used
@@ -72,20 +60,9 @@ func TestTablesCreateRefusesATableOfAnotherKind(t *testing.T) {
 	}
 }
 
-func TestRulesOfAnEmptyTable(t *testing.T) {
-	wantFailure(t, "replay testdata/day.log"+newTable(t).at, "no rules are published", "rules apply FILE")
-}
-
 func TestReplayReportsReadsAndWrites(t *testing.T) {
 	client := dynamotest.Connect(t)
-	command := func() string {
-		return "replay testdata/day.log --rules testdata/rules.yaml --store dynamodb://" + dynamotest.Counters(t, client)
-	}
-	got := mustRun(t, command()+" --decisions=")
-	if want := "\n\nDynamoDB: 5 writes, 0 reads (0.714 and 0.000 per request)\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("printed %q, want %q at the end", got, want)
-	}
-	report := mustReport[struct{ Reads, Writes *int64 }](t, command())
+	report := mustReport[struct{ Reads, Writes *int64 }](t, "replay testdata/day.log --rules testdata/rules.yaml --decisions= --store dynamodb://"+dynamotest.Counters(t, client))
 	if report.Reads == nil || *report.Reads != 0 || report.Writes == nil || *report.Writes != 5 {
 		t.Errorf("reads %v, writes %v", report.Reads, report.Writes)
 	}
@@ -106,9 +83,7 @@ func inspectAndReset(t *testing.T, store string) {
 	scrub := scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 3000")
 	golden.Check(t, goldenPath("inspect-json"), scrub(mustRun(t, "inspect ip:203.0.113.9 --json --rule hourly"+at)))
 
-	if got, want := mustRun(t, "reset hourly ip:203.0.113.9"+at), "reset counter ip:203.0.113.9 of rule hourly\n"; got != want {
-		t.Errorf("printed %q, want %q", got, want)
-	}
+	wantSame(t, "reset", "reset counter ip:203.0.113.9 of rule hourly\n", mustRun(t, "reset hourly ip:203.0.113.9"+at))
 	for _, tc := range []struct {
 		key, rule string
 		want      int64
@@ -151,15 +126,13 @@ func needsRedis(url string) []string {
 // If Redis refuses, a command fails within seconds, before it changes anything.
 // Its message has the address and never the password.
 func TestRedisRefuses(t *testing.T) {
-	gone, silent := listen(t), listen(t)
-	gone.Close()
-	defer silent.Close()
+	gone, silent := outOfReach(t)
 	server := servers.StartRedis(t, "user jo on >secret ~* +@all -evalsha")
 	for url, part := range map[string]string{
-		"redis://jo:secret@" + gone.Addr().String():   "slidegate: redis://" + gone.Addr().String() + "/0: redis cannot be reached",
-		"redis://jo:secret@" + silent.Addr().String(): "slidegate: redis://" + silent.Addr().String() + "/0: redis did not answer in time",
-		"redis://jo:wrong@" + server.Address:          "slidegate: redis://" + server.Address + "/0: redis does not know this user or password",
-		"redis://jo:secret@" + server.Address:         "slidegate: redis://" + server.Address + "/0: redis does not permit the call; the user needs ~slidegate:* +eval",
+		"redis://jo:secret@" + gone:           "slidegate: redis://" + gone + "/0: redis cannot be reached",
+		"redis://jo:secret@" + silent:         "slidegate: redis://" + silent + "/0: redis did not answer in time",
+		"redis://jo:wrong@" + server.Address:  "slidegate: redis://" + server.Address + "/0: redis does not know this user or password",
+		"redis://jo:secret@" + server.Address: "slidegate: redis://" + server.Address + "/0: redis does not permit the call; the user needs ~slidegate:* +eval",
 	} {
 		wantRefusal(t, part, needsRedis(url)...)
 		command := strings.ReplaceAll(needsRedis(url)[1], "OUT", os.DevNull)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -46,9 +47,8 @@ func TestFiveMinutes(t *testing.T) {
 	const page = "../../../../docs/start/limit.md"
 	sh := startLocalShell(t)
 	follow(t, sh, page)
-	text := read(t, page)
 	typed := 0
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(read(t, page)) {
 		if command, ok := strings.CutPrefix(line, "$ "); ok {
 			typed += len(command)
 		}
@@ -64,9 +64,8 @@ func TestFiveMinutes(t *testing.T) {
 // matches anything within a line.
 func follow(t *testing.T, sh *shell, guide string) {
 	t.Helper()
-	text := read(t, guide)
 	var out strings.Builder
-	for _, part := range splitGuide(text) {
+	for _, part := range splitGuide(read(t, guide)) {
 		switch {
 		case part.file != "":
 			sh.save(part.file, part.body)
@@ -76,9 +75,7 @@ func follow(t *testing.T, sh *shell, guide string) {
 		out.WriteString(part.head + part.body + part.tail)
 	}
 	if *updateGuide {
-		if err := os.WriteFile(guide, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, guide, out.String())
 	}
 }
 
@@ -122,10 +119,7 @@ type shell struct {
 func startShell(t *testing.T) *shell {
 	t.Helper()
 	dynamotest.Connect(t) // fails with instructions if no engine runs
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t).Path
 	issuer := exec.Command("go", "build", "-o", filepath.Dir(path), "../../../../localstack/issuer")
 	if out, err := issuer.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -136,10 +130,7 @@ func startShell(t *testing.T) *shell {
 // startLocalShell starts a shell that has slidegate and the examples.
 func startLocalShell(t *testing.T) *shell {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := program(t).Path
 	cmd := exec.Command("bash", "--norc", "-s")
 	cmd.Dir = t.TempDir()
 	examples, err := filepath.Abs("../../../../examples")
@@ -176,29 +167,26 @@ func startLocalShell(t *testing.T) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{
-		"slidegate-rules", id + "-rules", "slidegate-counters", id + "-counters", "127.0.0.1:8080", freeAddress(t), "127.0.0.1:9000", freeAddress(t), "ada", me.Username,
-	}
-	var back []string
-	for i := 0; i < len(names); i += 2 {
-		back = append(back, names[i+1], names[i])
-	}
-	return &shell{t, cmd.Dir, in, bufio.NewReader(pipe), strings.NewReplacer(names...), strings.NewReplacer(back...)}
+	here, there := renaming(
+		"slidegate-rules", id+"-rules", "slidegate-counters", id+"-counters", "127.0.0.1:8080", freeAddress(t), "127.0.0.1:9000", freeAddress(t), "ada", me.Username,
+	)
+	return &shell{t, cmd.Dir, in, bufio.NewReader(pipe), here, there}
 }
 
 // freeAddress returns a loopback address at which nothing listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l := listen(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func (s *shell) save(name, body string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(s.here.Replace(body)), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	write(s.t, filepath.Join(s.dir, name), s.here.Replace(body))
 }
 
 // session runs the commands of a block, compares their output, and returns the

@@ -167,12 +167,7 @@ const typed = "198.51.100.7 - - [17/May/2015:10:05:00 +0000] \"GET / HTTP/1.1\" 
 func transcript(t *testing.T, name string, scrub func(string) string, names ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	names = append(names, "DIR", dir)
-	var back []string
-	for i := 0; i < len(names); i += 2 {
-		back = append(back, names[i+1], names[i])
-	}
-	there, here := strings.NewReplacer(back...), strings.NewReplacer(names...)
+	here, there := renaming(append(names, "DIR", dir)...)
 	var blocks []string
 	for _, match := range commandLine.FindAllStringSubmatch(read(t, goldenPath(name)), -1) {
 		r := slidegate(t.Context(), typed, here.Replace(match[1]))
@@ -188,6 +183,16 @@ func transcript(t *testing.T, name string, scrub func(string) string, names ...s
 	}
 	golden.Check(t, goldenPath(name), strings.Join(blocks, "\n"))
 	return dir
+}
+
+// renaming returns what replaces the first of each pair of names by the second, and
+// the reverse.
+func renaming(names ...string) (here, there *strings.Replacer) {
+	var back []string
+	for i := 0; i < len(names); i += 2 {
+		back = append(back, names[i+1], names[i])
+	}
+	return strings.NewReplacer(names...), strings.NewReplacer(back...)
 }
 
 // scrubber returns a function that replaces what matches each pattern.

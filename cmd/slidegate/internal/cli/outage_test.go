@@ -90,40 +90,34 @@ func signedIn(t *testing.T, address string) {
 	t.Setenv("AWS_ENDPOINT_URL", address)
 }
 
-const createTables = "tables create --counters TABLE-c --rules TABLE-r"
-
-func TestNoRegion(t *testing.T) {
-	signedOut(t)
-	wantRefusal(t, "no AWS region; set AWS_REGION", append(needsDynamoDB, createTables)...)
+func TestDynamoDBIsOutOfReach(t *testing.T) {
+	gone, silent := outOfReach(t)
+	for part, environment := range map[string]func(*testing.T){
+		"no AWS region; set AWS_REGION": signedOut,
+		"no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID": func(t *testing.T) {
+			signedOut(t)
+			t.Setenv("AWS_REGION", "us-east-1")
+		},
+		"DynamoDB cannot be reached":      func(t *testing.T) { signedIn(t, "http://"+gone) },
+		"DynamoDB did not answer in time": func(t *testing.T) { signedIn(t, "http://"+silent) },
+	} {
+		t.Run(part, func(t *testing.T) {
+			environment(t)
+			wantRefusal(t, part, append(needsDynamoDB, "tables create --counters TABLE-c --rules TABLE-r")...)
+		})
+	}
 }
 
-func TestNoCredentials(t *testing.T) {
-	signedOut(t)
-	t.Setenv("AWS_REGION", "us-east-1")
-	wantRefusal(t, "no AWS credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID", append(needsDynamoDB, createTables)...)
-}
-
-func TestUnreachableEndpoint(t *testing.T) {
-	l := listen(t)
-	l.Close() // now nothing listens there
-	signedIn(t, "http://"+l.Addr().String())
-	wantRefusal(t, "DynamoDB cannot be reached", append(needsDynamoDB, createTables)...)
-}
-
-func TestSilentEndpoint(t *testing.T) {
-	l := listen(t) // takes connections and never answers
-	defer l.Close()
-	signedIn(t, "http://"+l.Addr().String())
-	wantRefusal(t, "DynamoDB did not answer in time", append(needsDynamoDB, createTables)...)
-}
-
-func listen(t *testing.T) net.Listener {
+// outOfReach returns an address at which nothing listens, and one that takes
+// connections and never answers.
+func outOfReach(t *testing.T) (gone, silent string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	t.Cleanup(func() { l.Close() })
+	return freeAddress(t), l.Addr().String()
 }
 
 // counted is a counter that has one unit of 10:05:00.

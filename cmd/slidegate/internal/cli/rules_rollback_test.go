@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/rulescmd"
 )
 
@@ -31,9 +30,7 @@ func TestRollbackDryRun(t *testing.T) {
 	byApply := mustReport[map[string]any](t, "rules apply "+files[0]+" --against "+log+" --dry-run"+table.at)
 	byRollback := mustReport[map[string]any](t, rollback+"--dry-run")
 	delete(byApply, "table")
-	if diff := cmp.Diff(byApply, byRollback); diff != "" {
-		t.Errorf("apply and rollback report one change differently (-apply +rollback):\n%s", diff)
-	}
+	wantSame(t, "apply (-) and rollback (+) of one change", byApply, byRollback)
 	table.wantInForce(t, 2, 3)
 
 	done := changes + "version 1 is in force again after 2\n"
@@ -71,10 +68,8 @@ func TestOverridesThatNoLongerFit(t *testing.T) {
 		table.set(t, "api", fmt.Sprintf("user:%02d", i), document)
 	}
 	got := mustRun(t, "rules diff "+files[1]+table.at)
-	rest := got[strings.Index(got, "\n\n")+2:]
-	lines := strings.Split(rest, "\n")
-	want := "rule  override that does not fit  because"
-	if lines[0] != want || len(lines) != rulescmd.StaleShown+3 {
+	lines := strings.Split(got[strings.Index(got, "\n\n")+2:], "\n")
+	if lines[0] != "rule  override that does not fit  because" || len(lines) != rulescmd.StaleShown+3 {
 		t.Fatalf("printed\n%s", got)
 	}
 	if !strings.HasPrefix(lines[1], "api   user:01") || !strings.Contains(lines[1], `rule api has no limit "minute"`) {
@@ -99,9 +94,7 @@ func TestRulesImportIsPublished(t *testing.T) {
 	out, overrides := filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "plans.jsonl")
 	mustRun(t, "rules import --format usage-plans testdata/usage-plans.json --keys pro=testdata/pro-keys.json --output "+out+" --overrides "+overrides)
 	table := newTable(t, out)
-	if got, want := mustRun(t, "overrides import plan "+overrides+" --why moved"+table.at), "1 override of plan imported\n"; got != want {
-		t.Errorf("printed %q, want %q", got, want)
-	}
+	wantSame(t, "import", "1 override of plan imported\n", mustRun(t, "overrides import plan "+overrides+" --why moved"+table.at))
 	report := mustRun(t, "explain GET / --apikey k1abc"+table.at)
 	if !strings.Contains(report, "plan      pro, by an override") {
 		t.Errorf("the key does not have its plan:\n%s", report)
@@ -118,8 +111,8 @@ func TestApplyTooManyRules(t *testing.T) {
 		fmt.Fprintf(&document, "  - {name: r%d, when: {path: /v1/service-%d/**}, key: 'ip:{ip}', limits: [{capacity: 100, window: 60s}]}\n", i, i)
 	}
 	path := file(t, "many.yaml", document.String())
-	for _, command := range []string{"rules apply %s --why x --rules dynamodb://none", "rules apply %s --dry-run --rules dynamodb://none"} {
-		wantFailure(t, fmt.Sprintf(command, path), "many.yaml: 10002 rules, limits, capacities of plans and overrides, and 10000 is the limit",
+	for _, more := range []string{" --why x", " --dry-run"} {
+		wantFailure(t, "rules apply "+path+more+" --rules dynamodb://none", "many.yaml: 10002 rules, limits, capacities of plans and overrides, and 10000 is the limit",
 			"a Lambda of 256 MB would take more than 2 s to start", "slidegate overrides import")
 	}
 	wantExit(t, 0, "rules validate "+path, "many.yaml: apply would refuse the rules: 10002 rules, ")
