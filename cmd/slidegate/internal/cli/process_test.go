@@ -118,44 +118,26 @@ func TestServeWaitsForRules(t *testing.T) {
 func TestServeDrains(t *testing.T) {
 	rules := file(t, "rules.yaml", `rules: [{name: api, key: "ip:{ip}", limit: 100/hour}]`)
 	for drain, twice := range map[string]bool{"500ms": false, "1h": true} {
-		cmd := program(t, "serve", "--rules", rules, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json", "--drain", drain)
-		_, _, stderr := pipes(t, cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		var listening struct{ URL, Admin string }
-		if err := json.Unmarshal([]byte(readLine(t, stderr)), &listening); err != nil {
-			t.Fatal(err)
-		}
+		p := startServe(t, "--rules", rules, "--admin", "127.0.0.1:0", "--drain", drain)
 		status := func(url string) int {
-			answer, err := http.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer.Body.Close()
-			return answer.StatusCode
+			got, _ := send(t, http.MethodGet, url, "")
+			return got
 		}
-		before := status(listening.Admin + "/readyz")
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if line := readLine(t, stderr); !strings.Contains(line, `"msg":"draining`) {
-			t.Errorf("logged %s", line)
-		}
-		if draining, request := status(listening.Admin+"/readyz"), status(listening.URL); before != 200 || draining != 503 || request != 200 {
+		before := status(p.Admin + "/readyz")
+		p.signal(syscall.SIGTERM)
+		p.wantLine("draining")
+		if draining, request := status(p.Admin+"/readyz"), status(p.URL); before != 200 || draining != 503 || request != 200 {
 			t.Errorf("/readyz %d, then %d; a request meanwhile %d", before, draining, request)
 		}
 		if twice {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			if err := cmd.Wait(); err == nil || err.Error() != "signal: terminated" {
-				t.Errorf("ended with %v", err)
-			}
+			p.end(syscall.SIGTERM, -1) // by the signal
 			continue
 		}
-		if line := readLine(t, stderr); !strings.Contains(line, `"msg":"drained`) {
-			t.Errorf("logged %s", line)
+		p.wantLine("drained")
+		_ = p.cmd.Wait() // its exit code is below
+		if got := p.cmd.ProcessState.ExitCode(); got != 0 {
+			t.Errorf("exit %d", got)
 		}
-		wantExit(t, cmd.Wait(), 0)
 	}
 }
 
