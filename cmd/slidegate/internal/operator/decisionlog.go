@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -49,6 +50,9 @@ type deniedKey struct {
 	Key    string `json:"key"`
 	Denied int64  `json:"denied"`
 }
+
+// String writes the key for a log that is no JSON.
+func (k deniedKey) String() string { return fmt.Sprintf("%s (%d)", k.Key, k.Denied) }
 
 // newDecisionLog returns an observer that writes to log; each has it write a line
 // for each decision.

@@ -97,6 +97,17 @@ func TestDenials(t *testing.T) {
 	})
 }
 
+// TestDenialsAsText: a line that is no JSON has keys without Go's braces.
+func TestDenialsAsText(t *testing.T) {
+	log, observer, decide := deciding(t, false)
+	observer.log = slog.New(slog.NewTextHandler(log, nil))
+	decide("/", "198.51.100.7")
+	observer.Flush(t.Context())
+	if !strings.Contains(log.String(), `keys="[198.51.100.7 (1)]"`) {
+		t.Errorf("logged %s", log)
+	}
+}
+
 // TestDenialsOfManyKeys: a summary finds the keys denied most among any number,
 // counts them without excess, and loses no denial.
 func TestDenialsOfManyKeys(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// bucketPlan charges a token or a leaky bucket. The time at which the bucket is
-// full again only grows, so the table compares it with the caller's clock
-// alone, whatever other callers have charged since the snapshot.
+// bucketPlan charges a token or a leaky bucket. The table compares the time at
+// which the bucket is full again with the caller's clock alone, whatever other
+// callers have charged or given back since the snapshot.
 //
 // Trade-off: DynamoDB has no maximum, so a full bucket and a draining one need
 // different writes, and the snapshot decides which. Only the write for a
