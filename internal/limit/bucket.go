@@ -119,8 +119,10 @@ func (s *State) giveBack(now time.Time, turn, full int64) {
 		s.older.room = &room{}
 	}
 	// Of a turn, Number is when it leaves the bucket full, and Units when it comes.
-	given := slices.DeleteFunc(s.older.slots, func(g Slot) bool { return g.Number < n })
-	i, _ := slices.BinarySearchFunc(given, full, func(g Slot, full int64) int { return cmp.Compare(g.Number, full) })
+	behind := func(g Slot, full int64) int { return cmp.Compare(g.Number, full) }
+	past, _ := slices.BinarySearchFunc(s.older.slots, n, behind)
+	given := s.older.slots[past:]
+	i, _ := slices.BinarySearchFunc(given, full, behind)
 	given = slices.Insert(given, i, Slot{full, turn})
 	for last := len(given) - 1; last >= 0 && *s.bucket() == newBucket(given[last].Number); last-- {
 		*s.bucket() = newBucket(given[last].Units)
