@@ -80,8 +80,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the charge by the answer, also after a panic.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
 	if err := clock.Sleep(r.Context(), d.Delay); err != nil {
-		h.Finish(r.Context(), d, &engine.Outcome{Unused: true}, nil)
-		h.fail(w, r, err)
+		h.fail(w, r, err) // the charge stays: a flood that hangs up would make two writes for each request
 		return
 	}
 	observe(w, r, h.Next, headers.Expose, h.PassCosts, func(o *engine.Outcome, malformed []string) {

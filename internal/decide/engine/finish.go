@@ -19,9 +19,6 @@ type Outcome struct {
 	// the cost. Limits that settle then charge the maximum cost: clients must
 	// not save by hanging up.
 	Aborted bool
-	// Unused says that the request did not go on, because its client hung up while
-	// it waited for its turn. The whole charge is refunded.
-	Unused bool
 	// Costs are the true costs in units, by the limit's policy name, "rule" or
 	// "rule.limit". Only limits that settle use them.
 	Costs map[string]int64

@@ -74,8 +74,8 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 func (p *Pending) deltas(o *Outcome) []int64 {
 	refunded := rules.Among(p.Refunds, o.Status)
 	return deltasBy(&p.Charge, func(i int) int64 {
-		if refunded || o.Unused {
-			return fullRefund(&p.Charge, i, o.Unused)
+		if refunded {
+			return fullRefund(&p.Charge, i, false)
 		}
 		if p.MaxCosts[i] == Unsettled {
 			return 0
