@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -18,6 +21,7 @@ import (
 	"github.com/slidegate/slidegate/gate"
 	"github.com/slidegate/slidegate/gate/rulesfile"
 	"github.com/slidegate/slidegate/internal/test/golden"
+	"github.com/slidegate/slidegate/limithttp"
 	"github.com/slidegate/slidegate/limitlambda"
 	"github.com/slidegate/slidegate/limittest"
 )
@@ -142,5 +146,225 @@ func TestKinds(t *testing.T) {
 			}
 			golden.Check(t, filepath.Join("testdata", name+".golden"), got)
 		})
+	}
+}
+
+type (
+	restRequest = events.APIGatewayProxyRequest
+	httpRequest = events.APIGatewayV2HTTPRequest
+	httpAnswer  = events.APIGatewayV2HTTPResponse
+)
+
+// request returns the event of an HTTP API.
+func request(method, path string, headers map[string]string) httpRequest {
+	ev := httpRequest{RouteKey: "$default", RawPath: path, Headers: headers}
+	ev.RequestContext.Stage = "$default"
+	ev.RequestContext.HTTP.Method, ev.RequestContext.HTTP.SourceIP = method, "203.0.113.9"
+	return ev
+}
+
+// answering returns a handler that always answers alike.
+func answering(a httpAnswer, err error) limitlambda.Handler[httpRequest, httpAnswer] {
+	return func(context.Context, httpRequest) (httpAnswer, error) { return a, err }
+}
+
+const settling = `rules: [{name: chat, key: all, refund_on: [503, 404],
+  limits: [{name: tokens, capacity: 1000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 900, settle: true}}]}]`
+
+// TestOutcomes: the charge of a request is corrected by what the handler answers.
+// The gate's rule reserves 300 units, and the next request shows what is left.
+func TestOutcomes(t *testing.T) {
+	header := func(status int, value string) httpAnswer {
+		return httpAnswer{StatusCode: status, Headers: map[string]string{"slidegate-cost": value}}
+	}
+	failure, reserving := errors.New("boom"), request("GET", "/", map[string]string{"x-tokens": "300"})
+	for name, test := range map[string]struct {
+		answer httpAnswer
+		err    error
+		left   string // after another 300
+	}{
+		"no cost":            {httpAnswer{StatusCode: 200}, nil, "400"},
+		"the true cost":      {header(200, "chat.tokens=20"), nil, "680"},
+		"a higher cost":      {header(200, "chat.tokens=600"), nil, "100"},
+		"several values":     {httpAnswer{StatusCode: 200, MultiValueHeaders: map[string][]string{"Slidegate-Cost": {"x=1", "chat.tokens=20"}}}, nil, "680"},
+		"malformed":          {header(200, "chat.tokens=many"), nil, "400"},
+		"a refund":           {httpAnswer{StatusCode: 503}, nil, "700"},
+		"another status":     {httpAnswer{StatusCode: 502}, nil, "400"},
+		"an error":           {httpAnswer{}, failure, "100"}, // charges the most, so the next 300 are denied
+		"an answer, invalid": {httpAnswer{}, nil, "400"},
+	} {
+		g := newGate(t, settling)
+		got, err := limitlambda.Wrap(g, answering(test.answer, test.err))(t.Context(), reserving)
+		if !errors.Is(err, test.err) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		for field := range got.Headers {
+			if strings.EqualFold(field, "slidegate-cost") {
+				t.Errorf("%s: the client sees the cost", name)
+			}
+		}
+		if len(got.MultiValueHeaders) != 0 {
+			t.Errorf("%s: the client sees %v", name, got.MultiValueHeaders)
+		}
+		left, err := limitlambda.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
+		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
+			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
+		}
+	}
+}
+
+// TestBrokenOff: a handler that fails or panics leaves a limit that settles at the
+// most that a request may cost, unless its status is refunded. The error or the
+// panic reaches the runtime.
+func TestBrokenOff(t *testing.T) {
+	failure := errors.New("boom")
+	for name, test := range map[string]struct {
+		refundOn string
+		broken   any
+		left     string
+	}{
+		"an error":              {"404", failure, "90"},
+		"a panic":               {"404", "boom", "90"},
+		"an error is a 500":     {"500", failure, "990"},
+		"a panic has no status": {"5xx", "boom", "90"},
+	} {
+		g := newGate(t, `rules: [{name: chat, key: all, refund_on: [`+test.refundOn+`],
+  limits: [{name: tokens, capacity: 1000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 900, settle: true}}]}]`)
+		reserving := request("GET", "/", map[string]string{"x-tokens": "10"})
+		if got := breakOff(t, g, reserving, test.broken); got != test.broken {
+			t.Errorf("%s: the runtime gets %v", name, got)
+		}
+		left, err := limitlambda.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), reserving)
+		if err != nil || left.Headers["X-RateLimit-Remaining"] != test.left {
+			t.Errorf("%s: %v left, %v; want %s", name, left.Headers, err, test.left)
+		}
+	}
+}
+
+// breakOff sends an event to a handler that returns an error, or panics with
+// another value. It returns what reaches the runtime.
+func breakOff(t *testing.T, g *gate.Gate, ev httpRequest, broken any) (got any) {
+	defer func() {
+		if p := recover(); p != nil {
+			got = p
+		}
+	}()
+	_, err := limitlambda.Wrap(g, func(context.Context, httpRequest) (httpAnswer, error) {
+		if err, ok := broken.(error); ok {
+			return httpAnswer{}, err
+		}
+		panic(broken)
+	})(t.Context(), ev)
+	return err
+}
+
+// TestPreflights are never counted, whatever stands before the function.
+func TestPreflights(t *testing.T) {
+	handler := limitlambda.Wrap(newGate(t, `rules: [{name: all, key: all, limit: 1/minute}]`), answering(httpAnswer{StatusCode: 204}, nil))
+	preflight := request("OPTIONS", "/", map[string]string{"origin": "https://a.example", "access-control-request-method": "POST"})
+	for i, test := range []struct {
+		event  httpRequest
+		status int
+	}{
+		{preflight, 204}, {preflight, 204}, {request("OPTIONS", "/", nil), 204}, {request("OPTIONS", "/", nil), 429}, {preflight, 204},
+	} {
+		if got, err := handler(t.Context(), test.event); err != nil || got.StatusCode != test.status {
+			t.Errorf("event %d: status %d, %v; want %d", i, got.StatusCode, err, test.status)
+		}
+	}
+}
+
+// TestSpoofing: nothing that a client sends changes who it is.
+func TestSpoofing(t *testing.T) {
+	handler := limitlambda.Wrap(newGate(t, `rules: [{name: all, key: "{ip}|{jwt.sub}|{apikey}|{stage}", limit: 1/minute}]`), answering(httpAnswer{StatusCode: 200}, nil),
+		limitlambda.TrustAuthorizer())
+	for i, headers := range []map[string]string{
+		nil,
+		{"x-forwarded-for": "198.51.100.1"},
+		{"X-Forwarded-For": "198.51.100.1", "Forwarded": "for=198.51.100.2", "X-Real-Ip": "198.51.100.3"},
+		{"x-amzn-oidc-data": "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.", "authorization": "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0."},
+		{"x-api-key": "a1b2c3", "x-amz-stage": "other", "requestContext": `{"authorizer":{"jwt":{"claims":{"sub":"x"}}}}`},
+	} {
+		want := 429
+		if i == 0 {
+			want = 200
+		}
+		if got, err := handler(t.Context(), request("GET", "/", headers)); err != nil || got.StatusCode != want {
+			t.Errorf("%v: status %d, %v; want %d", headers, got.StatusCode, err, want)
+		}
+	}
+}
+
+// TestAuthorizerContext: what a Lambda authorizer says counts only if the program
+// trusts it. Claims of a Cognito authorizer cannot come from a Lambda authorizer,
+// whose context holds no objects.
+func TestAuthorizerContext(t *testing.T) {
+	for name, test := range map[string]struct {
+		context map[string]any
+		options []limithttp.GateOption
+		want    string
+	}{
+		"no authorizer":         {nil, nil, "anonymous -"},
+		"nobody trusted":        {nil, []limithttp.GateOption{limitlambda.TrustAuthorizer()}, "anonymous -"},
+		"not trusted":           {map[string]any{"sub": "7"}, nil, "anonymous -"},
+		"trusted":               {map[string]any{"sub": "7"}, []limithttp.GateOption{limitlambda.TrustAuthorizer()}, "known 7"},
+		"a text named claims":   {map[string]any{"claims": `{"sub":"7"}`}, nil, "anonymous -"},
+		"Cognito":               {map[string]any{"claims": map[string]any{"sub": "7"}}, nil, "known 7"},
+		"Cognito is no context": {map[string]any{"claims": map[string]any{"sub": "7"}}, []limithttp.GateOption{limitlambda.TrustAuthorizer()}, "known 7"},
+	} {
+		var seen limittest.Recorder
+		g := newGate(t, `rules: [{name: known, when: {caller: known}, key: "{jwt.sub}", limit: 9/minute}, {name: anonymous, when: {caller: anonymous}, key: "{jwt.sub}", limit: 9/minute}]`,
+			slidegate.WithObserver(seen.Observe))
+		ev := restRequest{Resource: "/", Path: "/", HTTPMethod: "GET"}
+		ev.RequestContext.Identity.SourceIP, ev.RequestContext.Authorizer = "203.0.113.9", test.context
+		if _, err := limitlambda.Wrap(g, rest, test.options...)(t.Context(), ev); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e := seen.Events()[0]; e.Rule+" "+e.Key != test.want {
+			t.Errorf("%s: counted by %s %s, want %s", name, e.Rule, e.Key, test.want)
+		}
+	}
+}
+
+// TestDelays: a request of a leaky bucket waits for its turn, but not if MaxDelay or
+// the function's deadline comes first.
+func TestDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := slidegate.New(slidegate.LeakyBucket(1, time.Second, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		handler := limitlambda.WrapLimiter(lim, nil, answering(httpAnswer{StatusCode: 200}, nil), limithttp.MaxDelay(3*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		for i, want := range []string{"0s 200", "1s 200", "0s 429", "0s 429"} { // turns in 0 s, 1 s, then 1 s and 2 s after the deadline
+			if i == 2 {
+				time.Sleep(500 * time.Millisecond) // 1 s is left, and turns are in 500 ms and 1.5 s
+				if _, err := handler(ctx, request("GET", "/", nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begun := time.Now()
+			got, err := handler(ctx, request("GET", "/", nil))
+			if did := fmt.Sprint(time.Since(begun), " ", got.StatusCode); err != nil || did != want {
+				t.Errorf("request %d after %v: %s, %v; want %s", i, begun.Sub(start), did, err, want)
+			}
+			if got.StatusCode == 429 && got.Headers["Retry-After"] == "" {
+				t.Errorf("request %d: %v", i, got.Headers)
+			}
+		}
+	})
+}
+
+// TestDegraded: while the store fails, the rule decides.
+func TestDegraded(t *testing.T) {
+	for onError, want := range map[string]int{"allow": 200, "deny": 429, "local": 200} {
+		g := newGate(t, `rules: [{name: all, key: all, limit: 20/minute, on_error: `+onError+`}]`,
+			slidegate.WithStore(limittest.NewStore(limittest.Fail(errors.New("connection refused")))))
+		got, err := limitlambda.Wrap(g, answering(httpAnswer{StatusCode: 200}, nil))(t.Context(), request("GET", "/", nil))
+		if err != nil || got.StatusCode != want {
+			t.Errorf("%s: status %d, %v; want %d", onError, got.StatusCode, err, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,13 +11,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/didip/tollbooth/v8"
+	"github.com/go-chi/httprate"
+	"github.com/sethvargo/go-limiter/memorystore"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+	ulule "github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	"golang.org/x/time/rate"
+
+	"github.com/slidegate/slidegate"
 )
 
 // proxied names the backend of the bare proxy, which is this program again.
@@ -147,3 +160,159 @@ func cpuOf(b *testing.B, pid int) time.Duration {
 	check(b, err)
 	return (user + system) * time.Second / 100
 }
+
+// memoryKeys is how many keys the memory of a key is measured with.
+const memoryKeys = 200_000
+
+var inMemory = []subject{
+	{bare, counting},
+	{ours, func(b *testing.B, quota int64) *opened { return bySlidegate(b, quota, slidegate.SlidingWindow) }},
+	{"go-limiter", func(b *testing.B, quota int64) *opened {
+		store, err := memorystore.New(&memorystore.Config{Tokens: uint64(quota), Interval: window})
+		check(b, err)
+		b.Cleanup(func() { _ = store.Close(context.Background()) })
+		return &opened{decide: func(ctx context.Context, key string) (bool, error) {
+			_, _, _, ok, err := store.Take(ctx, key)
+			return ok, err
+		}}
+	}},
+	{"throttled", func(b *testing.B, quota int64) *opened {
+		store, err := memstore.NewCtx(memoryKeys)
+		check(b, err)
+		return byThrottled(b, store, quota)
+	}},
+	{"ulule", func(_ *testing.B, quota int64) *opened { return byUlule(memory.NewStore(), quota) }},
+	// httprate decides only with a request and a response, which here has no
+	// header fields.
+	{"httprate", func(_ *testing.B, quota int64) *opened {
+		lim := httprate.NewRateLimiter(int(quota), window, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
+		w, r := &discard{}, httptest.NewRequest(http.MethodGet, "/", nil)
+		return &opened{decide: func(_ context.Context, key string) (bool, error) { return !lim.OnLimit(w, r, key), nil }}
+	}},
+	{"tollbooth", func(_ *testing.B, quota int64) *opened {
+		lim := tollbooth.NewLimiter(float64(quota)/60, nil).SetBurst(int(quota))
+		return &opened{decide: func(_ context.Context, key string) (bool, error) { return !lim.LimitReached(key), nil }}
+	}},
+	// x/time/rate leaves the map of keys to its users.
+	{"x-time-rate", func(_ *testing.B, quota int64) *opened {
+		var mu sync.Mutex
+		limiters := map[string]*rate.Limiter{}
+		return &opened{decide: func(_ context.Context, key string) (bool, error) {
+			mu.Lock()
+			lim := limiters[key]
+			if lim == nil {
+				lim = rate.NewLimiter(rate.Limit(float64(quota)/60), int(quota))
+				limiters[key] = lim
+			}
+			mu.Unlock()
+			return lim.Allow(), nil
+		}}
+	}},
+}
+
+// counting is the bare operation: the least that a limiter does. It reads the
+// clock, and counts in a map behind a mutex.
+func counting(*testing.B, int64) *opened {
+	var mu sync.Mutex
+	counts, start := map[string]int64{}, time.Now()
+	return &opened{decide: func(_ context.Context, key string) (bool, error) {
+		now := time.Now()
+		mu.Lock()
+		defer mu.Unlock()
+		counts[key]++
+		return !now.Before(start), nil
+	}}
+}
+
+// byThrottled allows the whole quota at once, as the others do.
+func byThrottled(b *testing.B, store throttled.GCRAStoreCtx, quota int64) *opened {
+	lim, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
+		MaxRate: throttled.PerDuration(int(quota), window), MaxBurst: int(quota) - 1,
+	})
+	check(b, err)
+	return &opened{decide: func(ctx context.Context, key string) (bool, error) {
+		limited, _, err := lim.RateLimitCtx(ctx, key, 1)
+		return err == nil && !limited, err
+	}}
+}
+
+func byUlule(store ulule.Store, quota int64) *opened {
+	lim := ulule.New(store, ulule.Rate{Period: window, Limit: quota})
+	return &opened{decide: func(ctx context.Context, key string) (bool, error) {
+		c, err := lim.Get(ctx, key)
+		return err == nil && !c.Reached, err
+	}}
+}
+
+func BenchmarkMemory(b *testing.B) {
+	load{name: "one-key", clients: 1, quota: unlimited}.run(b, inMemory)
+	load{name: "all-denied", clients: 1, quota: 100}.run(b, inMemory)
+	load{name: "100k-keys", clients: 1, quota: unlimited, keys: 100_000}.run(b, inMemory)
+	load{name: "16-clients", clients: 16, quota: unlimited, keys: 100_000}.run(b, inMemory)
+	for _, lim := range inMemory {
+		b.Run("load=memory/limiter="+lim.name, func(b *testing.B) { bytesOfKey(b, lim) })
+	}
+}
+
+// bytesOfKey measures the memory of a key that has sent one request, at 100 a
+// minute. The text of the keys does not count, unless a limiter copies it.
+func bytesOfKey(b *testing.B, lim subject) {
+	names := make([]string, memoryKeys)
+	for i := range names {
+		names[i] = "user:" + strconv.Itoa(i)
+	}
+	for b.Loop() {
+		before := heap()
+		l := lim.open(b, 100)
+		for _, name := range names {
+			_, err := l.decide(b.Context(), name)
+			check(b, err)
+		}
+		b.ReportMetric(float64(heap()-before)/memoryKeys, "B/key")
+		runtime.KeepAlive(l)
+	}
+	b.ReportMetric(0, "ns/op") // reports no time
+	runtime.KeepAlive(names)
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // the first may have to finish what an earlier one began
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// BenchmarkMiddleware sends allowed requests through handlers. The client is new
+// every 100 requests.
+func BenchmarkMiddleware(b *testing.B) {
+	alone := library{name: bare, limit: func(next http.Handler) (http.Handler, error) { return next, nil }}
+	for _, l := range append([]library{alone}, libraries...) {
+		b.Run("load=allowed/limiter="+strings.ReplaceAll(l.name, "/", "-"), func(b *testing.B) {
+			b.ReportAllocs()
+			h, err := l.limit(noContent)
+			check(b, err)
+			w, r := &discard{header: http.Header{}}, httptest.NewRequest(http.MethodGet, "/", nil)
+			for n := 0; b.Loop(); n++ {
+				if n%capacity == 0 {
+					client := n / capacity
+					r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1234", client>>16&255, client>>8&255, client&255)
+				}
+				clear(w.header)
+				if h.ServeHTTP(w, r); w.status != http.StatusNoContent {
+					b.Fatalf("status %d", w.status)
+				}
+			}
+		})
+	}
+}
+
+// discard is a response without a reader.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(status int)      { d.status = status }

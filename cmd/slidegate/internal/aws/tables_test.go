@@ -2,12 +2,21 @@ package aws
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // A stack's outputs name its limiters. A request for one that is not there says
@@ -75,4 +84,293 @@ func TestExplain(t *testing.T) {
 	if err := Explain(nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLocal: the address of CloudFormation, which makes the Lambdas, decides whether
+// AWS is on this machine.
+func TestLocal(t *testing.T) {
+	for _, test := range []struct {
+		all, own string // AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_CLOUDFORMATION
+		want     bool
+	}{
+		{"", "", false},
+		{"http://127.0.0.1:4566", "", true},
+		{"http://127.1.2.3", "", true},
+		{"http://[::1]:4566", "", true},
+		{"http://localhost:4566", "", true},
+		{"http://aws.localhost:4566", "", true},
+		{"http://localhost.localstack.cloud:4566", "", true},
+		{"http://localhost.example.com:4566", "", false},
+		{"http://10.0.0.1:4566", "", false},
+		{"https://cloudformation.eu-north-1.amazonaws.com", "", false},
+		{"", "http://127.0.0.1:4566", true},
+		{"http://127.0.0.1:4566", "https://cloudformation.eu-north-1.amazonaws.com", false},
+	} {
+		t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+		t.Setenv("AWS_ENDPOINT_URL", test.all)
+		t.Setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", test.own)
+		cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(testRegion))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := New(cfg).Local; got != test.want {
+			t.Errorf("all %q, CloudFormation %q: %v, want %v", test.all, test.own, got, test.want)
+		}
+	}
+}
+
+// TestArchitecture: a new stack on a local AWS is for this machine, unless the
+// caller says otherwise. A stack that exists keeps its architecture.
+func TestArchitecture(t *testing.T) {
+	here, ok := machines[runtime.GOARCH]
+	if !ok {
+		t.Skip("Lambda has no such architecture: " + runtime.GOARCH)
+	}
+	note := "using architecture " + here + ", because a local AWS runs Lambdas on this machine"
+	for _, test := range []struct {
+		local        bool
+		given, stack string
+		want, note   string
+	}{
+		{false, "", "", "arm64", ""},
+		{false, "x86_64", "", "x86_64", ""},
+		{false, "", "x86_64", "x86_64", ""},
+		{true, "", "", here, note},
+		{true, "arm64", "", "arm64", ""},
+		{true, "x86_64", "", "x86_64", ""},
+		{true, "", "arm64", "arm64", ""},
+		{true, "x86_64", "arm64", "x86_64", ""},
+	} {
+		var old *types.Stack
+		if test.stack != "" {
+			old = &types.Stack{Parameters: []types.Parameter{{ParameterKey: aws.String(architecture), ParameterValue: &test.stack}}}
+		}
+		if name, note := (&Account{Local: test.local}).architectureOf(test.given, old); name != test.want || note != test.note {
+			t.Errorf("%+v: %s, %q", test, name, note)
+		}
+	}
+}
+
+// The policy is for this stack and bucket, and for the region's partition.
+func TestPolicy(t *testing.T) {
+	for _, test := range []struct{ region, stack, bucket, want string }{
+		{"eu-north-1", "shop", "", `"arn:aws:s3:::slidegate-*/slidegate/*"`},
+		{"cn-north-1", "shop", "mine", `"arn:aws-cn:s3:::mine/slidegate/*"`},
+		{"us-gov-west-1", "shop", "", `"arn:aws-us-gov:cloudformation:*:*:stack/shop/*"`},
+		{"", "shop", "", `"arn:aws:secretsmanager:*:*:secret:shop/*"`},
+	} {
+		if text := Policy(test.region, Options{Stack: test.stack, Bucket: test.bucket}); !strings.Contains(text, test.want) || !json.Valid([]byte(text)) {
+			t.Errorf("%s\nwant %s", text, test.want)
+		}
+	}
+}
+
+// TestPolicyOfTables: who attaches APIs writes no rules, overrides and API keys.
+func TestPolicyOfTables(t *testing.T) {
+	var p testPolicy
+	if err := json.Unmarshal([]byte(Policy("", Options{Stack: "shop"})), &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Statement {
+		if a := fmt.Sprint(s.Action); (strings.Contains(a, "dynamodb:PutItem") || strings.Contains(a, "dynamodb:Query")) && s.Condition["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"] != "attached" {
+			t.Errorf("%s is of all items of %v", a, s.Resource)
+		}
+	}
+}
+
+type testStatement struct {
+	Sid, Effect string
+	Resource    any
+	Action      any
+	Condition   map[string]map[string]string
+}
+
+type testPolicy struct{ Statement []testStatement }
+
+// rights returns the resource, and the value of the condition, of each right of IAM
+// to make roles and to pass them on.
+func (p testPolicy) rights() map[string]string {
+	found := map[string]string{}
+	for _, s := range p.Statement {
+		actions, _ := s.Action.([]any)
+		if actions == nil {
+			actions = []any{s.Action}
+		}
+		for _, action := range []any{"iam:CreateRole", "iam:PutRolePolicy", "iam:PassRole"} {
+			if slices.Contains(actions, action) {
+				value := ""
+				for key, is := range s.Condition["StringEquals"] {
+					value = " if " + key + " is " + is
+				}
+				found[action.(string)] += s.Resource.(string) + value
+			}
+		}
+	}
+	return found
+}
+
+// TestPolicyOfRoles: whoever deploys passes roles to Lambda alone, and with a
+// permissions boundary makes none without it. A role of CloudFormation takes these
+// rights away from the caller, who may pass on that role alone.
+func TestPolicyOfRoles(t *testing.T) {
+	const roles, boundary, role = "arn:aws:iam::*:role/shop-*", "arn:aws:iam::123456789012:policy/BUCKET", "arn:aws:iam::123456789012:role/deploy"
+	const bounds, toLambda = " if iam:PermissionsBoundary is " + boundary, " if iam:PassedToService is lambda.amazonaws.com"
+	unbounded := map[string]string{"iam:CreateRole": roles, "iam:PutRolePolicy": roles, "iam:PassRole": roles + toLambda}
+	bounded := map[string]string{"iam:CreateRole": roles + bounds, "iam:PutRolePolicy": roles + bounds, "iam:PassRole": roles + toLambda}
+	own := map[string]string{"iam:PassRole": role + " if iam:PassedToService is cloudformation.amazonaws.com"}
+	for _, test := range []struct {
+		name                 string
+		boundary, role       *string
+		whole, service, call map[string]string
+	}{
+		{"neither", nil, nil, unbounded, nil, nil},
+		{"no boundary", aws.String(""), nil, unbounded, nil, nil},
+		{"a boundary", aws.String(boundary), nil, bounded, nil, nil},
+		{"a role", nil, aws.String(role), nil, unbounded, own},
+		{"both", aws.String(boundary), aws.String(role), nil, bounded, own},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := Policy("eu-north-1", Options{Stack: "shop", PermissionsBoundary: test.boundary, Role: test.role})
+			var got struct {
+				testPolicy
+				Service testPolicy `json:"service_role"`
+				Caller  testPolicy
+			}
+			if err := json.Unmarshal([]byte(text), &got); err != nil {
+				t.Fatalf("%v in %s", err, text)
+			}
+			for _, part := range []struct {
+				name string
+				got  testPolicy
+				want map[string]string
+			}{{"the policy", got.testPolicy, test.whole}, {"service_role", got.Service, test.service}, {"caller", got.Caller, test.call}} {
+				if found := part.got.rights(); !maps.Equal(found, part.want) {
+					t.Errorf("%s: %v\nwant %v", part.name, found, part.want)
+				}
+			}
+		})
+	}
+}
+
+// TestRoles: CloudFormation acts with the role that is given, and keeps it. The roles
+// of the stack have the permissions boundary that is given.
+func TestRoles(t *testing.T) {
+	const role, bound = "arn:aws:iam::123456789012:role/deploy", "arn:aws:iam::123456789012:policy/bound"
+	c, o, l := newCloud(), release(t), &listener{}
+	o.Role, o.PermissionsBoundary, c.script = aws.String(role), aws.String(bound), creates
+	if _, err := c.account().Deploy(t.Context(), o, l); err != nil || c.role != role || c.sent[boundary] != bound {
+		t.Fatalf("creation: error %v, role %q, parameters %v", err, c.role, c.sent)
+	}
+	c.keep("shop")
+	l.told = nil
+	if r, err := c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Unchanged || !strings.HasPrefix(l.told[len(l.told)-1], "warning: nothing changes, so CloudFormation") {
+		t.Errorf("a role alone: %+v, error %v, told %q", r, err, l.told)
+	}
+	o.PermissionsBoundary, c.script = aws.String(""), updates
+	if _, err := c.account().Deploy(t.Context(), o, l); err != nil || c.role != role || c.sent[boundary] != "" {
+		t.Errorf("an update: error %v, role %q, parameters %v", err, c.role, c.sent)
+	}
+	c.stacks["shop"].Parameters, c.role = nil, ""
+	c.keep("shop")
+	c.stacks["shop"].RoleARN, l.told = aws.String(role), nil
+	if _, err := c.account().Deploy(t.Context(), o, l); err != nil || len(l.told) != 1 {
+		t.Errorf("the role that CloudFormation has: error %v, told %q", err, l.told)
+	}
+	c.script = []string{"- DELETE_COMPLETE"}
+	if _, err := c.account().Delete(t.Context(), "shop", aws.String(role), l); err != nil || c.role != role {
+		t.Errorf("deletion: error %v, role %q", err, c.role)
+	}
+}
+
+// TestPlantedCode: somebody with write access to the bucket puts other code there,
+// before the upload looks or after. The deployment stops with both hashes.
+func TestPlantedCode(t *testing.T) {
+	const planted = "some other code"
+	o := release(t)
+	key, hash, content := map[string]string{}, map[string]string{}, map[string]string{}
+	for i, name := range []string{"authorizer", "operations"} {
+		data, err := os.ReadFile(o.Code[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[name], hash[name] = string(data), predeploy.Hash(data)
+		key[name] = "slidegate-123456789012-eu-north-1/" + prefix + hash[name] + ".zip"
+	}
+	lies := func(name string, o object) func(*cloud) { return func(c *cloud) { c.objects[key[name]] = o } }
+	swaps := func(name string) func(*cloud) {
+		return func(c *cloud) { c.swap = lies(name, newObject(planted)) }
+	}
+	refused := func(call string, then func(*cloud)) func(*cloud) {
+		return func(c *cloud) { then(c); c.refuse[call] = refusal("S3", call, "AccessDenied", "Access Denied") }
+	}
+	isNot := func(i int, name string) string {
+		return "s3://" + key[name] + " is not " + o.Code[i] + ": its SHA-256 is " + predeploy.Hash([]byte(planted)) + ", and that of the file is " + hash[name] + "; "
+	}
+	runs := func(function, name string) string {
+		return "stack shop is deployed, but it may not run the code of this command: function " + function + " runs other code: its SHA-256 is " + predeploy.Hash([]byte(planted)) + ", and that of the deployed zip is " + hash[name] + "; "
+	}
+	for _, test := range []struct {
+		name    string
+		prepare func(*cloud)
+		want    string // an error; "" for none
+		created bool
+	}{
+		{"the same code", lies("authorizer", newObject(content["authorizer"])), "", true},
+		{"the same code, uploaded in parts", lies("authorizer", object{content["authorizer"], "nlmFWpWzM2sDr5HbVrpWpWzM2sDr5HbVrpWpWzM2sDg=-2"}), "", true},
+		{"the same code, without a checksum", lies("authorizer", object{content["authorizer"], ""}), "", true},
+		{"other code", lies("authorizer", newObject(planted)), isNot(0, "authorizer"), false},
+		{"other code of the Lambda that publishes", lies("operations", newObject(planted)), isNot(1, "operations"), false},
+		{"other code, uploaded in parts", lies("authorizer", object{planted, "nlmFWpWzM2sDr5HbVrpWpWzM2sDr5HbVrpWpWzM2sDg=-2"}), isNot(0, "authorizer"), false},
+		{"other code, without a checksum", lies("authorizer", object{planted, ""}), isNot(0, "authorizer"), false},
+		{"an object that cannot be read", refused("read", lies("authorizer", object{planted, ""})), "read s3://" + key["authorizer"] + ", to compare it with ", false},
+		{"other code after the upload", swaps("authorizer"), runs("f", "authorizer"), true},
+		{"other code of the Lambda that publishes after the upload", swaps("operations"), runs("o", "operations"), true},
+		{"no right to read a function", refused("GetFunctionConfiguration", func(*cloud) {}), "stack shop is deployed, but it may not run the code of this command: AWS does not permit the call", true},
+		{"no right to list resources", refused("DescribeStackResources", func(*cloud) {}), "stack shop is deployed, but it may not run the code of this command: AWS does not permit the call", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, o := newCloud(), o
+			c.script = creates
+			c.buckets["slidegate-123456789012-eu-north-1"] = testRegion
+			test.prepare(c)
+			_, err := c.account().Deploy(t.Context(), o, &listener{})
+			if (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("error %v\nwant %s", err, test.want)
+			}
+			if created := c.stacks["shop"] != nil; created != test.created {
+				t.Errorf("created: %t, want %t", created, test.created)
+			}
+		})
+	}
+}
+
+// TestRunsOtherCode: a deployment without changes compares the functions too, and
+// says how to give one its code again.
+func TestRunsOtherCode(t *testing.T) {
+	c, o := newCloud(), release(t)
+	c.script = creates
+	if _, err := c.account().Deploy(t.Context(), o, &listener{}); err != nil {
+		t.Fatal(err)
+	}
+	c.keep("shop")
+	c.runs["o"] = newObject("by hand").checksum
+	_, err := c.account().Deploy(t.Context(), o, &listener{})
+	want := "find out who, and deploy again, which compares the object; if this remains, run `aws lambda update-function-code --function-name o --s3-bucket slidegate-123456789012-eu-north-1 --s3-key " + c.sent[operationsKey] + "`, and deploy once more"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	delete(c.runs, "o")
+	_, err = c.account().Deploy(t.Context(), o, &listener{})
+	if err == nil || !strings.HasSuffix(err.Error(), "it has no function whose logical id ends in Operations") {
+		t.Errorf("without the function: %v", err)
+	}
+}
+
+// keep has a stack state the parameters that were sent.
+func (c *cloud) keep(stack string) {
+	for name, value := range c.sent {
+		c.stacks[stack].Parameters = append(c.stacks[stack].Parameters, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
+	}
+	c.stacks[stack].StackStatus = types.StackStatusCreateComplete
 }

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 	"time"
@@ -192,5 +193,119 @@ func TestCSVWarnsOfUnusedColumns(t *testing.T) {
 	}
 	if want := []string{"columns not used: methd, header., jwt., jwt./a/b"}; !reflect.DeepEqual(warned, want) {
 		t.Errorf("warned %q, want %q", warned, want)
+	}
+}
+
+func TestJSONL(t *testing.T) {
+	at := on(10, 5, 3)
+	runParser(t, JSONL, []parserCase{
+		{
+			name: "every field",
+			line: `{"time":"2015-05-17T12:05:03.000000001+02:00","method":"PUT","path":"/a?b=c","ip":"203.0.113.9","route":"/{x}",` +
+				`"headers":{"X-User":"7","accept":["a","b"],"empty":"","none":null},"apikey":"k1","jwt":{"sub":"7","scope":["a"]},"status":200}`,
+			want: wanted{
+				at: at.Add(1), method: "PUT", path: "/a", ip: "203.0.113.9", route: "/{x}",
+				query:   map[string][]string{"b": {"c"}},
+				headers: map[string][]string{"X-User": {"7"}, "accept": {"a", "b"}, "empty": {""}},
+				apiKey:  "k1", claims: map[string]any{"sub": "7", "scope": []any{"a"}}, status: 200,
+			},
+		},
+		{name: "a status as API Gateway logs it", line: `{"path":"/","time":1431857103,"status":"403"}`, want: wanted{at: at, path: "/", status: 403}},
+		{name: "a status that is none", line: `{"path":"/","time":1431857103,"status":"-"}`, want: wanted{at: at, path: "/"}},
+		{name: "time alone", line: `{"path":"/","time":1431857103}`, want: wanted{at: at, path: "/"}},
+		{name: "spaces around", line: ` { "path":"/","time" : 1431857103 } `, want: wanted{at: at, path: "/"}},
+		{name: "fraction kept", line: `{"path":"/","time":1431857103.123456789}`, want: wanted{at: at.Add(123456789), path: "/"}},
+		{name: "fraction in a string", line: `{"path":"/","time":"1431857103.5"}`, want: wanted{at: at.Add(time.Second / 2), path: "/"}},
+		{name: "below a nanosecond", line: `{"path":"/","time":1431857103.0000000019}`, want: wanted{at: at.Add(1), path: "/"}},
+		{name: "before the epoch", line: `{"path":"/","time":-0.25}`, want: wanted{at: time.Unix(0, -250000000), path: "/"}},
+		{name: "the earliest time", line: `{"path":"/","time":-1262304000}`, want: wanted{at: time.Date(1930, 1, 1, 0, 0, 0, 0, time.UTC), path: "/"}},
+		{name: "the latest time", line: `{"path":"/","time":7258118399.999999999}`, want: wanted{at: time.Date(2200, 1, 1, 0, 0, 0, -1, time.UTC), path: "/"}},
+		{name: "client not known", line: `{"path":"/","time":1431857103,"ip":"-"}`, want: wanted{at: at, path: "/"}},
+		{name: "API Gateway's time", line: `{"path":"/","requestId":"c6af","time":"17/May/2015:12:05:03 +0200"}`, want: wanted{at: on(10, 5, 3), path: "/"}},
+		{name: "header names in any case", line: `{"path":"/","time":1431857103,"headers":{"A":"1","a":"2"}}`, want: wanted{
+			at: at, path: "/", headers: map[string][]string{"A": {"1"}, "a": {"2"}},
+		}},
+
+		{name: "numbers keep their digits", line: `{"path":"/","time":1431857103,"jwt":{"sub":12345678901234567890,"a":{"b":[1.50]}}}`, want: wanted{
+			at: at, path: "/",
+			claims: map[string]any{"sub": json.Number("12345678901234567890"), "a": map[string]any{"b": []any{json.Number("1.50")}}},
+		}},
+		{name: "a token without claims", line: `{"path":"/","time":1431857103,"jwt":{}}`, want: wanted{at: at, path: "/", claims: map[string]any{}}},
+		{name: "no token", line: `{"path":"/","time":1431857103,"jwt":null,"apikey":null}`, want: wanted{at: at, path: "/"}},
+
+		{name: "stage and parameters", line: `{"time":1431857103,"path":"/prod/v1/7?a=b","stage":"prod","path_params":{"id":"7"}}`, want: wanted{
+			at: at, path: "/v1/7", query: map[string][]string{"a": {"b"}}, stage: "prod", pathParams: map[string]string{"id": "7"},
+		}},
+		{
+			name: "absent, as API Gateway says it",
+			line: `{"time":1431857103,"method":"-","path":"/","route":"-","stage":"-","apikey":"-","headers":{"a":"-"},"jwt":{"sub":"-","plan":"-"}}`,
+			want: wanted{at: at, path: "/"},
+		},
+		{name: "a connection of a WebSocket API", line: `{"time":1431857103,"method":"-","path":"-","route":"$connect","ip":"203.0.113.9"}`, want: wanted{at: at, method: "GET", path: "/", route: "$connect", ip: "203.0.113.9"}},
+		{name: "ids are numbers", line: `{"time":1431857103,"path":"/","apikey":5,"stage":7}`, want: wanted{at: at, path: "/", apiKey: "5", stage: "7"}},
+		{name: "JSON by NGINX", line: `{"time":"2015-05-17T10:05:03+00:00","remote_addr":"203.0.113.9","request":"GET / HTTP/1.1","status":"200"}`, err: errNGINX.Error()},
+		{name: "a program's remote_addr", line: `{"time":1431857103,"level":"INFO","method":"GET","path":"/a","remote_addr":"203.0.113.9:5"}`, err: `JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format`},
+		{name: "a Unix socket of Go", line: `{"time":1431857103,"path":"/a","ip":"@"}`, want: wanted{at: at, path: "/a"}},
+		{name: "an absent claim", line: `{"path":"/","time":1431857103,"jwt":{"sub":"7","plan":"-"}}`, want: wanted{at: at, path: "/", claims: map[string]any{"sub": "7"}}},
+
+		{
+			name: "a decision of serve",
+			line: `{"time":1431857103,"level":"INFO","msg":"decision","method":"OPTIONS","path":"/a","ip":"203.0.113.9","allowed":true,"reason":"preflight","headers":{"origin":["-"],"access-control-request-method":["PUT"]}}`,
+			want: wanted{at: at, method: "OPTIONS", path: "/a", ip: "203.0.113.9", headers: map[string][]string{"origin": {"-"}, "access-control-request-method": {"PUT"}}},
+		},
+		{name: "a request in a program's log", line: `{"time":1431857103,"level":30,"msg":"request","path":"/a"}`, want: wanted{at: at, path: "/a"}},
+		{name: "a message without a level", line: `{"time":1431857103,"msg":"listening"}`, err: `no path: looked for path; the line has msg, time`},
+		{name: "another message of serve", line: `{"time":1431857103,"level":"INFO","msg":"listening","url":"http://127.0.0.1:8080"}`, err: `no path: looked for path; the line has level, msg, time, url`},
+		{name: "denials of serve", line: `{"time":1431857103,"level":"INFO","msg":"denials","rule":"api","reason":"limited","denied":1}`, err: `no path: looked for path; the line has denied, level, msg, reason, rule, time`},
+
+		{name: "no JSON", line: `GET /`, err: `line is not JSON: invalid character 'G' looking for beginning of value`},
+		{name: "cut", line: `{"time":14318`, err: `line is not JSON: unexpected end of JSON input`},
+		{name: "two on a line", line: `{"time":1} {"time":2}`, err: `line is not JSON: invalid character '{' after top-level value`},
+		{name: "no object", line: `[1431857103]`, err: `JSON without an object on each line: jq -c . FILE writes one, and jq -c '.[]' FILE those of a list`},
+		{name: "no time", line: `{"path":"/"}`, err: `no time: looked for time; the line has path`},
+		{name: "null has no field", line: `null`, err: `no path: looked for path; the line has no field with a value`},
+		{name: "null time", line: `{"path":"/","time":null}`, err: `no time: looked for time; the line has path`},
+		{name: "empty time", line: `{"path":"/","time":""}`, err: `no time: looked for time; the line has path`},
+		{name: "exponent", line: `{"path":"/","time":1.4e9}`, err: `time: time "1.4e9" is neither plain Unix seconds, such as 1431857103.25, nor RFC 3339`},
+		{name: "no zone", line: `{"path":"/","time":"2015-05-17T10:05:03"}`, err: `time: time "2015-05-17T10:05:03" is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds`},
+		{name: "milliseconds", line: `{"path":"/","time":1431857103000}`, err: "time: " + errRange.Error()},
+		{name: "after the latest time", line: `{"path":"/","time":7258118400}`, err: "time: " + errRange.Error()},
+		{name: "before the earliest time", line: `{"path":"/","time":-1262304000.000000001}`, err: "time: " + errRange.Error()},
+		{name: "more nanoseconds than fit an integer", line: `{"path":"/","time":9223372036.854775808}`, err: "time: " + errRange.Error()},
+		{name: "more digits than fit an integer", line: `{"path":"/","time":99999999999999999999}`, err: "time: " + errRange.Error()},
+		{name: "year 9999", line: `{"path":"/","time":"9999-12-31T00:00:00Z"}`, err: "time: " + errRange.Error()},
+		{name: "method is a list", line: `{"path":"/","time":1,"method":["GET"]}`, err: `field method is of the wrong type: want a text`},
+		{name: "method with a space", line: `{"path":"/","time":1,"method":"GET /"}`, err: `"GET /" is not an HTTP method`},
+		{name: "headers in a list", line: `{"path":"/","time":1,"headers":["a"]}`, err: `field headers is of the wrong type: array`},
+		{name: "header is a number", line: `{"path":"/","time":1,"headers":{"a":5}}`, err: errHeaders.Error()},
+		{name: "header of numbers", line: `{"path":"/","time":1,"headers":{"a":[5]}}`, err: errHeaders.Error()},
+		{name: "the token itself", line: `{"path":"/","time":1,"jwt":"eyJhbGciOi.J9.x"}`, err: errClaims.Error()},
+		{name: "claims in a list", line: `{"path":"/","time":1,"jwt":[{"sub":"7"}]}`, err: errClaims.Error()},
+		{name: "key is an object", line: `{"path":"/","time":1,"apikey":{"id":"k1"}}`, err: `field apikey is of the wrong type: want a text`},
+		{name: "stage is a truth", line: `{"path":"/","time":1,"stage":true}`, err: `field stage is of the wrong type: want a text`},
+		{name: "parameters are a list", line: `{"path":"/","time":1,"path_params":["7"]}`, err: `field path_params is of the wrong type: array`},
+		{name: "client is a name", line: `{"path":"/","time":1,"ip":"localhost"}`, err: `client "localhost" is not an IP address`},
+	})
+}
+
+func TestBelowStage(t *testing.T) {
+	for _, tc := range []struct{ stage, route, target, want string }{
+		{"prod", "", "/prod/v1/items", "/v1/items"},
+		{"prod", "", "/prod", ""},
+		{"prod", "", "/prod?a=/b", "?a=/b"},
+		{"prod", "/", "/prod/", "/"},
+		{"prod", "", "/production/v1", "/production/v1"},
+		{"prod", "", "/v1/prod/items", "/v1/prod/items"},
+		{"", "", "//v1", "//v1"},
+		{"$default", "$default", "/v1", "/v1"},
+		{"v1", "/v1/items/{id}", "/v1/items/7", "/v1/items/7"}, // behind a domain of its own
+		{"v1", "/v1/items/{id}", "/v1/v1/items/7", "/v1/items/7"},
+		{"v1", "GET /items/{id}", "/v1/items/7?a=/b/c", "/items/7?a=/b/c"},
+		{"v1", "/{proxy+}", "/v1/items/7/", "/items/7/"},
+		{"v1", "/items/{proxy+}", "/v1/items/7/8", "/items/7/8"},
+	} {
+		if got := belowStage(tc.target, tc.stage, tc.route); got != tc.want {
+			t.Errorf("stage %q, route %q: %q is %q below the stage, want %q", tc.stage, tc.route, tc.target, got, tc.want)
+		}
 	}
 }

@@ -1,14 +1,18 @@
 package replay
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -175,5 +179,191 @@ func TestTopDenied(t *testing.T) {
 	want := []string{"b k10 6", "b k11 6", "a k09 5", "b k08 5", "b k09 5", "b k06 4", "b k07 4", "b k04 3", "b k05 3", "b k02 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// BenchmarkReplay replays the recorded log twenty times over, by a limit in
+// memory and without any decision: what reading, parsing and sorting take.
+func BenchmarkReplay(b *testing.B) {
+	lines := strings.Repeat(recordedLog(b), 20)
+	const rules = "rules: [{name: per-ip, key: 'ip:{ip}', limit: 10/minute}]"
+	allow := &engine.Decision{Allowed: true}
+	for name, decider := range map[string]func() Decider{
+		"undecided": func() Decider {
+			return deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return allow, nil })
+		},
+		"limited": func() Decider {
+			e, _ := newEngine(b, rules, memory.New(0), &Failures{})
+			return e
+		},
+	} {
+		for _, order := range []logs.Order{logs.ByTime, logs.AsLogged} {
+			b.Run(name+"/"+string(order), func(b *testing.B) {
+				b.SetBytes(int64(len(lines)))
+				var requests int64
+				for b.Loop() {
+					log := logs.Stream("log", strings.NewReader(lines), logs.CLF)
+					report, err := Run(b.Context(), &logs.Traffic{Logs: []logs.Log{log}, Order: order}, Options{Engine: decider()})
+					if err != nil {
+						b.Fatal(err)
+					}
+					requests += report.Requests
+				}
+				b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "lines/s")
+			})
+		}
+	}
+}
+
+func recordedLog(b testing.TB) string {
+	file, err := os.Open("../../../../../examples/traffic/apache-access-2015.log.gz")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	content, err := io.ReadAll(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(content)
+}
+
+// No request is lost, each is in the bucket of its time, and there are never too
+// many buckets.
+func TestOverTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o, other OverTime
+		at := time.Unix(rapid.Int64Range(-1_000_000_000, 4_000_000_000).Draw(t, "start"), 0)
+		var times []time.Time
+		for _, step := range rapid.SliceOfN(rapid.SampledFrom([]time.Duration{0, 1, time.Second, -time.Second, time.Hour, -70 * time.Hour, 5000 * time.Hour}), 1, 300).Draw(t, "steps") {
+			at = at.Add(step)
+			times = append(times, at)
+			o.At(at).Add(true, false)
+			other.At(at).Add(false, true)
+			if len(o.Buckets()) > maxBuckets {
+				t.Fatalf("%d buckets", len(o.Buckets()))
+			}
+		}
+		want := make([]int64, len(o.Buckets()))
+		for _, at := range times {
+			want[at.Sub(o.From())/o.Bucket()]++
+		}
+		for i, c := range o.Buckets() {
+			if c.Allowed != want[i] || c.Denied+c.WouldDeny != 0 || other.Buckets()[i].Denied != want[i] {
+				t.Fatalf("bucket %d of %v has %+v and %+v, want %d", i, o.Bucket(), c, other.Buckets()[i], want[i])
+			}
+		}
+	})
+}
+
+// The whole range of times that limits count in fits.
+func TestOverTimeOfCenturies(t *testing.T) {
+	var o OverTime
+	for year := 2199; year >= 1930; year-- {
+		o.At(time.Date(year, 12, 31, 0, 0, 0, 0, time.UTC)).Denied++
+	}
+	sum := int64(0)
+	for _, c := range o.Buckets() {
+		sum += c.Denied
+	}
+	if sum != 270 || len(o.Buckets()) > maxBuckets {
+		t.Errorf("%d requests in %d buckets", sum, len(o.Buckets()))
+	}
+}
+
+// variety has shadow rules, candidates, exemptions, bans and overrides.
+const variety = `
+deny: [{path: /admin}]
+skip: [{path: /health}]
+plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
+plans: {free: {}, enterprise: {api: unlimited}}
+rules:
+  - name: api
+    when: {path: /api}
+    key: user:{jwt.sub}
+    overrides: true
+    limits:
+      - {name: day, algorithm: fixed_window, capacity: 100, window: 1d}
+      - {name: minute, algorithm: fixed_window, capacity: 2, window: 60s, candidate: 3}
+  - name: strict
+    when: {path: /api}
+    key: key:{apikey}
+    overrides: true
+    limits: [{algorithm: fixed_window, capacity: 1, window: 60s, candidate: 50%}]
+    mode: shadow
+  - name: later
+    key: all
+    limits: [{capacity: 1, window: 60s}]
+    mode: off
+overrides:
+  plan: {"user:banned": {deny: true}, "user:late": {plan: enterprise, until: "1970-01-01T00:01:00Z"}}
+  api: {"user:gone": {deny: true}, "user:free": {unlimited: true}, "user:big": {capacity: {minute: 9}}}
+  strict: {"key:bad": {deny: true}, "key:good": {unlimited: true}}
+`
+
+func TestReportOfVariety(t *testing.T) {
+	e, set := newEngine(t, variety, memory.New(0), &Failures{})
+	log := strings.Join([]string{
+		// api allows 2 in a minute, with a candidate of 3; the shadow rule strict
+		// allows 1 in a minute.
+		`{"time":10,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
+		`{"time":11,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`,
+		`{"time":12,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // denied by api alone
+		`{"time":13,"path":"/api","jwt":{"sub":"ann"},"apikey":"k1"}`, // the candidate reads the limit's counter, so it would allow this too
+
+		`{"time":14,"path":"/api","jwt":{"sub":"big"},"apikey":"good"}`, // a candidate in units does not apply to an override, and strict is lifted
+		`{"time":15,"path":"/api","jwt":{"sub":"eve"},"apikey":"bad"}`,  // a shadow rule would deny it
+
+		`{"time":16,"path":"/health"}`,
+		`{"time":17,"path":"/api","jwt":{"sub":"free"},"apikey":"good"}`,
+		`{"time":18,"path":"/api","jwt":{"sub":"rich","plan":"enterprise"},"apikey":"good"}`,
+		`{"time":19,"path":"/api","jwt":{"sub":"late"},"apikey":"good"}`, // on a plan that lifts the limits
+		`{"time":61,"path":"/api","jwt":{"sub":"late"},"apikey":"good"}`, // which has ended
+
+		`{"time":62,"path":"/admin"}`,
+		`{"time":63,"path":"/api","jwt":{"sub":"gone"}}`,
+		`{"time":64,"path":"/api","jwt":{"sub":"banned"}}`,
+
+		`{"time":65,"path":"/elsewhere"}`, // no rule covers it
+		`{"time":66,"path":"/x/../api"}`,  // ambiguous
+	}, "\n")
+	var out strings.Builder
+	report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log)}}, Options{Engine: e, Rules: set, Decisions: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.Elapsed = 0
+	fields := []string{"apikey", "jwt.plan", "jwt.sub", "path", "time"}
+	want := &Report{
+		Extent:  logs.Extent{Order: logs.ByTime, Requests: 16, NoMethod: 16, First: time.Unix(10, 0), Last: time.Unix(66, 0), Fields: fields},
+		Fields:  fields,
+		Allowed: 10, Denied: 6, Exempt: 4, Banned: 3, Ambiguous: 1, WouldDeny: 2,
+		Rules: RuleTotals{
+			{Rule: "api", Allowed: 5, Denied: 3, Covered: true, Lacking: []Lack{{"jwt.plan", "plan", 8}}},
+			{Rule: "strict", Mode: rules.Shadow, Allowed: 1, WouldDeny: 2, Covered: true, Lacking: []Lack{}},
+		},
+		Candidates: CandidateTotals{{Limit: "api.minute", WouldAllow: 2}, {Limit: "strict"}},
+		TopDenied:  []KeyTotal{{"api", "user:ann", 2}, {"api", "user:gone", 1}},
+	}
+	if diff := cmp.Diff(want, report, cmpopts.IgnoreTypes(OverTime{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	wantLines := strings.Join([]string{
+		"10000000000\tapi\tuser:ann\t1\t1\t0", "10000000000\tstrict\tkey:k1\t1\t0\t0",
+		"11000000000\tapi\tuser:ann\t1\t0\t0", "11000000000\tstrict\tkey:k1\t0\t0\t49000000000",
+		"12000000000\tapi\tuser:ann\t0\t0\t48000000000",
+		"13000000000\tapi\tuser:ann\t0\t0\t47000000000",
+		"14000000000\tapi\tuser:big\t1\t8\t0",
+		"15000000000\tapi\tuser:eve\t1\t1\t0", "15000000000\tstrict\tkey:bad\t0\t0\t-1",
+		"61000000000\tapi\tuser:late\t1\t1\t0",
+		"63000000000\tapi\tuser:gone\t0\t0\t-1",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(wantLines, out.String()); diff != "" {
+		t.Errorf("decisions (-want +got):\n%s", diff)
 	}
 }
