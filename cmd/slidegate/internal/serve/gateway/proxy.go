@@ -167,6 +167,8 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if broken {
 		x.Abort()
+		x.upload.ended.Store(true) // no rest will come, and no next request
+		w.Header().Set("Connection", "close")
 	} else {
 		p.log.ErrorContext(r.Context(), "backend failed", "backend", p.backend.Redacted(), "status", status, "error", err)
 	}
