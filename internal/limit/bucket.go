@@ -115,9 +115,7 @@ func (s *State) giveBack(now time.Time, turn, full int64) {
 	if latest, _ := s.bucket().full(); turn < n || full > latest {
 		return
 	}
-	if s.older.room == nil {
-		s.older.room = &room{}
-	}
+	s.older.room = cmp.Or(s.older.room, &room{})
 	// Of a turn, Number is when it leaves the bucket full, and Units when it comes.
 	behind := func(g Slot, full int64) int { return cmp.Compare(g.Number, full) }
 	past, _ := slices.BinarySearchFunc(s.older.slots, n, behind)
@@ -125,8 +123,7 @@ func (s *State) giveBack(now time.Time, turn, full int64) {
 	i, _ := slices.BinarySearchFunc(given, full, behind)
 	given = slices.Insert(given, i, Slot{full, turn})
 	for last := len(given) - 1; last >= 0 && *s.bucket() == newBucket(given[last].Number); last-- {
-		*s.bucket() = newBucket(given[last].Units)
-		given = given[:last]
+		*s.bucket(), given = newBucket(given[last].Units), given[:last]
 	}
 	s.older.slots = given
 }

@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -52,7 +51,7 @@ type deniedKey struct {
 }
 
 // String writes the key for a log that is no JSON.
-func (k deniedKey) String() string { return fmt.Sprintf("%s (%d)", k.Key, k.Denied) }
+func (k deniedKey) String() string { return slog.Int64(k.Key, k.Denied).String() }
 
 // newDecisionLog returns an observer that writes to log; each has it write a line
 // for each decision.

@@ -114,7 +114,7 @@ func TestDenialsAsText(t *testing.T) {
 	observer.log = slog.New(slog.NewTextHandler(log, nil))
 	decide("/", "198.51.100.7")
 	observer.Flush(t.Context())
-	if !strings.Contains(log.String(), `keys="[198.51.100.7 (1)]"`) {
+	if !strings.Contains(log.String(), `keys="[198.51.100.7=1]"`) {
 		t.Errorf("logged %s", log)
 	}
 }
