@@ -206,6 +206,21 @@ rules:
 			flush(t, w)
 			w.Header().Set(http.TrailerPrefix+"Slidegate-Cost", "chat.tokens=30")
 		}, "970"},
+		"in several values, after early hints": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Add("Slidegate-Cost", "x=1")
+			w.Header().Add("Slidegate-Cost", "chat.tokens=30")
+			w.WriteHeader(http.StatusInternalServerError)
+		}, "970"},
+		"in the head and a trailer, which is the last": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Slidegate-Cost", "chat.tokens=20")
+			_, _ = io.WriteString(w, "x")
+			w.Header().Set(http.TrailerPrefix+"Slidegate-Cost", "chat.tokens=30")
+		}, "970"},
+		"with a file": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Slidegate-Cost", "chat.tokens=30")
+			_, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x"))
+		}, "970"},
 		"nowhere":           {func(http.ResponseWriter, *http.Request) {}, "600"},
 		"after a panic":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "600"},
 		"more than was due": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat.tokens=900") }, "100"},
