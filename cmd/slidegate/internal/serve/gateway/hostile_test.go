@@ -144,9 +144,10 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// TestBrokenUploads: clients that break off their request after it has reached
-// the backend get no refund, and cause no failure of the backend.
-func TestBrokenUploads(t *testing.T) {
+// TestBrokenOff: clients that break off their request after it has reached the
+// backend, or hang up before the end of its answer, get no refund, are charged the
+// most that the request may cost, and cause no failure of the backend.
+func TestBrokenOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		sent   string
 		answer int // 0 for a client that does not wait for an answer
@@ -155,6 +156,8 @@ func TestBrokenUploads(t *testing.T) {
 		"chunks that break off":            {"Transfer-Encoding: chunked\n\n5\nhello\n", 0},
 		"invalid chunks":                   {"Transfer-Encoding: chunked\n\n5\nhello\nzz\n", http.StatusBadRequest},
 		"a chunk longer than its size":     {"Transfer-Encoding: chunked\n\n5\nhello world\n0\n\n", http.StatusBadRequest},
+		"a hang-up before the answer":      {"X-Answer: late\nContent-Length: 5\n\nhello", 0},
+		"a hang-up after its beginning":    {"X-Answer: begun\nContent-Length: 5\n\nhello", http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reached := make(chan bool)
@@ -162,11 +165,22 @@ func TestBrokenUploads(t *testing.T) {
 rules:
   - {name: work, when: {path: /work}, key: all, limits: [{capacity: 3, window: 1h}], refund_on: [4xx, 5xx]}
   - {name: chat, when: {path: /work}, key: all, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}, limits: [{capacity: 1000, window: 1h}]}
-`, func(_ http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost {
-					_, _ = io.ReadFull(r.Body, make([]byte, 5))
-					reached <- true
-					_, _ = io.Copy(io.Discard, r.Body)
+`, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method != http.MethodPost {
+					return
+				}
+				_, _ = io.ReadFull(r.Body, make([]byte, 5))
+				wait := r.Header.Get("X-Answer")
+				if wait == "begun" {
+					w.Header().Set("Trailer", "Slidegate-Cost")
+					_, _ = io.WriteString(w, "once upon a time")
+					_ = http.NewResponseController(w).Flush()
+				}
+				reached <- true
+				_, _ = io.Copy(io.Discard, r.Body)
+				if wait != "" {
+					<-r.Context().Done()
+					w.Header().Set("Slidegate-Cost", "chat=1")
 				}
 			})
 			for range 2 {
@@ -232,8 +246,8 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestIdleClients: the gateway closes idle connections, and those of denied
-// clients that do not send the rest of their request.
+// TestIdleClients: the gateway closes idle connections. It answers denied uploads
+// before their end, and closes the connections of clients that do not send the rest.
 func TestIdleClients(t *testing.T) {
 	const timeout = 2 * time.Minute
 	for name, sent := range map[string]string{
@@ -249,9 +263,15 @@ func TestIdleClients(t *testing.T) {
 				conn := s.send(sent)
 				defer conn.Close()
 				_ = conn.SetReadDeadline(time.Now().Add(timeout))
-				answer, err := io.ReadAll(conn)
-				if err != nil || strings.Contains(sent, "banned") != bytes.HasPrefix(answer, []byte("HTTP/1.1 403 ")) {
-					t.Errorf("after %v: %v, answered\n%s", time.Since(s.started), err, answer)
+				from := bufio.NewReader(conn)
+				if strings.Contains(sent, "banned") {
+					answer, err := http.ReadResponse(from, nil)
+					if err != nil || answer.StatusCode != http.StatusForbidden || answer.Close != strings.HasSuffix(sent, "less") || time.Since(s.started) > 0 {
+						t.Errorf("answered %+v after %v, error %v", answer, time.Since(s.started), err)
+					}
+				}
+				if rest, err := io.ReadAll(from); err != nil {
+					t.Errorf("after %v: %v, answered\n%s", time.Since(s.started), err, rest)
 				}
 				if waited := time.Since(s.started); name == "half a head" && waited != 10*time.Second {
 					t.Errorf("closed after %v", waited)

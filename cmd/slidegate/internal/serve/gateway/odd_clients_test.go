@@ -1,14 +1,11 @@
 package gateway_test
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // TestInvalidTrailers announces trailers with invalid names. That is no failure
@@ -65,31 +62,5 @@ func TestBrokenAnswersAreLoggedOnce(t *testing.T) {
 	f.handled.Wait()
 	if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "an answer broke off") || strings.Contains(logged, "suppressed") {
 		t.Errorf("logged %s", logged)
-	}
-}
-
-// TestDeniedUploads: the gateway answers a denied upload before its end, and
-// closes the connection.
-func TestDeniedUploads(t *testing.T) {
-	for name, sent := range map[string]string{
-		"a body too short":     "POST /banned HTTP/1.1\nHost: x\nContent-Length: 9\n\nless",
-		"less than its chunks": "POST /banned HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n9\nless",
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := startSite(t, document, 0)
-				conn := s.send(sent)
-				defer conn.Close()
-				start := time.Now()
-				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				if err != nil || answer.StatusCode != http.StatusForbidden || !answer.Close {
-					t.Fatalf("answered %+v, error %v", answer, err)
-				}
-				if waited := time.Since(start); waited > 0 {
-					t.Errorf("answered after %v", waited)
-				}
-				s.close(t)
-			})
-		})
 	}
 }

@@ -67,11 +67,12 @@ rules:
 }
 
 // TestProxyBeforeTheGateway: what a proxy says of its client reaches the backend
-// if the rules trust the proxy. Other clients cannot say it.
+// if the rules trust the proxy. Other clients cannot say it. The peer is appended to
+// the addresses that rules read, and no Accept-Encoding is added.
 func TestProxyBeforeTheGateway(t *testing.T) {
 	t.Setenv("EDGE", "secret of the edge")
 	backend := func(w http.ResponseWriter, r *http.Request) {
-		for _, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "Forwarded"} {
+		for _, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "Forwarded", "X-Forwarded-For", "Accept-Encoding"} {
 			_, _ = fmt.Fprint(w, strings.Join(r.Header[name], "+"), "|")
 		}
 	}
@@ -80,6 +81,7 @@ func TestProxyBeforeTheGateway(t *testing.T) {
 	for _, test := range []struct{ rules, fields, want string }{
 		{"", "", "http|x|PORT||"},
 		{"", stated, "http|x|PORT||"},
+		{"", "X-Forwarded-For: 203.0.113.9, 198.51.100.2\n", "http|x|PORT||203.0.113.9, 198.51.100.2, "},
 		{"client_ip: {trusted_hops: 1}\n", stated, "https|shop.example|443|proto=https|"},
 		{"client_ip: {trusted_hops: 1}\n", "X-Forwarded-Proto: https\n", "https|x|PORT||"},
 		{"client_ip: {trusted_hops: 2, header: forwarded}\n", stated, "https|shop.example|443|proto=https|"},
@@ -89,7 +91,7 @@ func TestProxyBeforeTheGateway(t *testing.T) {
 	} {
 		f := serveBefore(t, test.rules+generous, backend)
 		_, port, _ := net.SplitHostPort(f.address)
-		want := strings.ReplaceAll(test.want, "PORT", port)
+		want := strings.ReplaceAll(test.want, "PORT", port) + "127.0.0.1||"
 		if answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nConnection: close\n"+test.fields+"\n"); !strings.HasSuffix(answer, "\r\n\r\n"+want) {
 			t.Errorf("%q, %q: want %s, answered\n%s", test.rules, test.fields, want, answer)
 		}
