@@ -140,15 +140,13 @@ func (p *proxy) modify(response *http.Response) error {
 // addressIn finds the backend's own address where a URL begins. A client must not
 // follow it past the gateway.
 func addressIn(backend *url.URL) *regexp.Regexp {
-	port := cmp.Or(backend.Port(), "80")
-	if backend.Scheme == "https" {
-		port = cmp.Or(backend.Port(), "443")
+	standard := map[string]string{"http": "80", "https": "443"}[backend.Scheme]
+	port := ":" + cmp.Or(backend.Port(), standard)
+	host := regexp.QuoteMeta(strings.TrimSuffix(backend.Host, ":"+backend.Port()))
+	if port == ":"+standard {
+		port = "(?:" + port + ")?"
 	}
-	host := regexp.QuoteMeta(strings.TrimSuffix(backend.Host, ":"+backend.Port())) + ":" + port
-	if port == "80" && backend.Scheme == "http" || port == "443" && backend.Scheme == "https" {
-		host = strings.TrimSuffix(host, ":"+port) + "(?::" + port + ")?"
-	}
-	return regexp.MustCompile(`(?i)(^|<|;\s*url=["']?)(?:` + backend.Scheme + `:)?//` + host + `($|[/?#>"'])`)
+	return regexp.MustCompile(`(?i)(^|<|;\s*url=["']?)(?:` + backend.Scheme + `:)?//` + host + port + `($|[/?#>"'])`)
 }
 
 // first returns the first entry of a list in a field, which the proxy that clients
