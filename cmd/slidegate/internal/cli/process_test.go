@@ -134,10 +134,7 @@ func TestServeDrains(t *testing.T) {
 			continue
 		}
 		p.wantLine("drained")
-		_ = p.cmd.Wait() // its exit code is below
-		if got := p.cmd.ProcessState.ExitCode(); got != 0 {
-			t.Errorf("exit %d", got)
-		}
+		p.ended(0)
 	}
 }
 
@@ -250,6 +247,12 @@ func (p *process) signal(s os.Signal) {
 func (p *process) end(s os.Signal, code int) (rest string) {
 	p.t.Helper()
 	p.signal(s)
+	return p.ended(code)
+}
+
+// ended waits for the end of the process, as end does.
+func (p *process) ended(code int) (rest string) {
+	p.t.Helper()
 	text, _ := io.ReadAll(p.stderr)
 	_ = p.cmd.Wait() // its exit code is below
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
