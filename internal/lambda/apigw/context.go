@@ -163,7 +163,7 @@ func (c *Context) ownDenial() (own headers.Denial, ok bool) {
 func (c *Context) Denial() (answer headers.Denial, fields map[string]string, ok bool) {
 	answer, own, ok := c.denial()
 	if ok {
-		fields = CORSFields()
+		fields = corsFields()
 		maps.Copy(fields, own)
 	}
 	return answer, fields, ok

@@ -119,10 +119,10 @@ func deniedHeaders() map[string]string {
 	return mapped
 }
 
-// CORSFields returns the fields that let scripts of every origin read an answer
+// corsFields returns the fields that let scripts of every origin read an answer
 // of the limiter's own. They do not belong on a backend's answers: whether other
 // origins may read those is the backend's decision.
-func CORSFields() map[string]string {
+func corsFields() map[string]string {
 	return map[string]string{
 		headers.AllowOrigin:   "*",
 		headers.ExposeHeaders: headers.Exposed,
@@ -130,7 +130,7 @@ func CORSFields() map[string]string {
 }
 
 func corsHeaders() map[string]string {
-	mapped := CORSFields()
+	mapped := corsFields()
 	for name, value := range mapped {
 		mapped[name] = "'" + value + "'"
 	}

@@ -36,7 +36,7 @@ type Snapshot struct {
 func (r *Recorder) Snapshot(now time.Time) *Snapshot {
 	s := r.Counted()
 	r.readGauges(s, r.rulesAge(now), isOpen(r.opts.BreakerOpen), isOpen(r.opts.RulesBreakerOpen))
-	s.TopDenied, s.TopNear = r.denied.top(now, ByCount), r.near.top(now, ByShare)
+	s.TopDenied, s.TopNear = r.denied.top(now, byCount), r.near.top(now, byShare)
 	return s
 }
 
@@ -50,7 +50,7 @@ func (r *Recorder) Take() *Snapshot {
 	s := all.Since(r.taken)
 	r.taken = all
 	r.readGauges(s, r.age.Swap(0), r.open.Swap(0), r.rulesOpen.Swap(0))
-	s.TopDenied, s.TopNear = r.denied.take(ByCount), r.near.take(ByShare)
+	s.TopDenied, s.TopNear = r.denied.take(byCount), r.near.take(byShare)
 	return s
 }
 

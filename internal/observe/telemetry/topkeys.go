@@ -25,17 +25,17 @@ type TopKey struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-// ByCount orders keys by their counts, the highest first.
-func ByCount(a, b TopKey) int {
+// byCount orders keys by their counts, the highest first.
+func byCount(a, b TopKey) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key))
 }
 
-// ByShare orders keys by their shares, the largest first.
-func ByShare(a, b TopKey) int { return cmp.Or(cmp.Compare(b.Share, a.Share), ByCount(a, b)) }
+// byShare orders keys by their shares, the largest first.
+func byShare(a, b TopKey) int { return cmp.Or(cmp.Compare(b.Share, a.Share), byCount(a, b)) }
 
-// Merge adds up what several sketches say of the same keys, and returns the first
+// merge adds up what several sketches say of the same keys, and returns the first
 // ten in an order.
-func Merge(keys []TopKey, order func(a, b TopKey) int) []TopKey {
+func merge(keys []TopKey, order func(a, b TopKey) int) []TopKey {
 	sums := map[ruleKey]TopKey{}
 	for _, k := range keys {
 		name := ruleKey{k.Rule, k.Key}
@@ -103,7 +103,7 @@ func (s *Sketch) Add(key string) { s.add(ruleKey{key: key}, 1, 0) }
 // Top returns at most n keys, those that came most often first.
 func (s *Sketch) Top(n int) []TopKey {
 	keys := s.all()
-	slices.SortFunc(keys, ByCount)
+	slices.SortFunc(keys, byCount)
 	return keys[:min(n, len(keys))]
 }
 
@@ -156,5 +156,5 @@ func (t *topKeys) take(order func(a, b TopKey) int) []TopKey {
 }
 
 func (t *topKeys) first(order func(a, b TopKey) int) []TopKey {
-	return Merge(append(t.last.all(), t.current.all()...), order)
+	return merge(append(t.last.all(), t.current.all()...), order)
 }

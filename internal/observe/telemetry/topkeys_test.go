@@ -45,7 +45,7 @@ func TestLateRequest(t *testing.T) {
 	minute := time.Unix(1_700_000_040, 0).Truncate(time.Minute)
 	keys.add(minute, ruleKey{"api", "a"}, 1, 0)
 	keys.add(minute.Add(-time.Second), ruleKey{"api", "b"}, 1, 0)
-	if top := keys.top(minute, ByCount); len(top) != 2 {
+	if top := keys.top(minute, byCount); len(top) != 2 {
 		t.Errorf("the keys are %v, want a and b", top)
 	}
 }

@@ -1,4 +1,4 @@
-// Command hello is the yardstick of tools/bench/compare: the Lambda authorizer of an
+// Command hello is the yardstick of tools/bench: the Lambda authorizer of an
 // HTTP API that loads the default AWS configuration, and makes one UpdateItem
 // for each event. It limits nothing.
 package main

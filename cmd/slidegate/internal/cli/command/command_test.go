@@ -58,7 +58,7 @@ func TestColours(t *testing.T) {
 	}
 	defer file.Close()
 	for _, w := range []io.Writer{&strings.Builder{}, file} {
-		if ColoursFor(w) {
+		if coloursFor(w) {
 			t.Errorf("%T is taken for a terminal", w)
 		}
 	}
@@ -86,7 +86,7 @@ func TestProgress(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("%q\nwant %q", b.String(), want)
 	}
-	quiet := NewProgress(&b, time.Now)
+	quiet := newProgress(&b, time.Now)
 	quiet.Log(logs.Progress{})
 	quiet.Clear()
 	if b.String() != want {

@@ -33,12 +33,12 @@ func (c *Console) Note(format string, args ...any) {
 func (c *Console) Warn(format string, args ...any) { c.Note("warning: "+format, args...) }
 
 // Progress returns a line of progress on standard error.
-func (c *Console) Progress() operator.Progress { return NewProgress(c.Stderr, time.Now) }
+func (c *Console) Progress() operator.Progress { return newProgress(c.Stderr, time.Now) }
 
 // Interactive reports whether somebody can be asked.
 func (c *Console) Interactive() bool {
 	in, ok := c.Stdin.(*os.File)
-	return ok && IsTerminal(in) && IsTerminal(c.Stderr)
+	return ok && isTerminal(in) && isTerminal(c.Stderr)
 }
 
 // ErrNotConfirmed is the outcome of a question that was answered by no, or by

@@ -81,7 +81,7 @@ func (f *Locations) setRules(from, text string) (err error) {
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case isTable:
-		f.RulesTable, err = ParseTable(from, table)
+		f.RulesTable, err = parseTable(from, table)
 	case scheme == stackScheme && isURL:
 		f.rulesStack, err = parseStack(from, text)
 	case isURL:
@@ -156,7 +156,7 @@ func (f *Locations) setStore(from, form, text string) (err error) {
 	switch {
 	case text == "", text == memory:
 	case isTable:
-		f.CountersTable, err = ParseTable(from, table)
+		f.CountersTable, err = parseTable(from, table)
 	case scheme == stackScheme && isURL:
 		f.storeStack, err = parseStack(from, text)
 	case isURL && (scheme == "redis" || scheme == "rediss"):
@@ -175,15 +175,15 @@ func (f *Locations) setStore(from, form, text string) (err error) {
 // dynamodb://.
 func Table(cmd *cobra.Command, to *string, name, usage string) {
 	Var(cmd, to, name, usage, func(text string) (string, error) {
-		return ParseTable("--"+name, strings.TrimPrefix(text, session.DynamoScheme))
+		return parseTable("--"+name, strings.TrimPrefix(text, session.DynamoScheme))
 	})
 }
 
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
-// ParseTable checks a name by the rules of "Naming rules" in the DynamoDB
+// parseTable checks a name by the rules of "Naming rules" in the DynamoDB
 // Developer Guide. from is what names the table, for messages.
-func ParseTable(from, table string) (string, error) {
+func parseTable(from, table string) (string, error) {
 	if !tableName.MatchString(table) {
 		return "", fmt.Errorf("%s: %q is no name of a table: 3 to 255 letters, digits, _ . -", from, table)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 )
 
-// IsTerminal reports whether what is written appears on a terminal.
-func IsTerminal(w io.Writer) bool {
+// isTerminal reports whether what is written appears on a terminal.
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -23,10 +23,10 @@ func IsTerminal(w io.Writer) bool {
 // Colours paints text, or leaves it as it is.
 type Colours bool
 
-// ColoursFor returns colours for a terminal, unless NO_COLOR is set
+// coloursFor returns colours for a terminal, unless NO_COLOR is set
 // (no-color.org).
-func ColoursFor(w io.Writer) Colours {
-	return Colours(IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+func coloursFor(w io.Writer) Colours {
+	return Colours(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
 // Green paints text green.
@@ -64,7 +64,7 @@ type Printer struct {
 }
 
 // NewPrinter returns a printer with the colours that suit w.
-func NewPrinter(w io.Writer) *Printer { return &Printer{Colours: ColoursFor(w), w: w} }
+func NewPrinter(w io.Writer) *Printer { return &Printer{Colours: coloursFor(w), w: w} }
 
 // Line prints one line. It escapes what does not print, its colours aside.
 func (p *Printer) Line(format string, args ...any) {
@@ -134,10 +134,10 @@ type Progress struct {
 	dirt bool // something is on the line
 }
 
-// NewProgress returns progress by this clock on w, if w is a terminal.
-func NewProgress(w io.Writer, now func() time.Time) *Progress {
+// newProgress returns progress by this clock on w, if w is a terminal.
+func newProgress(w io.Writer, now func() time.Time) *Progress {
 	p := &Progress{now: now}
-	if IsTerminal(w) {
+	if isTerminal(w) {
 		p.w = w
 	}
 	return p
