@@ -223,43 +223,30 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// TestDefaultDeadline: a store other than a Memory has 250 ms.
-func TestDefaultDeadline(t *testing.T) {
+// TestDeadlines: a store other than a Memory has 250 ms. A context's own deadline
+// replaces that for calls that no error policy answers, so that a program that starts
+// can wait for a connection.
+func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(limittest.Hang()))
-		for name, call := range map[string]func() error{
-			"Allow": func() error { _, err := lim.Allow(t.Context(), "k"); return err },
-			"Peek":  func() error { _, err := lim.Peek(t.Context(), "k"); return err },
-			"Reset": func() error { return lim.Reset(t.Context(), "k") },
+		bounded, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		const exceeded = "slidegate: limiter api: context deadline exceeded"
+		for _, test := range []struct {
+			name  string
+			want  string
+			takes time.Duration
+			call  func() error
+		}{
+			{"Allow", "<nil>", 250 * time.Millisecond, func() error { return second(lim.Allow(t.Context(), "k")) }},
+			{"Peek", exceeded, 250 * time.Millisecond, func() error { return second(lim.Peek(t.Context(), "k")) }},
+			{"Reset", exceeded, 250 * time.Millisecond, func() error { return lim.Reset(t.Context(), "k") }},
+			{"Peek by a context", exceeded, 4250 * time.Millisecond, func() error { return second(lim.Peek(bounded, "k")) }},
 		} {
 			start := time.Now()
-			err := call()
-			if took := time.Since(start); took != 250*time.Millisecond {
-				t.Errorf("%s took %v", name, took)
+			if got := fmt.Sprint(test.call()); got != test.want || time.Since(start) != test.takes {
+				t.Errorf("%s: %s after %v; want %s after %v", test.name, got, time.Since(start), test.want, test.takes)
 			}
-			if name != "Allow" && !errors.Is(err, context.DeadlineExceeded) || name == "Allow" && err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
-}
-
-// TestOwnDeadline: a context's own deadline replaces the store's for calls that no
-// error policy answers, so that a program that starts can wait for a connection.
-func TestOwnDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(limittest.Hang()))
-		for name, call := range map[string]func(context.Context) error{
-			"Peek":  func(ctx context.Context) error { _, err := lim.Peek(ctx, "k"); return err },
-			"Reset": func(ctx context.Context) error { return lim.Reset(ctx, "k") },
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			start := time.Now()
-			err := call(ctx)
-			if took := time.Since(start); took != 5*time.Second || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s took %v: %v", name, took, err)
-			}
-			cancel()
 		}
 	})
 }
@@ -310,36 +297,3 @@ func TestContexts(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-// TestFailingCalls: Peek and Reset return the store's error, whatever the
-// policy.
-func TestFailingCalls(t *testing.T) {
-	lim := newLimiter(t, slidegate.FixedWindow(2, time.Hour), named, quiet, withStore(limittest.Fail(errDown)),
-		slidegate.FailOpen())
-	_, err := lim.Peek(t.Context(), "k")
-	for _, err := range []error{err, lim.Reset(t.Context(), "k")} {
-		if !errors.Is(err, errDown) || err.Error() != "slidegate: limiter api: connection refused" {
-			t.Error(err)
-		}
-	}
-}
-
-// TestBubble: in a bubble of testing/synctest that is the bubble's time.
-func TestBubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, slidegate.SlidingLog(1, time.Minute))
-		for _, step := range []struct {
-			sleep time.Duration
-			want  string
-		}{
-			{0, "allowed, 0 left"},
-			{59 * time.Second, "denied, 0 left, retry 1s"},
-			{time.Second, "allowed, 0 left"},
-		} {
-			time.Sleep(step.sleep)
-			if r, err := lim.Allow(t.Context(), "k"); err != nil || describe(r) != step.want {
-				t.Errorf("%s, %v; want %s", describe(r), err, step.want)
-			}
-		}
-	})
-}
