@@ -145,18 +145,14 @@ func TestPolicies(t *testing.T) {
 	}{
 		{"", nil, 1}, // 10 units for 20 processes
 		{"", []gate.Option{slidegate.FailOpen()}, 9},
-		{"", []gate.Option{slidegate.FailClosed()}, 0},
 		{"", []gate.Option{slidegate.FailLocal(2)}, 5},
 		{"defaults: {on_error: deny}\n", []gate.Option{slidegate.FailOpen()}, 0},
 		{"defaults: {on_error: local}\n", []gate.Option{slidegate.FailOpen()}, 1},
 		{"defaults: {instances: 5}\n", []gate.Option{slidegate.FailLocal(2)}, 2},
 	} {
-		source, err := rulesfile.Parse("rules.yaml", test.defaults+ofUnits("10"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		source, invalid := rulesfile.Parse("rules.yaml", test.defaults+ofUnits("10"))
 		g, err := gate.New(source, append(test.options, quiet, slidegate.WithStore(limittest.NewStore(limittest.Fail(errors.New("away")))))...)
-		if err != nil {
+		if err := errors.Join(invalid, err); err != nil {
 			t.Fatal(err)
 		}
 		passed := 0
@@ -171,34 +167,20 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestWarnings go to the gate's log.
+// TestWarnings go to the gate's log, also that a gate verifies no credentials.
 func TestWarnings(t *testing.T) {
-	source, err := rulesfile.Parse("rules.yaml", "rules: [{name: one, key: x, limit: 5/minute}]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	if _, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil || !strings.Contains(log.String(), "rules.yaml:1:") {
-		t.Errorf("logged %q, %v", &log, err)
-	}
-}
-
-// TestAuthentication: a gate verifies no credentials, and says so.
-func TestAuthentication(t *testing.T) {
-	const document = "authentication: {api_key: {}}\nrules: []"
+	const document = "authentication: {api_key: {}}\nrules: [{name: one, key: x, limit: 5/minute}]"
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	write(t, path, document)
-	file, err := rulesfile.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, notOpened := rulesfile.Open(path)
 	text, err := rulesfile.Parse("rules.yaml", document)
-	if err != nil {
+	if err := errors.Join(notOpened, err); err != nil {
 		t.Fatal(err)
 	}
 	for _, source := range []gate.RuleSource{file, text} {
 		var log bytes.Buffer
-		if _, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))); err != nil ||
+		_, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		if err != nil || !strings.Contains(log.String(), "rules.yaml:2:") ||
 			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 {
 			t.Errorf("logged %q, %v", &log, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -128,17 +127,6 @@ func TestUnreadable(t *testing.T) {
 	s.publish(0, 5)
 	s.want(5)
 	careful.want(5)
-}
-
-// TestClient: the program's own client stays as it is.
-func TestClient(t *testing.T) {
-	client := dynamotest.Connect(t).Client
-	before := client.Options()
-	rulestable.Open(client, "rules")
-	after := client.Options()
-	if before.Retryer != after.Retryer || len(before.APIOptions) != len(after.APIOptions) || !reflect.DeepEqual(before.HTTPClient, after.HTTPClient) {
-		t.Error("the client has other options")
-	}
 }
 
 func TestErrorPolicy(t *testing.T) {
