@@ -52,8 +52,8 @@ func TestRefundOn(t *testing.T) {
 				r.Body.Close()
 			}
 			<-finished
-			if left := remaining(t, lim, "key"); (left == 5) != test.refunded {
-				t.Errorf("%d left, refunded should be %t", left, test.refunded)
+			if r, err := lim.Peek(t.Context(), "key"); err != nil || (r.Remaining == 5) != test.refunded {
+				t.Errorf("%d left, %v; refunded should be %t", r.Remaining, err, test.refunded)
 			}
 		})
 	}
@@ -180,58 +180,57 @@ func TestCosts(t *testing.T) {
 	source, err := rulesfile.Parse("rules.yaml", `
 rules:
   - name: chat
-    key: "ip:{ip}"
+    key: all
     limits: [{name: tokens, capacity: 1000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
+	const trailer = http.TrailerPrefix + "Slidegate-Cost"
+	set := func(w http.ResponseWriter, field, cost string) { w.Header().Add(field, cost) }
 	for name, test := range map[string]struct {
-		handler http.HandlerFunc
-		left    string
+		handler func(http.ResponseWriter)
+		left    string // of 1000, after a request of 1 more
 	}{
-		"in the head": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Slidegate-Cost", "chat.tokens=30")
-		}, "970"},
-		"in the head of an answer that is flushed": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Slidegate-Cost", "chat.tokens=30")
+		"in the head": {func(w http.ResponseWriter) { set(w, "Slidegate-Cost", "chat.tokens=30") }, "969"},
+		"in the head of an answer that is flushed": {func(w http.ResponseWriter) {
+			set(w, "Slidegate-Cost", "chat.tokens=30")
 			flush(t, w)
-		}, "970"},
-		"in a trailer": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "Slidegate-Cost")
+		}, "969"},
+		"in a trailer": {func(w http.ResponseWriter) {
+			set(w, "Trailer", "Slidegate-Cost")
 			_, _ = io.WriteString(w, "x")
-			w.Header().Set("Slidegate-Cost", "chat.tokens=30")
-		}, "970"},
-		"in a trailer that was not announced": {func(w http.ResponseWriter, _ *http.Request) {
+			set(w, "Slidegate-Cost", "chat.tokens=30")
+		}, "969"},
+		"in a trailer that was not announced": {func(w http.ResponseWriter) {
 			flush(t, w)
-			w.Header().Set(http.TrailerPrefix+"Slidegate-Cost", "chat.tokens=30")
-		}, "970"},
-		"in several values, after early hints": {func(w http.ResponseWriter, _ *http.Request) {
+			set(w, trailer, "chat.tokens=30")
+		}, "969"},
+		"in several values, after early hints": {func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusEarlyHints)
-			w.Header().Add("Slidegate-Cost", "x=1")
-			w.Header().Add("Slidegate-Cost", "chat.tokens=30")
+			set(w, "Slidegate-Cost", "x=1")
+			set(w, "Slidegate-Cost", "chat.tokens=30")
 			w.WriteHeader(http.StatusInternalServerError)
-		}, "970"},
-		"in the head and a trailer, which is the last": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Slidegate-Cost", "chat.tokens=20")
+		}, "969"},
+		"in the head and a trailer, which is the last": {func(w http.ResponseWriter) {
+			set(w, "Slidegate-Cost", "chat.tokens=20")
 			_, _ = io.WriteString(w, "x")
-			w.Header().Set(http.TrailerPrefix+"Slidegate-Cost", "chat.tokens=30")
-		}, "970"},
-		"with a file": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Slidegate-Cost", "chat.tokens=30")
+			set(w, trailer, "chat.tokens=30")
+		}, "969"},
+		"with a file": {func(w http.ResponseWriter) {
+			set(w, "Slidegate-Cost", "chat.tokens=30")
 			_, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x"))
-		}, "970"},
-		"nowhere":           {func(http.ResponseWriter, *http.Request) {}, "600"},
-		"after a panic":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "600"},
-		"more than was due": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Slidegate-Cost", "chat.tokens=900") }, "100"},
+		}, "969"},
+		"nowhere":           {func(http.ResponseWriter) {}, "599"},
+		"after a panic":     {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "599"},
+		"more than was due": {func(w http.ResponseWriter) { set(w, "Slidegate-Cost", "chat.tokens=900") }, "99"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := mustGate(t, source)
+			limit := limithttp.GateMiddleware(mustGate(t, source))
 			finished := make(chan bool, 1)
-			limited := limithttp.GateMiddleware(g)(test.handler)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer func() { finished <- true }()
-				limited.ServeHTTP(w, r)
+				limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { test.handler(w) })).ServeHTTP(w, r)
 			}))
 			defer server.Close()
 			request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, nil)
@@ -247,19 +246,9 @@ rules:
 				}
 			}
 			<-finished
-			r := httptest.NewRequest("GET", "/", nil)
-			r.RemoteAddr = "127.0.0.1:1"
-			r.Header.Set("X-Tokens", "0") // takes the least, 1
-			w := httptest.NewRecorder()
-			limithttp.GateMiddleware(g)(okay).ServeHTTP(w, r)
-			if left := w.Header().Get("X-RateLimit-Remaining"); left != fmt.Sprint(atoi(test.left)-1) {
-				t.Errorf("%s left after one more, want one less than %s", left, test.left)
+			if left := sendTo(limit(okay), "GET", "/", "X-Tokens: 0").Header.Get("X-RateLimit-Remaining"); left != test.left { // takes the least, 1
+				t.Errorf("%s left after one more, want %s", left, test.left)
 			}
 		})
 	}
-}
-
-func atoi(text string) (n int) {
-	_, _ = fmt.Sscan(text, &n)
-	return n
 }

@@ -111,26 +111,6 @@ func TestTransportPauses(t *testing.T) {
 	})
 }
 
-// TestTransportConcurrent: the race detector finds nothing, and the limit holds.
-func TestTransportConcurrent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := &otherSide{answers: []answer{{429, "1", ""}, {200, "", ""}, {503, "2", ""}, {200, "", ""}}, start: time.Now()}
-		transport := &limithttp.Transport{Base: o, Retries: 5, Limiter: newLimiter(t, slidegate.FixedWindow(20, time.Second))}
-		var wg sync.WaitGroup
-		for i := range 100 {
-			wg.Go(func() {
-				if got := send(t, transport, "GET "+[]string{"a", "b"}[i%2]); got != "200" {
-					t.Error(got)
-				}
-			})
-		}
-		wg.Wait()
-		if len(o.came) != 102 || time.Since(o.start) > 10*time.Second {
-			t.Errorf("%d requests in %v", len(o.came), time.Since(o.start))
-		}
-	})
-}
-
 // TestTransportForgets: pauses that are over take no memory.
 func TestTransportForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
