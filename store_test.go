@@ -243,8 +243,7 @@ func fill(v *limit.Verdict, c *limit.Charge, r slidegate.Result) {
 // nothing, whatever it is. The race detector drops a quarter of what goes into a
 // pool, which AllocsPerRun rounds down to nothing.
 func TestAllocations(t *testing.T) {
-	clock, withClock := stopped()
-	clock.Set(noon)
+	_, withClock := stopped()
 	ctx := t.Context()
 	roomy := newLimiter(t, slidegate.SlidingWindow(1_000_000, time.Minute), withClock)
 	full := newLimiter(t, slidegate.SlidingWindow(1, time.Minute), withClock)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -311,10 +309,8 @@ func TestByPeer(t *testing.T) {
 	}{
 		{nil, ""},
 		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}, "192.0.2.1"},
-		{&net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.1"), Port: 1234}, "192.0.2.1"},
 		{&net.TCPAddr{IP: net.ParseIP("2001:db8:1:2:3:4:5:6"), Port: 1234}, "2001:db8:1:2::/64"},
 		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1234, Zone: "eth0"}, "fe80::/64"},
-		{&net.TCPAddr{IP: net.ParseIP("64:ff9b::192.0.2.1"), Port: 1234}, "192.0.2.1"},
 		{&net.UnixAddr{Name: "/run/api.sock", Net: "unix"}, "/run/api.sock"},
 	} {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: c.addr})
@@ -324,27 +320,5 @@ func TestByPeer(t *testing.T) {
 	}
 	if got := limitgrpc.ByPeer(t.Context(), check); got != "" {
 		t.Errorf("no peer: %q", got)
-	}
-}
-
-// TestLoad: many calls at once take no more than the limit.
-func TestLoad(t *testing.T) {
-	c := serve(t, limited(newLimiter(t, slidegate.FixedWindow(50, 24*time.Hour))))
-	var allowed atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for j := range 25 {
-				if _, err := c.call(t.Context(), []string{check, watch}[(i+j)%2]); err == nil {
-					allowed.Add(1)
-				} else if status.Code(err) != codes.ResourceExhausted {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := allowed.Load(); got != 50 {
-		t.Errorf("%d of 200 calls were allowed, want 50", got)
 	}
 }

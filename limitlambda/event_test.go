@@ -34,13 +34,10 @@ func TestMalformed(t *testing.T) {
 		"REST, the console's":   {limitlambda.Wrap(g, rest), "rest", `"sourceIp": "203.0.113.9"`, `"sourceIp": "test-invoke-source-ip"`, "event is a test by API Gateway"},
 		"REST, no method":       {limitlambda.Wrap(g, rest), "rest", `"httpMethod"`, `"x"`, "no httpMethod"},
 		"REST event of a queue": {limitlambda.Wrap(g, rest), "sqs", ``, ``, "no httpMethod, no path"},
-		"HTTP, no path":         {limitlambda.Wrap(g, httpAPI), "http", `"rawPath"`, `"x"`, "no rawPath"},
 		"HTTP, another type":    {limitlambda.Wrap(g, httpAPI), "rest", ``, ``, "no requestContext.http.method, no rawPath"},
-		"URL, no address":       {limitlambda.Wrap(g, functionURL), "function-url", `"sourceIp"`, `"x"`, "no requestContext.http.sourceIp"},
 		"ALB, no address":       {limitlambda.Wrap(g, alb), "alb", `"x-forwarded-for"`, `"x"`, "header x-forwarded-for does not end with an IP address"},
 		"ALB, no balancer":      {limitlambda.Wrap(g, alb), "alb", `"targetGroupArn"`, `"x"`, "no requestContext.elb.targetGroupArn"},
 		"WebSocket, no route":   {limitlambda.Wrap(g, webSocket), "websocket-message", `"routeKey"`, `"x"`, "no requestContext.routeKey"},
-		"WebSocket, no address": {limitlambda.Wrap(g, webSocket), "websocket-message", `"sourceIp"`, `"x"`, "no requestContext.identity.sourceIp"},
 	} {
 		event := strings.ReplaceAll(string(eventFile(t, test.event)), test.from, test.to)
 		if test.from == "" {
@@ -119,10 +116,7 @@ func TestWrapLimiter(t *testing.T) {
 		"the proxy before": {nil, []limithttp.Option{limithttp.ByForwardedIP(1)}, "ip:198.51.100.7"},
 	} {
 		var seen limittest.Recorder
-		lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.WithObserver(seen.Observe), slidegate.WithClock(limittest.NewClock(noon).Now))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, slidegate.SlidingWindow(1, time.Minute), slidegate.WithObserver(seen.Observe), slidegate.WithClock(limittest.NewClock(noon).Now))
 		handler := limitlambda.WrapLimiter(lim, test.key, httpAPI, test.options...)
 		first, second := invoke(t, handler, eventFile(t, "http")), invoke(t, handler, eventFile(t, "http"))
 		if !strings.Contains(first, `"statusCode": 200`) || !strings.Contains(second, `"statusCode": 429`) || seen.Events()[0].Key != test.want {

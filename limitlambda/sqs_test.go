@@ -135,7 +135,11 @@ func TestBatchOutcomes(t *testing.T) {
 		"a panic":  {queue{broken: true}, 10, "[]"},
 	} {
 		g := newGate(t, refunding)
-		answer, got := runBatch(t, limitlambda.WrapSQS(g, test.queue.handle))
+		var answer events.SQSEventResponse
+		got := failureOf(func() (err error) {
+			answer, err = limitlambda.WrapSQS(g, test.queue.handle)(t.Context(), batch("1", "2", "3"))
+			return err
+		})
 		if want := map[bool]any{true: "boom", false: error(test.queue.err)}[test.queue.broken]; got != want {
 			t.Errorf("%s: the runtime gets %v, want %v", name, got, want)
 		}
@@ -146,23 +150,9 @@ func TestBatchOutcomes(t *testing.T) {
 	}
 }
 
-// runBatch returns the answer to three messages, and the error or the panic.
-func runBatch(t *testing.T, handler limitlambda.SQSHandler) (answer events.SQSEventResponse, failure any) {
-	defer func() {
-		if p := recover(); p != nil {
-			failure = p
-		}
-	}()
-	answer, err := handler(t.Context(), batch("1", "2", "3"))
-	return answer, err
-}
-
 // TestSQSLimiter counts by a key of the message.
 func TestSQSLimiter(t *testing.T) {
-	lim, err := slidegate.New(slidegate.SlidingWindow(1, time.Minute), slidegate.WithClock(limittest.NewClock(noon).Now))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := newLimiter(t, slidegate.SlidingWindow(1, time.Minute), slidegate.WithClock(limittest.NewClock(noon).Now))
 	var q queue
 	byBody := func(m events.SQSMessage) string { return m.Body }
 	ev := batch("1", "2", "3")
@@ -192,10 +182,7 @@ func TestDescribeMessage(t *testing.T) {
 // function's deadline.
 func TestBatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := slidegate.New(slidegate.LeakyBucket(1, time.Second, 10))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, slidegate.LeakyBucket(1, time.Second, 10))
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		var q queue
@@ -209,11 +196,8 @@ func TestBatchDelays(t *testing.T) {
 
 // TestUndecidedBatch: without decisions the whole batch goes back.
 func TestUndecidedBatch(t *testing.T) {
-	lim, err := slidegate.New(slidegate.FixedWindow(9, time.Minute), slidegate.WithName("api"), slidegate.FailError(),
+	lim := newLimiter(t, slidegate.FixedWindow(9, time.Minute), slidegate.WithName("api"), slidegate.FailError(),
 		slidegate.WithStore(limittest.NewStore(limittest.Allow(), limittest.Fail(errors.New("connection refused")))))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var q queue
 	if _, err := limitlambda.WrapSQSLimiter(lim, func(events.SQSMessage) string { return "all" }, q.handle)(t.Context(), batch("1", "2")); err == nil || len(q.got) > 0 {
 		t.Errorf("handled %v, %v", q.got, err)
@@ -223,17 +207,12 @@ func TestUndecidedBatch(t *testing.T) {
 // TestNilFunctions: a program without the function fails when it starts, not with
 // the first message.
 func TestNilFunctions(t *testing.T) {
-	for want, option := range map[string]func(){
-		"limitlambda: WithHide: the function is nil":    func() { limitlambda.WithHide(nil) },
-		"limitlambda: WithMessage: the function is nil": func() { limitlambda.WithMessage(nil) },
+	for want, option := range map[string]func() error{
+		"limitlambda: WithHide: the function is nil":    func() error { return second(limitlambda.WithHide(nil), nil) },
+		"limitlambda: WithMessage: the function is nil": func() error { return second(limitlambda.WithMessage(nil), nil) },
 	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("panics with %v, want %s", got, want)
-				}
-			}()
-			option()
-		}()
+		if got := failureOf(option); got != want {
+			t.Errorf("panics with %v, want %s", got, want)
+		}
 	}
 }

@@ -1,14 +1,12 @@
 package limittest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate"
@@ -30,25 +28,6 @@ func newLimiter(t *testing.T, store *limittest.Store, options ...slidegate.Optio
 		t.Fatal(err)
 	}
 	return lim
-}
-
-func TestClock(t *testing.T) {
-	clock := limittest.NewClock(noon)
-	for _, step := range []struct {
-		name string
-		move func()
-		want string
-	}{
-		{"the start", func() {}, "12:00:00"},
-		{"forward", func() { clock.Advance(90 * time.Second) }, "12:01:30"},
-		{"back", func() { clock.Advance(-time.Minute) }, "12:00:30"},
-		{"set", func() { clock.Set(noon.Add(time.Hour)) }, "13:00:00"},
-	} {
-		step.move()
-		if got := clock.Now().Format(time.TimeOnly); got != step.want {
-			t.Errorf("%s: %s; want %s", step.name, got, step.want)
-		}
-	}
 }
 
 // TestScript: each call takes the next answer, and the last one stays.
@@ -125,34 +104,6 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// TestHang: a store hangs until the limiter's deadline, or the caller hangs up.
-func TestHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, limittest.NewStore(limittest.Hang()), slidegate.WithDeadline(time.Minute))
-		start := time.Now()
-		if _, err := lim.Allow(t.Context(), "k"); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		start = time.Now()
-		if _, err := lim.Allow(ctx, "k"); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-	})
-}
-
-// TestWait: a scripted denial makes Wait wait, in the bubble's time.
-func TestWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, limittest.NewStore(limittest.Deny(time.Hour), limittest.Deny(time.Minute), limittest.Allow()))
-		start := time.Now()
-		if err := lim.Wait(t.Context(), "k"); err != nil || time.Since(start) != 61*time.Minute {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-	})
-}
-
 func TestWrongAnswers(t *testing.T) {
 	for want, answer := range map[string]func(){
 		"limittest.Deny(0s): the time must be positive, or slidegate.Never":  func() { limittest.Deny(0) },
@@ -193,6 +144,9 @@ func TestConcurrent(t *testing.T) {
 	}
 	if want := noon.Add(400 * time.Second); !clock.Now().Equal(want) {
 		t.Errorf("the clock says %v; want %v", clock.Now(), want)
+	}
+	if clock.Set(noon); !clock.Now().Equal(noon) {
+		t.Errorf("a clock that was set says %v", clock.Now())
 	}
 	if recorder.Reset(); len(recorder.Events()) != 0 {
 		t.Error("a reset recorder has events")
