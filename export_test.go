@@ -9,17 +9,17 @@ import (
 
 // ReserveAt is Reserve at a given time, for buckets and logs too.
 func (l *Limiter) ReserveAt(ctx context.Context, now time.Time, key string, costs ...int64) (*Reservation, error) {
-	return l.reserve(ctx, &now, key, units{1, costs})
+	return l.reserve(ctx, &now, key, units{n: 1, costs: costs})
 }
 
 // SettleAt is Settle at a given time.
 func (r *Reservation) SettleAt(ctx context.Context, now time.Time, costs ...int64) error {
-	return r.settleCosts(ctx, now, costs)
+	return r.settle(ctx, now, units{costs: costs, stated: true})
 }
 
 // PeekCosts returns what AllowCosts would return.
 func (l *Limiter) PeekCosts(ctx context.Context, key string, costs ...int64) (Result, error) {
-	return l.peek(ctx, key, units{1, costs})
+	return l.peek(ctx, key, units{n: 1, costs: costs})
 }
 
 // Item returns the name of a key's counter.

@@ -136,10 +136,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (r Result, er
 //
 //	lim.AllowCosts(ctx, "user:7", 1, 512) // one request, and 512 tokens
 func (l *Limiter) AllowCosts(ctx context.Context, key string, costs ...int64) (r Result, err error) {
-	if len(costs) == 0 { // which would stand for 1
-		return r, l.wrap(errNoCosts)
-	}
-	err = l.allow(ctx, nil, key, units{1, costs}, &r)
+	err = l.allow(ctx, nil, key, units{costs: costs, stated: true}, &r)
 	return r, err
 }
 
@@ -148,7 +145,7 @@ func (l *Limiter) AllowCosts(ctx context.Context, key string, costs ...int64) (r
 // from the past is charged to the newest slot. A store of package redisstore uses
 // the server's clock, whatever the time, unless it was opened otherwise.
 func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, costs ...int64) (r Result, err error) {
-	err = l.allow(ctx, &now, key, units{1, costs}, &r)
+	err = l.allow(ctx, &now, key, units{n: 1, costs: costs}, &r)
 	return r, err
 }
 
@@ -264,17 +261,19 @@ func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) err
 }
 
 // units are what a request takes: n units of each limit, or costs, if there are
-// any: one for each, in the order that New was given.
+// any or must be: one for each, in the order that New was given.
 type units struct {
-	n     int64
-	costs []int64
+	n      int64
+	costs  []int64
+	stated bool // none would not stand for n
 }
-
-var errNoCosts = errors.New("no costs: give one for each limit")
 
 // fill fills in one number for each limit of the rule.
 func (u units) fill(of *[limit.MaxLimits]int64, order []int) error {
-	if len(u.costs) > 0 && len(u.costs) != len(order) {
+	switch {
+	case len(u.costs) == 0 && u.stated:
+		return errors.New("no costs: give one for each limit")
+	case len(u.costs) > 0 && len(u.costs) != len(order):
 		return fmt.Errorf("%d costs for %d limits: give one for each", len(u.costs), len(order))
 	}
 	for given, i := range order {
@@ -300,10 +299,10 @@ func (l *Limiter) item(name string) string {
 // report fills in the result of a call, and passes it on to the observers.
 func (l *Limiter) report(ctx context.Context, now time.Time, c *call, r *Result) {
 	r.fill(&c.Verdict, l.order)
-	if l.config.Metered() {
+	if len(l.config.Meters) > 0 {
 		l.config.Measure(ctx, now, &request.Request{}, engine.DecisionOf(l.set, c.Verdict))
 	}
-	if l.config.Observed() {
+	if len(l.config.Observers) > 0 {
 		l.config.Observe(ctx, &setup.Event{Time: now, Rule: l.config.Name, Key: c.Key, Reason: engine.Limited, Verdict: &c.Verdict, Order: l.order})
 	}
 }

@@ -119,7 +119,7 @@ func WithLogger(log *slog.Logger) SharedOption {
 func WithObserver(observe func(context.Context, Event)) SharedOption {
 	return func(c *setup.Config) {
 		c.Refuse(observe == nil, "WithObserver: the function is nil: leave the option out to observe nothing")
-		c.AddObserver(func(ctx context.Context, e *setup.Event) { observe(ctx, eventOf(e)) })
+		c.Observers = append(c.Observers, func(ctx context.Context, e *setup.Event) { observe(ctx, eventOf(e)) })
 	}
 }
 

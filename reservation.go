@@ -38,7 +38,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, costs ...int64) (*Res
 	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() || c.Algorithm == limit.LeakyBucket }) {
 		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window", l.config.Limits[0].Call))
 	}
-	return l.reserve(ctx, nil, key, units{1, costs})
+	return l.reserve(ctx, nil, key, units{n: 1, costs: costs})
 }
 
 func (l *Limiter) reserve(ctx context.Context, at *time.Time, key string, n units) (*Reservation, error) {
@@ -64,7 +64,7 @@ var errSettled = errors.New("the reservation was settled before")
 // The context may have been cancelled: a client must not keep units reserved by
 // hanging up.
 func (r *Reservation) Settle(ctx context.Context, costs ...int64) error {
-	return r.settleCosts(ctx, r.limiter.config.Now(), costs)
+	return r.settle(ctx, r.limiter.config.Now(), units{costs: costs, stated: true})
 }
 
 // Cancel returns all units of the reservation. A [LeakyBucket] takes back a turn
@@ -73,13 +73,6 @@ func (r *Reservation) Settle(ctx context.Context, costs ...int64) error {
 // takes back only the last turn of all processes. Any other turn passes unused.
 func (r *Reservation) Cancel(ctx context.Context) error {
 	return r.settle(ctx, r.limiter.config.Now(), units{})
-}
-
-func (r *Reservation) settleCosts(ctx context.Context, now time.Time, costs []int64) error {
-	if len(costs) == 0 { // which would stand for 1
-		return r.limiter.wrap(errNoCosts)
-	}
-	return r.settle(ctx, now, units{1, costs})
 }
 
 func (r *Reservation) settle(ctx context.Context, now time.Time, actual units) error {
@@ -137,10 +130,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 // WaitCosts is Wait for costs, one for each limit, as [Limiter.AllowCosts] charges
 // them.
 func (l *Limiter) WaitCosts(ctx context.Context, key string, costs ...int64) error {
-	if len(costs) == 0 { // which would stand for 1
-		return l.wrap(errNoCosts)
-	}
-	return l.wait(ctx, key, units{1, costs})
+	return l.wait(ctx, key, units{costs: costs, stated: true})
 }
 
 func (l *Limiter) wait(ctx context.Context, key string, n units) error {

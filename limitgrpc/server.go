@@ -114,11 +114,7 @@ func header(r *slidegate.Result) metadata.MD {
 
 // seconds rounds up, so that no client comes back too early.
 func seconds(d time.Duration) string {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return strconv.FormatInt(s, 10)
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
 // denial returns the error of a denied call.
@@ -127,11 +123,10 @@ func denial(r *slidegate.Result) error {
 		return status.Error(codes.ResourceExhausted, "the call costs more than the rate limit can ever allow")
 	}
 	s := status.New(codes.ResourceExhausted, "rate limit exceeded: retry in "+seconds(r.RetryAfter)+" s")
-	detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
-	if err != nil { // details that cannot be encoded
-		return s.Err()
+	if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)}); err == nil { // it can be encoded
+		s = detailed
 	}
-	return detailed.Err()
+	return s.Err()
 }
 
 // delay waits for the turn of a call in a leaky bucket, or fails at once if the
@@ -143,10 +138,8 @@ func delay(ctx context.Context, d time.Duration) error {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return status.Errorf(codes.DeadlineExceeded, "the rate limit allows the call in %s s, after its deadline", seconds(d))
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()

@@ -1,6 +1,7 @@
 package limithttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -113,10 +114,7 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 func (t *Transport) base() http.RoundTripper {
-	if t.Base == nil {
-		return http.DefaultTransport
-	}
-	return t.Base
+	return cmp.Or(t.Base, http.DefaultTransport)
 }
 
 func (t *Transport) key(r *http.Request) string {

@@ -25,12 +25,13 @@ func (w *writer) Header() http.Header         { return w.header }
 func (w *writer) WriteHeader(status int)      { w.status = status }
 func (w *writer) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-// fields are the fields of an answer of any kind.
+// fields are the fields of an answer of any kind. Those that it does not have are
+// nowhere.
 type fields struct {
 	status      *int
-	description *string // nil if the kind has none
+	description *string
 	headers     *map[string]string
-	multi       *map[string][]string // nil if the kind has none
+	multi       *map[string][]string
 	body        *string
 	multiOnly   bool // AWS reads multi alone
 }
@@ -39,11 +40,11 @@ type fields struct {
 func fieldsOf(answer any, multiOnly bool) *fields {
 	switch a := answer.(type) {
 	case *events.APIGatewayProxyResponse:
-		return &fields{status: &a.StatusCode, headers: &a.Headers, multi: &a.MultiValueHeaders, body: &a.Body}
+		return &fields{&a.StatusCode, new(string), &a.Headers, &a.MultiValueHeaders, &a.Body, false}
 	case *events.APIGatewayV2HTTPResponse:
-		return &fields{status: &a.StatusCode, headers: &a.Headers, multi: &a.MultiValueHeaders, body: &a.Body}
+		return &fields{&a.StatusCode, new(string), &a.Headers, &a.MultiValueHeaders, &a.Body, false}
 	case *events.LambdaFunctionURLResponse:
-		return &fields{status: &a.StatusCode, headers: &a.Headers, body: &a.Body}
+		return &fields{&a.StatusCode, new(string), &a.Headers, new(map[string][]string), &a.Body, false}
 	case *events.ALBTargetGroupResponse:
 		return &fields{&a.StatusCode, &a.StatusDescription, &a.Headers, &a.MultiValueHeaders, &a.Body, multiOnly}
 	}
@@ -66,11 +67,9 @@ func (f *fields) header() http.Header {
 	for _, name := range slices.Sorted(maps.Keys(*f.headers)) {
 		h.Add(name, (*f.headers)[name])
 	}
-	if f.multi != nil {
-		for _, name := range slices.Sorted(maps.Keys(*f.multi)) {
-			canonical := http.CanonicalHeaderKey(name)
-			h[canonical] = append(h[canonical], (*f.multi)[name]...)
-		}
+	for _, name := range slices.Sorted(maps.Keys(*f.multi)) {
+		canonical := http.CanonicalHeaderKey(name)
+		h[canonical] = append(h[canonical], (*f.multi)[name]...)
 	}
 	return h
 }
@@ -80,10 +79,7 @@ func (f *fields) header() http.Header {
 // so that they are copied first.
 func (f *fields) merge(to http.Header) {
 	from := f.header()
-	*f.headers = maps.Clone(*f.headers)
-	if f.multi != nil {
-		*f.multi = maps.Clone(*f.multi)
-	}
+	*f.headers, *f.multi = maps.Clone(*f.headers), maps.Clone(*f.multi)
 	for name := range from {
 		if _, kept := to[name]; !kept {
 			f.remove(name)
@@ -99,9 +95,7 @@ func (f *fields) merge(to http.Header) {
 
 func (f *fields) remove(name string) {
 	maps.DeleteFunc(*f.headers, func(n, _ string) bool { return strings.EqualFold(n, name) })
-	if f.multi != nil {
-		maps.DeleteFunc(*f.multi, func(n string, _ []string) bool { return strings.EqualFold(n, name) })
-	}
+	maps.DeleteFunc(*f.multi, func(n string, _ []string) bool { return strings.EqualFold(n, name) })
 }
 
 // spelled are the fields of limits as documents write them, by their canonical
@@ -132,13 +126,9 @@ func (f *fields) set(name string, values []string) {
 
 // answer makes the limiter's own answer of what it wrote.
 func (f *fields) answer(w *writer) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
-	*f.status, *f.body = w.status, w.body.String()
-	if f.description != nil {
-		*f.description = strconv.Itoa(w.status) + " " + http.StatusText(w.status)
-	}
+	status := cmp.Or(w.status, http.StatusOK)
+	*f.status, *f.body = status, w.body.String()
+	*f.description = strconv.Itoa(status) + " " + http.StatusText(status)
 	for name, values := range w.header {
 		f.set(name, values)
 	}

@@ -60,13 +60,10 @@ func Behind[E AuthorizedEvent, R Response](store slidegate.Store, handler Handle
 // than the handler's is an error: the authorizer's denial stands elsewhere in it.
 func readBehind(event any) (kind, error) {
 	k, err := read(event)
-	if err != nil {
-		if !isOwnKind(event) {
-			return k, err
-		}
-		k.request = &request.Request{Method: http.MethodGet, Path: "/"}
+	if err != nil && isOwnKind(event) {
+		k.request, err = &request.Request{Method: http.MethodGet, Path: "/"}, nil
 	}
-	return k, nil
+	return k, err
 }
 
 // isOwnKind reports whether an event has what every one of its type has.

@@ -75,18 +75,14 @@ func (f *File) Watch(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			f.look()
+			f.mu.Lock()
+			for _, follower := range f.followers {
+				follower.Look()
+			}
+			f.mu.Unlock()
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-func (f *File) look() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, follower := range f.followers {
-		follower.Look()
 	}
 }
 

@@ -76,8 +76,8 @@ func New(now func() time.Time, s Sink) *Meter {
 // Option has limiters, gates and settling counted. It is a slidegate.SharedOption.
 func (m *Meter) Option() setup.SharedOption {
 	return func(c *setup.Config) {
-		c.Meter(&m.observer)
-		c.AddObserver(func(ctx context.Context, e *setup.Event) {
+		c.Meters = append(c.Meters, &m.observer)
+		c.Observers = append(c.Observers, func(ctx context.Context, e *setup.Event) {
 			if e.Err != nil {
 				m.observer.sink.Failure(ctx, e.Rule, e.Action, e.Err)
 			}

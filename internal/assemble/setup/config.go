@@ -28,9 +28,11 @@ type Config struct {
 	Deadline time.Duration    // 0 for none
 	Log      *slog.Logger
 
-	observers []func(context.Context, *Event)
-	meters    []engine.Observer
-	problem   error // with an option; the first
+	Observers []func(context.Context, *Event)
+	// Meters observe decisions and calls of the store as the engine sees them. A
+	// decision of a gate is one for them, whatever the rules.
+	Meters  []engine.Observer
+	problem error // with an option; the first
 }
 
 // Limiter is the configuration of a limiter.

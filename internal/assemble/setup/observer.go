@@ -26,31 +26,16 @@ type Event struct {
 	Action            string
 }
 
-// AddObserver adds a function that Observe calls.
-func (c *Config) AddObserver(observe func(context.Context, *Event)) {
-	c.observers = append(c.observers, observe)
-}
-
-// Observed reports whether there are observers.
-func (c *Config) Observed() bool { return len(c.observers) > 0 }
-
 // Observe calls the observers.
 func (c *Config) Observe(ctx context.Context, e *Event) {
-	for _, observe := range c.observers {
+	for _, observe := range c.Observers {
 		observe(ctx, e)
 	}
 }
 
-// Meter adds an observer of decisions and of the calls of the store, as the
-// engine sees them. A decision of a gate is one for it, whatever the rules.
-func (c *Config) Meter(m engine.Observer) { c.meters = append(c.meters, m) }
-
-// Metered reports whether there are meters.
-func (c *Config) Metered() bool { return len(c.meters) > 0 }
-
 // Measure shows a decision to the meters.
 func (c *Config) Measure(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
-	for _, m := range c.meters {
+	for _, m := range c.Meters {
 		m.Decided(ctx, now, req, d)
 	}
 }
@@ -65,7 +50,7 @@ type observer struct {
 // StoreCall shows a call of the store to the meters.
 func (o *observer) StoreCall(ctx context.Context, name string) func(error) {
 	ended := o.Observer.StoreCall(ctx, name)
-	for _, m := range o.config.meters {
+	for _, m := range o.config.Meters {
 		before, of := ended, m.StoreCall(ctx, name)
 		ended = func(err error) {
 			of(err)
@@ -86,7 +71,7 @@ func (o *observer) StoreFailed(ctx context.Context, action, rule, key string, er
 func (o *observer) Decided(ctx context.Context, now time.Time, req *request.Request, d *engine.Decision) {
 	o.Observer.Decided(ctx, now, req, d)
 	o.config.Measure(ctx, now, req, d)
-	if !o.config.Observed() {
+	if len(o.config.Observers) == 0 {
 		return
 	}
 	report := func(vs []engine.Verdict, r engine.Reason, shadow bool) {
