@@ -66,12 +66,11 @@ func newGate(source RuleSource, options []Option) (*Gate, error) {
 		c.Store = memory.New(0)
 	}
 	g.costs = oplog.NewCostWarnings(c.Log)
-	rules, err := source.OpenRules(setup.RuleOptions{Defaults: c.Defaults(), Log: c.Log})
-	if err != nil {
+	var err error
+	if g.rules, err = source.OpenRules(setup.RuleOptions{Defaults: c.Defaults(), Log: c.Log}); err != nil {
 		return nil, err
 	}
-	g.rules = rules
-	g.engine = c.NewEngine(engine.Options{Rules: rules.RuleSource, Overrides: rules.Overrides})
+	g.engine = c.NewEngine(engine.Options{Rules: g.rules.RuleSource, Overrides: g.rules.Overrides})
 	return g, nil
 }
 

@@ -23,7 +23,7 @@ import (
 // A call without a deadline waits as long as it takes. Retries that gRPC makes by
 // itself are not counted.
 func UnaryClientInterceptor(lim *slidegate.Limiter, options ...Option) grpc.UnaryClientInterceptor {
-	c := newConfig(options)
+	c := newConfig(options, nil)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if err := c.await(ctx, lim, method, cc); err != nil {
 			return err
@@ -35,7 +35,7 @@ func UnaryClientInterceptor(lim *slidegate.Limiter, options ...Option) grpc.Unar
 // StreamClientInterceptor holds back the opening of streams, as
 // [UnaryClientInterceptor] does calls. Their messages are not counted.
 func StreamClientInterceptor(lim *slidegate.Limiter, options ...Option) grpc.StreamClientInterceptor {
-	c := newConfig(options)
+	c := newConfig(options, nil)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		if err := c.await(ctx, lim, method, cc); err != nil {
 			return nil, err
@@ -50,11 +50,11 @@ func (c *config) await(ctx context.Context, lim *slidegate.Limiter, method strin
 	if cost == 0 {
 		return nil
 	}
-	key := cc.Target
+	key := cc.Target()
 	if c.key != nil {
-		key = func() string { return c.key(ctx, method) }
+		key = c.key(ctx, method)
 	}
-	err := lim.WaitN(ctx, key(), cost)
+	err := lim.WaitN(ctx, key, cost)
 	_, bounded := ctx.Deadline()
 	switch {
 	case err == nil:

@@ -45,8 +45,9 @@ func WithCost(cost func(ctx context.Context, fullMethod string) int64) Option {
 	return func(c *config) { c.cost = cost }
 }
 
-func newConfig(options []Option) config {
-	c := config{cost: func(context.Context, string) int64 { return 1 }}
+// newConfig returns what options fill in; key is the default.
+func newConfig(options []Option, key func(context.Context, string) string) config {
+	c := config{key, func(context.Context, string) int64 { return 1 }}
 	for _, o := range options {
 		o(&c)
 	}

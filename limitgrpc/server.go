@@ -35,7 +35,7 @@ const (
 //   - [codes.DeadlineExceeded] at once if its deadline is before its turn in a
 //     leaky bucket. Other calls wait for their turn.
 func UnaryServerInterceptor(lim *slidegate.Limiter, options ...Option) grpc.UnaryServerInterceptor {
-	c := newServerConfig(options)
+	c := newConfig(options, ByPeer)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		setHeader := func(md metadata.MD) { _ = grpc.SetHeader(ctx, md) } // fails if there is no client to tell
 		if err := c.admit(ctx, lim, info.FullMethod, setHeader); err != nil {
@@ -48,7 +48,7 @@ func UnaryServerInterceptor(lim *slidegate.Limiter, options ...Option) grpc.Unar
 // StreamServerInterceptor denies streams above the limits when they open, with
 // the codes of [UnaryServerInterceptor]. Their messages are not counted.
 func StreamServerInterceptor(lim *slidegate.Limiter, options ...Option) grpc.StreamServerInterceptor {
-	c := newServerConfig(options)
+	c := newConfig(options, ByPeer)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		setHeader := func(md metadata.MD) { _ = stream.SetHeader(md) }
 		if err := c.admit(stream.Context(), lim, info.FullMethod, setHeader); err != nil {
@@ -71,14 +71,6 @@ func ByPeer(ctx context.Context, _ string) string {
 		return p.Addr.String()
 	}
 	return string(request.AppendNetwork(nil, addr, request.NetworkBits))
-}
-
-func newServerConfig(options []Option) config {
-	c := newConfig(options)
-	if c.key == nil {
-		c.key = ByPeer
-	}
-	return c
 }
 
 // admit charges a call, and returns the status of one that must not go on.

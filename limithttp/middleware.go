@@ -38,9 +38,6 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 	if c.key == nil {
 		c.key = c.clientAddress(0)
 	}
-	if c.cost == nil {
-		c.cost = func(*http.Request) int64 { return 1 }
-	}
 	parts, err := lim.Parts(c.refundOn)
 	if err != nil {
 		panic("limithttp: " + err.Error())

@@ -52,7 +52,7 @@ type config struct {
 }
 
 func newConfig() *config {
-	return &config{handler: httplimit.Handler{MaxDelay: rules.LongestHold}}
+	return &config{handler: httplimit.Handler{MaxDelay: rules.LongestHold}, cost: func(*http.Request) int64 { return 1 }}
 }
 
 // middleware returns handlers that decide requests in front of another.

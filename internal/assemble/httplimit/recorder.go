@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,18 +69,9 @@ func (w *Recorder) Record(status int, fields http.Header) {
 	}
 	w.takeCosts(fields, costField)
 	if announced := fields["Trailer"]; len(announced) > 0 {
-		fields["Trailer"] = withoutCost(announced)
+		names := strings.FieldsFunc(strings.Join(announced, ","), func(c rune) bool { return strings.ContainsRune(", \t", c) })
+		fields["Trailer"] = slices.DeleteFunc(names, func(name string) bool { return strings.EqualFold(name, costField) })
 	}
-}
-
-// withoutCost returns the announced trailers without the costField.
-func withoutCost(announced []string) (left []string) {
-	for name := range strings.SplitSeq(strings.Join(announced, ","), ",") {
-		if name = strings.TrimSpace(name); !strings.EqualFold(name, costField) {
-			left = append(left, name)
-		}
-	}
-	return left
 }
 
 // Write passes a part of the body on.
