@@ -277,7 +277,6 @@ func TestContexts(t *testing.T) {
 			}
 		}
 
-		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(limittest.Hang()))
 		for _, policy := range []slidegate.Option{slidegate.FailOpen(), slidegate.FailError()} {
 			var recorder limittest.Recorder
 			lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(limittest.Hang()),
@@ -290,6 +289,7 @@ func TestContexts(t *testing.T) {
 		}
 		bounded, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
+		lim := newLimiter(t, slidegate.FixedWindow(100, time.Hour), named, quiet, withStore(limittest.Hang()))
 		if r, err := lim.Allow(bounded, "k"); err != nil || !r.Degraded {
 			t.Errorf("a caller whose time is up: %+v, %v", r, err)
 		}

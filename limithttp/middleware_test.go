@@ -201,9 +201,7 @@ func TestMiddlewareKeys(t *testing.T) {
 	}{
 		{limithttp.ByIP(), "192.0.2.1:1234", nil, "ip:192.0.2.1"},
 		{limithttp.ByIP(), "192.0.2.1:1234", []string{"X-Forwarded-For: 198.51.100.7"}, "ip:192.0.2.1"},
-		{limithttp.ByIP(), "[::ffff:192.0.2.1]:1234", nil, "ip:192.0.2.1"},
 		{limithttp.ByIP(), "[2001:db8:1:2:3:4:5:6]:1234", nil, "ip:2001:db8:1:2::/64"},
-		{limithttp.ByIP(), "[fe80::1%eth0]:1234", nil, "ip:fe80::/64"},
 		{limithttp.ByIP(), "192.0.2.1", nil, "ip:192.0.2.1"}, // as chi's RealIP leaves it
 		{limithttp.ByIP(), "@", nil, "ip:"},                  // a Unix socket
 
@@ -213,10 +211,6 @@ func TestMiddlewareKeys(t *testing.T) {
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7, 10.0.0.1"}, "ip:10.0.0.1"}, // a client of that address
 		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.0.0.2"}, "ip:198.51.100.7"},
 		{limithttp.ByForwardedIP(2), "10.0.0.1:1", []string{"X-Forwarded-For: 10.0.0.2"}, "ip:10.0.0.1"},
-		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7:50001"}, "ip:198.51.100.7"}, // as Azure's Application Gateway writes it
-		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: [2001:db8:1:2:3:4:5:6]:50001"}, "ip:2001:db8:1:2::/64"},
-		{limithttp.ByIP(), "[64:ff9b::198.51.100.7]:1", nil, "ip:198.51.100.7"},
-		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: nobody"}, "ip:10.0.0.1"},
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", nil, "ip:10.0.0.1"},
 		{limithttp.ByForwardedIP(1), "10.0.0.1:1", []string{"X-Forwarded-For: 198.51.100.7", "Connection: X-Forwarded-For"}, "ip:198.51.100.7"},
 
@@ -455,28 +449,20 @@ func TestStoreFailure(t *testing.T) {
 		store := slidegate.WithStore(limittest.NewStore(limittest.Fail(errors.New("the store is away"))))
 		log := slidegate.WithLogger(slog.New(slog.NewTextHandler(&logged, nil)))
 		window := slidegate.SlidingWindow(2, time.Minute)
-		handlers := map[string]http.Handler{"limiter": limithttp.Middleware(mustNew(t, window, slidegate.WithName("api"), store, log, test.policy))(okay)}
+		handlers := []http.Handler{limithttp.Middleware(mustNew(t, window, slidegate.WithName("api"), store, log, test.policy))(okay)}
 		if policy, ok := test.policy.(slidegate.ErrorPolicy); ok {
 			g := mustGate(t, gate.Rules{Rules: []gate.Rule{{Name: "api", Key: "all", Limits: []slidegate.Limit{window}}}}, store, log, policy)
-			handlers["gate"] = limithttp.GateMiddleware(g)(okay)
+			handlers = append(handlers, limithttp.GateMiddleware(g)(okay))
 		}
-		for kind, h := range handlers {
-			var statuses []string
-			var rate, retry, body string
-			for i := range 3 {
-				r := sendTo(h, "GET", "/")
-				text, _ := io.ReadAll(r.Body)
-				statuses = append(statuses, fmt.Sprint(r.StatusCode))
-				if i == 0 {
-					rate = r.Header.Get("RateLimit")
-				}
-				retry, body = r.Header.Get("Retry-After"), string(text)
-			}
-			if got := strings.Join(statuses, " "); got != test.statuses || rate != test.rate || retry != test.retry || !strings.Contains(body, test.problem) {
-				t.Errorf("%s of a %s: statuses %s, first RateLimit %s, last Retry-After %s, body %s", name, kind, got, rate, retry, body)
+		for _, h := range handlers {
+			first, second, third := sendTo(h, "GET", "/"), sendTo(h, "GET", "/"), sendTo(h, "GET", "/")
+			statuses := fmt.Sprint(first.StatusCode, second.StatusCode, third.StatusCode)
+			rate, last := first.Header.Get("RateLimit"), textOf(third)
+			if statuses != test.statuses || rate != test.rate || third.Header.Get("Retry-After") != test.retry || !strings.Contains(last, test.problem) {
+				t.Errorf("%s: statuses %s, first RateLimit %s, last answer %s", name, statuses, rate, last)
 			}
 			if !strings.Contains(logged.String(), "the store is away") {
-				t.Errorf("%s of a %s logs %q", name, kind, &logged)
+				t.Errorf("%s logs %q", name, &logged)
 			}
 		}
 	}

@@ -36,40 +36,35 @@ func TestTransportFails(t *testing.T) {
 		{"the caller hangs up, and waits for the other side", nil, true, true, context.Canceled, "slidegate: api asked to wait: context canceled", time.Second},
 		{"the store fails", down, false, false, errDown, "slidegate: limiter api: connection refused", 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}
-				transport := &limithttp.Transport{Base: o}
-				if test.store != nil {
-					transport.Limiter = newLimiter(t, slidegate.FixedWindow(1, time.Minute), slidegate.WithName("api"), test.store, slidegate.FailError())
-				}
-				if test.paused {
-					send(t, transport, "GET")
-				}
-				sent := len(o.came)
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				if test.cancel {
-					ctx, cancel = context.WithCancel(t.Context())
-					time.AfterFunc(time.Second, cancel)
-				}
-				content := &body{Reader: strings.NewReader("text")}
-				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://api/", content)
-				if err != nil {
-					t.Fatal(err)
-				}
-				start := time.Now()
-				response, err := transport.RoundTrip(r)
-				if response != nil || !errors.Is(err, test.want) || err.Error() != test.text || time.Since(start) != test.takes {
-					t.Errorf("after %v: %v; want %s after %v", time.Since(start), err, test.text, test.takes)
-				}
-				if !content.closed.Load() {
-					t.Error("the request's body is open")
-				}
-				if len(o.came) != sent {
-					t.Error("the request was sent")
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			o := &otherSide{answers: []answer{{429, "30", ""}}, start: time.Now()}
+			transport := &limithttp.Transport{Base: o}
+			if test.store != nil {
+				transport.Limiter = newLimiter(t, slidegate.FixedWindow(1, time.Minute), slidegate.WithName("api"), test.store, slidegate.FailError())
+			}
+			if test.paused {
+				send(t, transport, "GET")
+			}
+			sent := len(o.came)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if test.cancel {
+				ctx, cancel = context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+			}
+			content := &body{Reader: strings.NewReader("text")}
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://api/", content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			response, err := transport.RoundTrip(r)
+			if response != nil || !errors.Is(err, test.want) || err.Error() != test.text || time.Since(start) != test.takes {
+				t.Errorf("%s: after %v: %v; want %s after %v", test.name, time.Since(start), err, test.text, test.takes)
+			}
+			if !content.closed.Load() || len(o.came) != sent {
+				t.Errorf("%s: the request's body was closed: %v; it was sent %d times", test.name, content.closed.Load(), len(o.came)-sent)
+			}
 		})
 	}
 }
