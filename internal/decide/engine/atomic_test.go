@@ -69,16 +69,21 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// TestAtomicDenials: if several rules of a group deny, the decision names the one
-// with the longest wait. After that wait, no other of them denies.
-func TestAtomicDenials(t *testing.T) {
-	b := newFixture(t, atomicRules)
-	for range 2 {
-		b.decide(t, "/both")
-	}
-	b.store.NoSnapshot = true
-	if d := b.decide(t, "/both"); d.Allowed || names(d) != "smaller" || d.Verdicts[0].RetryAfter <= 61*time.Second {
-		t.Errorf("got %+v", d)
+// TestWhichDenial: if several rules of a group deny, the decision names the one
+// with the longest wait, after which no other of them denies. Of equal waits the
+// first in file order counts, as if rules were charged one after the other.
+func TestWhichDenial(t *testing.T) {
+	for want, rules := range map[string]string{
+		"smaller": "{name: small, key: all, atomic: true, limits: [2 per 60s]}, {name: smaller, key: all, atomic: true, limits: [2 per 120s]}",
+		"long":    "{name: long, key: all, atomic: true, limits: [2 per 120s]}, {name: short, key: all, atomic: true, limits: [2 per 60s]}",
+		"wide":    "{name: wide, key: all, limits: [2 per 60s]}, {name: narrow, key: all, limits: [2 per 60s, 100 per 3600s]}",
+	} {
+		b, _ := newBatcherFixture(t, "rules: ["+rules+"]")
+		b.decide(t, "/")
+		b.decide(t, "/")
+		if d := b.decide(t, "/"); d.Allowed || names(d) != want {
+			t.Errorf("allowed %t, rules %s, want %s alone", d.Allowed, names(d), want)
+		}
 	}
 }
 
@@ -278,20 +283,6 @@ func TestNotTogether(t *testing.T) {
 	g.apart = true
 	if d := b.decide(t, "/"); !d.Allowed || len(groups(b.store)) != 0 || b.store.Count(fakestore.Charge) != 3 {
 		t.Errorf("a store that takes no groups: %d charges, together %v", b.store.Count(fakestore.Charge), groups(b.store))
-	}
-}
-
-// TestTogetherTie: of rules that deny for as long, the first in file order is
-// reported, as if they were charged one after the other.
-func TestTogetherTie(t *testing.T) {
-	b, _ := newBatcherFixture(t, `rules:
-  - {name: wide, key: all, limits: [{capacity: 2, window: 60s}]}
-  - {name: narrow, key: all, limits: [{capacity: 2, window: 60s}, {name: hour, capacity: 100, window: 3600s}]}
-`)
-	b.decide(t, "/")
-	b.decide(t, "/")
-	if d := b.decide(t, "/"); d.Allowed || names(d) != "wide" {
-		t.Errorf("allowed %t, rules %s, want wide alone", d.Allowed, names(d))
 	}
 }
 

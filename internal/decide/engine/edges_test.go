@@ -10,7 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/store/memory"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
@@ -24,46 +23,6 @@ func TestAtomicRefused(t *testing.T) {
 	g.apart, g.Hook = true, fakestore.Fail(limit.ErrGroup)
 	if d := b.decide(t, "/"); !d.Allowed || !d.Degraded || b.store.Count(fakestore.Charge) != 1 {
 		t.Errorf("%+v after %d charges, want one", d, b.store.Count(fakestore.Charge))
-	}
-}
-
-// TestAtomicDenialsInAnyOrder: the longest wait counts also if it comes first.
-func TestAtomicDenialsInAnyOrder(t *testing.T) {
-	b := newFixture(t, `rules:
-  - {name: long, key: all, atomic: true, limits: [{capacity: 1, window: 120s}]}
-  - {name: short, key: all, atomic: true, limits: [{capacity: 1, window: 60s}]}`)
-	b.store.NoSnapshot = true
-	b.decide(t, "/")
-	if d := b.decide(t, "/"); d.Allowed || names(d) != "long" {
-		t.Errorf("denied by %s", names(d))
-	}
-}
-
-// TestNoCounterDecides: where on_error or an override decides, a full counter
-// denies nothing.
-func TestNoCounterDecides(t *testing.T) {
-	set := parse(t, `rules:
-  - {name: other, key: all, limits: [{capacity: 9, window: 60s}]}
-  - {name: full, key: all, overrides: true, on_error: allow, limits: [{capacity: 1, window: 60s}]}`)
-	o := &operators{overrides: map[string]*rules.Override{}}
-	e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Overrides: o, Store: memory.New(0), Local: memory.New(0)})
-	for name, test := range map[string]struct {
-		override *rules.Override
-		err      error
-		allowed  bool
-	}{
-		"the counter":                         {nil, nil, false},
-		"an override":                         {&rules.Override{Unlimited: true}, nil, true},
-		"the counter without known overrides": {nil, errDown, false},
-	} {
-		o.overrides["full all"], o.err = nil, nil
-		if _, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil {
-			t.Fatal(err)
-		}
-		o.overrides["full all"], o.err = test.override, test.err
-		if d, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || d.Allowed != test.allowed {
-			t.Errorf("%s decides: %+v, error %v", name, d, err)
-		}
 	}
 }
 

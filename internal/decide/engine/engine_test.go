@@ -29,6 +29,7 @@ type recorder struct {
 	failures []failure
 	mu       sync.Mutex
 	decided  []*engine.Decision
+	ctx      context.Context // of the last of them
 }
 
 func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ error) {
@@ -53,8 +54,8 @@ func (r *recorder) StaleOverride(_ context.Context, _ time.Time, rule, key strin
 	r.failures = append(r.failures, failure{"stale override", rule, key})
 }
 
-func (r *recorder) Decided(_ context.Context, _ time.Time, _ *request.Request, d *engine.Decision) {
-	r.decided = append(r.decided, d)
+func (r *recorder) Decided(ctx context.Context, _ time.Time, _ *request.Request, d *engine.Decision) {
+	r.decided, r.ctx = append(r.decided, d), ctx
 }
 
 // itemOf is the counter of a rule whose key is "all".

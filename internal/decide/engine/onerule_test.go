@@ -135,6 +135,7 @@ rules:
   - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
   - {name: once, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
   - {name: bucket, key: all, limits: [{capacity: 9, window: 60s, algorithm: token_bucket}]}
+  - {name: free, key: all, cost: 0, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
   - name: chat
     key: all
     limits:

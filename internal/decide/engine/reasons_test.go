@@ -27,7 +27,8 @@ overrides: {plan: {"user:gone": {deny: true, why: ticket 7}}}
 `
 
 // TestEveryReason makes a decision of each reason. Each says so by name, names
-// the rules that made it, and reaches the recorder.
+// the rules that made it, and reaches the recorder. Its context ends with it, so
+// that no timer waits for the deadline.
 func TestEveryReason(t *testing.T) {
 	preflight := map[string][]string{"origin": {"https://a.example"}, "access-control-request-method": {"PUT"}}
 	for _, test := range []struct {
@@ -48,13 +49,13 @@ func TestEveryReason(t *testing.T) {
 	} {
 		set, log := parse(t, everyReason), &recorder{}
 		set.Version = 7
-		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: log})
+		e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: log, Deadline: time.Hour})
 		d, err := e.Decide(t.Context(), epoch, &test.req)
 		if err != nil || d.Reason.String() != test.want || d.Allowed != test.ok || d.RulesVersion() != 7 {
 			t.Errorf("%s: %+v, error %v", test.want, d, err)
 		}
-		if len(log.decided) != 1 || log.decided[0] != d {
-			t.Errorf("%s: recorded %+v", test.want, log.decided)
+		if len(log.decided) != 1 || log.decided[0] != d || log.ctx.Err() == nil {
+			t.Errorf("%s: recorded %+v; the context has ended: %v", test.want, log.decided, log.ctx.Err())
 		}
 	}
 }
@@ -108,28 +109,6 @@ func TestRulesAreReadOnce(t *testing.T) {
 	}
 }
 
-// watching keeps the contexts that it is called with.
-type watching struct {
-	recorder
-	ctxs []context.Context
-}
-
-func (w *watching) Decided(ctx context.Context, _ time.Time, _ *request.Request, _ *engine.Decision) {
-	w.ctxs = append(w.ctxs, ctx)
-}
-
-// TestContextsEnd: the contexts of a decision end with it, so that their timers
-// do not wait for the deadline.
-func TestContextsEnd(t *testing.T) {
-	w := &watching{}
-	e := engine.New(engine.Options{
-		Rules: engine.Fixed{Set: parse(t, "rules: []")}, Store: memory.New(0), Local: memory.New(0), Observer: w, Deadline: time.Hour,
-	})
-	if _, err := e.Decide(t.Context(), epoch, &request.Request{}); err != nil || len(w.ctxs) != 1 || w.ctxs[0].Err() == nil {
-		t.Errorf("contexts %v, error %v", w.ctxs, err)
-	}
-}
-
 // preflightFrom returns a preflight for /v1/items from an address.
 func preflightFrom(ip string) *request.Request {
 	return &request.Request{Method: "OPTIONS", Path: "/v1/items", IP: netip.MustParseAddr(ip), Headers: map[string][]string{
@@ -148,15 +127,12 @@ func TestPreflights(t *testing.T) {
 		charges     int
 	}{
 		{"rules: [{name: r, " + limits + "}]", free, 0},
-		{"rules: [{name: r, " + limits + "}, {name: s, " + limits + "}]", free, 0},
 		{"unmatched: deny\nrules: []", free, 0},
 		{"unmatched: deny\nrules: [{name: r, when: {methods: [OPTIONS]}, mode: shadow, " + limits + "}]", free, 3},
 		{"rules: [{name: r, when: {methods: [OPTIONS, GET]}, " + limits + "}]", "limited denied denied", 3},
-		{"rules: [{name: r, when: {methods: [OPTIONS], caller: anonymous}, " + limits + "}]", "limited denied denied", 3},
 		{"rules: [{name: r, when: {methods: [OPTIONS]}, " + limits + "}, {name: s, " + limits + "}]", "limited denied denied", 3},
 
 		{"deny: [{cidrs: [203.0.113.0/24]}]\nrules: []", "banned banned banned", 0},
-		{"deny: [{cidrs: [198.51.100.0/24]}]\nrules: []", free, 0},
 		{"deny: [{path: /v1/**}]\nrules: []", "banned banned banned", 0},
 		{"deny: [{caller: anonymous}]\nrules: []", free, 0},
 		{"deny: [{methods: [OPTIONS], caller: anonymous}]\nrules: []", "banned banned banned", 0},
@@ -164,7 +140,6 @@ func TestPreflights(t *testing.T) {
 		{"rules: [{name: r, " + limits + "}]" + bans, "banned banned banned", 0},
 		{"rules: [{name: r, when: {methods: [OPTIONS]}, " + limits + "}]" + bans, "banned banned banned", 0},
 		{"rules: [{name: r, mode: shadow, " + limits + "}]" + bans, free, 0},
-		{"rules: [{name: r, when: {methods: [GET]}, " + limits + "}]" + bans, free, 0},
 		{"skip: [{path: /v1/**}]\nrules: [{name: r, " + limits + "}]" + bans, "skipped skipped skipped", 0},
 		{"rules: [{name: r, " + limits + "}]" + strings.Replace(bans, ".9", ".8", 1), free, 0},
 	} {
@@ -184,20 +159,6 @@ func TestPreflights(t *testing.T) {
 		if strings.Join(got, " ") != test.want || b.store.Count(fakestore.Charge) != test.charges {
 			t.Errorf("%s\n%q and %d charges, want %q and %d", test.rules, got, b.store.Count(fakestore.Charge), test.want, test.charges)
 		}
-	}
-}
-
-// TestPreflightOfAnExhaustedAddress passes: the counters of rules that do not
-// count it cannot deny it.
-func TestPreflightOfAnExhaustedAddress(t *testing.T) {
-	b := newFixture(t, twoRules)
-	for range 3 {
-		b.decide(t, "/v1/chat")
-	}
-	req := preflightFrom("203.0.113.9")
-	req.Path = "/v1/chat"
-	if d, err := b.engine.Decide(t.Context(), epoch, req); err != nil || !d.Allowed || d.Reason != engine.Preflight || len(d.Verdicts) != 0 {
-		t.Errorf("%+v, error %v", d, err)
 	}
 }
 

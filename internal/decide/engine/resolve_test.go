@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -17,8 +16,13 @@ plan: {from: jwt.plan, overrides: "user:{jwt.sub}"}
 plans: {pro: {api: 500}, all: {api: unlimited}}
 rules:
   - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 100, window: 60s}]}
-  - {name: plain, key: all, limits: [{capacity: 9, window: 60s}]}
-overrides: {api: {"user:written": {capacity: 7}, "user:other": {limits: [{capacity: 5, window: 1s}]}}}
+overrides:
+  plan: {"user:promoted": {plan: pro}}
+  api:
+    "user:written": {capacity: 7}
+    "user:other": {capacity: 7}
+    "user:past": {capacity: 9, until: 2020-01-01T00:00:00Z}
+    "user:replaced": {limits: [{capacity: 5, window: 1s}]}
 `
 
 func newResolver(t *testing.T, o engine.OverrideSource) (*engine.Resolver, *rules.Rule) {
@@ -38,6 +42,10 @@ func TestResolve(t *testing.T) {
 		"plan user:banned": {Deny: true, Why: "ticket 7"},
 		"plan user:moved":  {Plan: "pro"},
 		"plan user:lost":   {Plan: "free-2024"},
+		"plan user:then":   {Plan: "pro", Until: epoch},
+		"api user:raised":  {Capacity: map[string]int64{"": 600}, Grants: []rules.Grant{{Add: 2, Until: hour}, {Add: 50, Until: epoch}}},
+		"api user:ended":   {Capacity: map[string]int64{"": 600}, Until: epoch},
+		"api user:other":   {Capacity: map[string]int64{"": 1}},
 	}}
 	for _, test := range []struct {
 		sub, plan  string
@@ -53,7 +61,14 @@ func TestResolve(t *testing.T) {
 		{sub: "nobody", plan: "all", wantPlan: "all", bypass: engine.Unlimited},
 		{sub: "granted", plan: "pro", wantPlan: "pro", capacity: 550, overridden: true},
 		{sub: "written", plan: "pro", wantPlan: "pro", capacity: 7, overridden: true},
-		{sub: "other", plan: "pro", wantPlan: "pro", capacity: 5, overridden: true},
+		{sub: "replaced", plan: "pro", wantPlan: "pro", capacity: 5, overridden: true},
+		{sub: "raised", plan: "pro", wantPlan: "pro", capacity: 602, overridden: true}, // the override comes before the plan, and grants add to it
+		{sub: "ended", plan: "pro", wantPlan: "pro", capacity: 500, overridden: true},
+		{sub: "other", capacity: 1, overridden: true}, // an operator comes before the document
+		{sub: "past", capacity: 100, overridden: true},
+		{sub: "then", capacity: 100},
+		{sub: "promoted", wantPlan: "pro", capacity: 500},
+		{sub: "nobody", plan: "unheard of", capacity: 100},
 		{sub: "gone", plan: "all", wantPlan: "all", bypass: engine.Refused, overridden: true},
 		{sub: "free", bypass: engine.Unlimited, overridden: true},
 		{sub: "banned", plan: "pro", denied: true, capacity: 100},
@@ -94,32 +109,9 @@ func TestResolveWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestResolveUnreadable: if overrides cannot be read, the document's apply, and
-// on_error: deny denies. Rules without overrides are not affected.
-func TestResolveUnreadable(t *testing.T) {
-	down := errors.New("no answer")
-	r, rule := newResolver(t, &operators{err: down})
-	ctx, req := context.Background(), &request.Request{Claims: map[string]any{"sub": "written"}}
-	for onError, want := range map[rules.OnError]engine.Bypass{
-		rules.OnErrorAllow: engine.NoBypass, rules.OnErrorDeny: engine.ErrorDenies, rules.OnErrorLocal: engine.NoBypass,
-	} {
-		rule.OnError = onError
-		if res := r.Resolve(ctx, rule, req, ""); res.Bypass() != want || !errors.Is(res.Terms.Err, down) || res.Charge.Limits[0].Capacity != 7 {
-			t.Errorf("on_error %v: bypass %v, %+v", onError, res.Bypass(), res)
-		}
-	}
-	if plan := r.Plan(ctx, req); !errors.Is(plan.Err, down) || plan.Name != "" {
-		t.Errorf("plan %+v", plan)
-	}
-	if res := r.Resolve(ctx, r.Set.Rules[1], req, ""); res.Terms.Err != nil || res.Terms.Override != nil {
-		t.Errorf("a rule without overrides: %+v", res)
-	}
-}
-
 // settled has limits that settle and limits that do not, in rules of all modes.
 const settled = `
 skip: [{path: /health}]
-deny: [{path: /banned}]
 plan: {from: jwt.plan}
 plans: {free: {chat: unlimited}}
 rules:
@@ -131,8 +123,8 @@ rules:
       - {name: requests, capacity: 10, window: 60s}
       - {name: tokens, capacity: 4000, window: 60s, cost: {from: header.x-tokens, min: 1, max: 400, settle: true}}
   - {name: export, key: all, when: {path: /export}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
-  - {name: shadow, key: all, mode: shadow, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
   - {name: resting, key: all, mode: off, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
+  - {name: shadow, key: all, mode: shadow, when: {path: /chat}, cost: {from: header.x-rows, min: 1, max: 40, settle: true}, limits: [{capacity: 100, window: 1h}]}
   - {name: chatter, key: all, when: {path: /chat}, limits: [{capacity: 100, window: 1h}]}
 overrides:
   chat: {"user:7": {limits: [{name: words, capacity: 100, window: 60s, cost: {from: header.x-words, min: 1, max: 9, settle: true}}, {name: requests, capacity: 100, window: 60s}]}}
@@ -148,49 +140,24 @@ func TestUnknownCosts(t *testing.T) {
 		want  []string
 		known []string
 	}{
-		"limits that settle":        {requestTo("/chat"), known, nil, known},
-		"a misspelled name":         {requestTo("/chat"), []string{"chat.token"}, []string{"chat.token"}, known},
-		"several, in order":         {requestTo("/chat"), []string{"z", "a", "chat.tokens"}, []string{"a", "z"}, known},
-		"limits that do not settle": {requestTo("/chat"), []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
-		"less or more than a name":  {requestTo("/chat"), []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
-		"another route's":           {requestTo("/export"), []string{"chat.tokens"}, nil, known},
-		"no rule covers it":         {requestTo("/other"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"skipped":                   {requestTo("/health"), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"a plan lifts it":           {freed(requestTo("/free")), []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
-		"an override's limits":      {of("7"), []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "shadow"}},
-		"an override's, of another": {of("8"), []string{"chat.words"}, []string{"chat.words"}, known},
-		"another letter case":       {requestTo("/chat"), []string{"Chat.tokens"}, []string{"Chat.tokens"}, known},
-		"none":                      {requestTo("/chat"), nil, nil, known},
+		"limits that settle":        {request.Request{Path: "/chat"}, known, nil, known},
+		"limits that do not settle": {request.Request{Path: "/chat"}, []string{"chat.requests", "chatter"}, []string{"chat.requests", "chatter"}, known},
+		"less or more than a name":  {request.Request{Path: "/chat"}, []string{"", "chat", "chat.", "export.", "export.hour", "chat.tokens.x"}, []string{"", "chat", "chat.", "chat.tokens.x", "export.", "export.hour"}, known},
+		"no rule covers it":         {request.Request{Path: "/other"}, []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"skipped":                   {request.Request{Path: "/health"}, []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"a plan lifts it":           {request.Request{Path: "/free", Claims: map[string]any{"plan": "free"}}, []string{"chat.tokens", "chat.token"}, []string{"chat.token"}, known},
+		"an override's limits":      {request.Request{Path: "/chat", Headers: map[string][]string{"x-user": {"7"}}}, []string{"chat.words", "chat.tokens"}, nil, []string{"chat.tokens", "chat.words", "export", "resting", "shadow"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := newFixture(t, settled)
-			d, err := b.engine.Decide(context.Background(), epoch, &test.req)
-			if err != nil || !d.Allowed {
-				t.Fatalf("decision %+v, error %v", d, err)
-			}
-			costs := map[string]int64{}
-			for _, name := range test.costs {
-				costs[name] = 1
-			}
-			if got := d.UnknownCosts(costs); !slices.Equal(got, test.want) {
-				t.Errorf("unknown are %q, want %q", got, test.want)
-			}
-			if got := d.SettlingLimits(); !slices.Equal(got, test.known) {
-				t.Errorf("the limits that settle are %q, want %q", got, test.known)
-			}
-		})
+		d, err := newFixture(t, settled).engine.Decide(t.Context(), epoch, &test.req)
+		if err != nil || !d.Allowed {
+			t.Fatalf("%s: decision %+v, error %v", name, d, err)
+		}
+		costs := map[string]int64{}
+		for _, name := range test.costs {
+			costs[name] = 1
+		}
+		if unknown, settling := d.UnknownCosts(costs), d.SettlingLimits(); !slices.Equal(unknown, test.want) || !slices.Equal(settling, test.known) {
+			t.Errorf("%s: unknown are %q, want %q; the limits that settle are %q, want %q", name, unknown, test.want, settling, test.known)
+		}
 	}
-}
-
-func requestTo(path string) request.Request { return request.Request{Method: "POST", Path: path} }
-
-func of(user string) request.Request {
-	r := requestTo("/chat")
-	r.Headers = map[string][]string{"x-user": {user}}
-	return r
-}
-
-func freed(r request.Request) request.Request {
-	r.Claims = map[string]any{"plan": "free"}
-	return r
 }

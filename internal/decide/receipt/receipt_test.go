@@ -17,7 +17,6 @@ import (
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/store/memory"
-	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
 const chat = `
@@ -115,28 +114,6 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestNoReceipt: decisions that no outcome corrects have no receipt, and nor has
-// what the process counted by itself.
-func TestNoReceipt(t *testing.T) {
-	for name, document := range map[string]string{
-		"no rule settles":        `rules: [{name: api, key: all, limit: 10/minute}]`,
-		"nothing to refund":      `rules: [{name: api, key: all, refund_on: 5xx, cost: 0, limit: 10/minute}]`,
-		"the rule is off":        `rules: [{name: api, key: all, mode: "off", refund_on: 5xx, limit: 10/minute}]`,
-		"the request is skipped": `{rules: [{name: api, key: all, refund_on: 5xx, limit: 10/minute}], skip: [{path: /}]}`,
-	} {
-		if _, text := newBench(t, document).decide(epoch); text != "" {
-			t.Errorf("%s: %s", name, text)
-		}
-	}
-	b := newBench(t, chat)
-	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: compile(t, chat)}, Store: fakestore.New(fakestore.Fail(limit.ErrDeadline)), Local: b.store,
-	})
-	if _, text := b.decide(epoch); text != "" {
-		t.Errorf("counted by the process: %s", text)
-	}
-}
-
 // TestVersion: a receipt names the version of the rules.
 func TestVersion(t *testing.T) {
 	set := compile(t, chat)
@@ -180,29 +157,6 @@ func TestTooLong(t *testing.T) {
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 40 || len(r.Pending) == 40 || strings.Count(log.String(), "level=WARN") != 40-len(r.Pending) || !strings.Contains(log.String(), "rule=rule-39") {
 		t.Errorf("%d charges fit, and logged\n%s", len(r.Pending), log.String())
-	}
-}
-
-// TestSkew: the backend's clock may be wrong by minutes, and the charge is
-// corrected as of the authorizer's time. By its own time, the backend would end
-// the window of the other requests.
-func TestSkew(t *testing.T) {
-	for _, skew := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
-		b := newBench(t, chat)
-		b.decide(epoch)
-		d, text := b.decide(epoch.Add(time.Second))
-		settler := receipt.NewSettler(b.store, secrets(t, "0123456789abcdef"), quiet{t: t})
-		r, err := settler.TakeHeader(secrets(t, "0123456789abcdef").Sign(text), epoch.Add(skew+time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		settler.Finish(t.Context(), epoch.Add(skew+2*time.Second), r, &engine.Outcome{Status: 200, Costs: map[string]int64{"chat.tokens": 50}})
-		if got, want := b.left(d, epoch.Add(3*time.Second)), []int64{8, 310}; !slices.Equal(got, want) {
-			t.Errorf("skew %v: %v left, want %v", skew, got, want)
-		}
-		if got, want := b.left(d, epoch.Add(2*time.Minute)), []int64{10, 400}; !slices.Equal(got, want) {
-			t.Errorf("skew %v, later: %v left, want %v", skew, got, want)
-		}
 	}
 }
 
