@@ -34,46 +34,26 @@ func drawZone(t *rapid.T) *time.Location {
 	return location
 }
 
-// TestWindows checks the start and the end of the window that contains a time.
+// TestWindows checks the start and the end of the window that contains a time,
+// where calendars are odd. TestZones has every zone.
 func TestWindows(t *testing.T) {
 	for _, test := range []struct {
 		zone             string
 		calendar         limit.Calendar
 		at, starts, ends string
 	}{
-		{"UTC", limit.Calendar{Unit: limit.Day}, "2024-02-28T23:59:59.999999999Z", "2024-02-28T00:00:00Z", "2024-02-29T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Day}, "2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z", "2024-03-01T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Day}, "1969-12-31T23:59:59Z", "1969-12-31T00:00:00Z", "1970-01-01T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Day}, "1700-01-01T00:00:00Z", "1700-01-01T00:00:00Z", "1700-01-02T00:00:00Z"},
 		{"Europe/Berlin", limit.Calendar{Unit: limit.Day}, "2024-03-31T12:00:00+02:00", "2024-03-31T00:00:00+01:00", "2024-04-01T00:00:00+02:00"},
-		{"Europe/Berlin", limit.Calendar{Unit: limit.Day}, "2024-10-27T02:30:00+01:00", "2024-10-27T00:00:00+02:00", "2024-10-28T00:00:00+01:00"},
-		{"America/New_York", limit.Calendar{Unit: limit.Day}, "2024-03-10T23:59:59-04:00", "2024-03-10T00:00:00-05:00", "2024-03-11T00:00:00-04:00"},
-		{"Asia/Kathmandu", limit.Calendar{Unit: limit.Day}, "2024-05-01T00:00:00+05:45", "2024-05-01T00:00:00+05:45", "2024-05-02T00:00:00+05:45"},
 		{"Pacific/Apia", limit.Calendar{Unit: limit.Day}, "2011-12-29T23:59:59-10:00", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"},             // there was no 30th
 		{"America/Havana", limit.Calendar{Unit: limit.Day}, "2026-03-07T23:59:59.999999999-05:00", "2026-03-07T00:00:00-05:00", "2026-03-08T01:00:00-04:00"}, // no midnight
-		{"America/Havana", limit.Calendar{Unit: limit.Day}, "2026-03-08T12:00:00-04:00", "2026-03-08T01:00:00-04:00", "2026-03-09T00:00:00-04:00"},
-		{"America/Havana", limit.Calendar{Unit: limit.Week}, "2026-03-08T01:00:00-04:00", "2026-03-02T00:00:00-05:00", "2026-03-09T00:00:00-04:00"},
-		{"America/Havana", limit.Calendar{Unit: limit.Month, Anchor: 8}, "2026-03-08T00:59:59-05:00", "2026-03-08T01:00:00-04:00", "2026-04-08T00:00:00-04:00"},
-		{"America/Asuncion", limit.Calendar{Unit: limit.Month}, "2017-10-01T01:00:00-03:00", "2017-10-01T01:00:00-03:00", "2017-11-01T00:00:00-03:00"}, // no midnight on the 1st
-		{"America/Santiago", limit.Calendar{Unit: limit.Day}, "2026-04-04T23:30:00-04:00", "2026-04-04T00:00:00-03:00", "2026-04-05T00:00:00-04:00"},   // 23:00 twice, midnight once
-		{"Atlantic/Azores", limit.Calendar{Unit: limit.Day}, "2026-10-24T23:59:59Z", "2026-10-24T00:00:00Z", "2026-10-25T00:00:00Z"},
-		{"Atlantic/Azores", limit.Calendar{Unit: limit.Day}, "2026-10-24T23:30:00-01:00", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00-01:00"}, // after the first of two midnights
-		{"Pacific/Apia", limit.Calendar{Unit: limit.Month, Anchor: 30}, "2011-12-31T00:00:00+14:00", "2011-12-31T00:00:00+14:00", "2012-01-30T00:00:00+14:00"},
-		{"Pacific/Kwajalein", limit.Calendar{Unit: limit.Day}, "1993-08-20T23:59:59-12:00", "1993-08-20T00:00:00-12:00", "1993-08-22T00:00:00+12:00"},
-		{"Pacific/Kwajalein", limit.Calendar{Unit: limit.Day}, "1969-09-30T12:00:00-12:00", "1969-09-30T00:00:00+11:00", "1969-10-01T00:00:00-12:00"}, // the 30th came twice
-		{"UTC", limit.Calendar{Unit: limit.Week}, "2024-10-20T23:59:59Z", "2024-10-14T00:00:00Z", "2024-10-21T00:00:00Z"},
+		{"America/Santiago", limit.Calendar{Unit: limit.Day}, "2026-04-04T23:30:00-04:00", "2026-04-04T00:00:00-03:00", "2026-04-05T00:00:00-04:00"},         // 23:00 twice, midnight once
+		{"Atlantic/Azores", limit.Calendar{Unit: limit.Day}, "2026-10-24T23:30:00-01:00", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00-01:00"},               // after the first of two midnights
+		{"Pacific/Kwajalein", limit.Calendar{Unit: limit.Day}, "1969-09-30T12:00:00-12:00", "1969-09-30T00:00:00+11:00", "1969-10-01T00:00:00-12:00"},        // the 30th came twice
 		{"UTC", limit.Calendar{Unit: limit.Week}, "1970-01-01T00:00:00Z", "1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
-		{"Europe/Berlin", limit.Calendar{Unit: limit.Week}, "2024-10-27T23:59:59+01:00", "2024-10-21T00:00:00+02:00", "2024-10-28T00:00:00+01:00"},
-		{"UTC", limit.Calendar{Unit: limit.Month}, "2024-02-29T00:00:00Z", "2024-02-01T00:00:00Z", "2024-03-01T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month}, "1969-12-31T00:00:00Z", "1969-12-01T00:00:00Z", "1970-01-01T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 1}, "2023-12-31T23:59:59Z", "2023-12-01T00:00:00Z", "2024-01-01T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 15}, "2024-01-14T23:59:59Z", "2023-12-15T00:00:00Z", "2024-01-15T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 28}, "2023-02-28T00:00:00Z", "2023-02-28T00:00:00Z", "2023-03-28T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 29}, "2023-02-27T23:59:59Z", "2023-01-29T00:00:00Z", "2023-02-28T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 30}, "2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z", "2024-03-30T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 31}, "2027-02-28T00:00:00Z", "2027-02-28T00:00:00Z", "2027-03-31T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 31}, "2027-03-31T00:00:00Z", "2027-03-31T00:00:00Z", "2027-04-30T00:00:00Z"},
-		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 31}, "1970-01-30T23:59:59Z", "1969-12-31T00:00:00Z", "1970-01-31T00:00:00Z"},
 		{"America/New_York", limit.Calendar{Unit: limit.Month, Anchor: 15}, "2024-03-01T00:00:00-05:00", "2024-02-15T00:00:00-05:00", "2024-03-15T00:00:00-04:00"},
 	} {
 		of := test.calendar
@@ -119,14 +99,6 @@ func TestNumbersOfWindows(t *testing.T) {
 		l := calendar(1, &limit.Calendar{Unit: test.unit, Location: time.UTC})
 		if got := l.SlotAt(test.at); got != test.want {
 			t.Errorf("unit %d: %v is in window %d, want %d", test.unit, test.at, got, test.want)
-		}
-	}
-}
-
-func TestNominal(t *testing.T) {
-	for unit, want := range map[limit.Unit]time.Duration{limit.Day: 24 * time.Hour, limit.Week: 168 * time.Hour, limit.Month: 720 * time.Hour} {
-		if got := (&limit.Calendar{Unit: unit}).Nominal(); got != want {
-			t.Errorf("unit %d is %v, want %v", unit, got, want)
 		}
 	}
 }

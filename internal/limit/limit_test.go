@@ -135,30 +135,3 @@ func TestDocumentedResult(t *testing.T) {
 		t.Errorf("delay behind 5 units: %v, want 5s", got)
 	}
 }
-
-// TestDocumentedVerdict checks the numbers in the documentation of
-// limit.Verdict.
-func TestDocumentedVerdict(t *testing.T) {
-	now := time.Unix(1_700_000_040, 0)
-	c := &limit.Charge{
-		Limits: []limit.Limit{
-			{Name: "requests", Capacity: 10, Window: time.Minute, Granularity: time.Second},
-			{Name: "tokens", Capacity: 4000, Window: time.Minute, Granularity: time.Second},
-		},
-		Costs: []int64{1, 500},
-	}
-	states := make([]limit.State, 2)
-	states[0].Take(&c.Limits[0], now, 2)
-	states[1].Take(&c.Limits[1], now, 3800)
-	var v limit.Verdict
-	limit.Decide(states, c, now, &v)
-	if v.Allowed || v.Remaining != 8 {
-		t.Errorf("combined: %+v, want a denial with 8 remaining", v.Result)
-	}
-	if !v.Limits[0].Allowed || v.Limits[0].Remaining != 8 || v.Limits[1].Allowed || v.Limits[1].Remaining != 200 {
-		t.Errorf("each: %+v", v.Limits[:2])
-	}
-	if got := v.Receipt.Slots[0]; got != 1_700_000_040 {
-		t.Errorf("slot %d, want the Unix time", got)
-	}
-}

@@ -181,23 +181,3 @@ func checkPace(t *rapid.T, l *limit.Limit, log []admitted) {
 		}
 	}
 }
-
-// TestPatience checks that a caller who waits for the retry-after is never
-// denied twice, for any cost.
-func TestPatience(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := drawLimit(t)
-		var state limit.State
-		now := epoch
-		for range 30 {
-			cost := rapid.Int64Range(1, l.MaxCost()).Draw(t, "cost")
-			if denied := state.Decide(&l, now, cost); !denied.Allowed {
-				now = now.Add(denied.RetryAfter)
-			}
-			if got := state.Decide(&l, now, cost); !got.Allowed {
-				t.Fatalf("denied again: %+v", got)
-			}
-			state.Take(&l, now, cost)
-		}
-	})
-}

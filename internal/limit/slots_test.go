@@ -95,24 +95,6 @@ func TestStoredSlots(t *testing.T) {
 	}
 }
 
-func TestNeverCharged(t *testing.T) {
-	for _, l := range everyAlgorithm() {
-		var state limit.State
-		if h, ok := state.Newest(); ok {
-			t.Errorf("newest slot %d of a state never charged", h)
-		}
-		for _, now := range []time.Time{epoch, time.Unix(-1_700_000_040, 0)} {
-			if got := state.Expiry(&l, now); got != 0 {
-				t.Errorf("%s never charged expires in %v from %v", l.Algorithm, got, now)
-			}
-		}
-		state.Take(&l, epoch, 0)
-		if got, want := state.Decide(&l, epoch, 1), (limit.Result{Allowed: true, Remaining: l.MaxCost()}); got != want {
-			t.Errorf("%s: got %+v, want %+v: zero cost counts nothing", l.Algorithm, got, want)
-		}
-	}
-}
-
 // everyAlgorithm returns a limit of each algorithm, with windows of ten
 // seconds.
 func everyAlgorithm() []limit.Limit {
@@ -210,27 +192,6 @@ func TestInterval(t *testing.T) {
 		}
 		if got := test.limit.Drain(); got != test.drain {
 			t.Errorf("%d in %v, burst %d: drains in %v, want %v", test.limit.Capacity, test.limit.Window, test.limit.Burst, got, test.drain)
-		}
-	}
-}
-
-func TestFull(t *testing.T) {
-	l := token(10, 10*sec, 5)
-	var state limit.State
-	state.Take(&l, epoch, 0)
-	if full, ok := state.Full(); ok {
-		t.Errorf("a bucket never charged is full at %d", full)
-	}
-	for _, step := range []struct {
-		at   time.Duration
-		cost int64
-		full time.Duration
-	}{
-		{0, 3, 3 * sec}, {sec, 0, 3 * sec}, {sec, 1, 4 * sec}, {-sec, 1, 5 * sec}, {5 * sec, 1, 6 * sec}, {9 * sec, 1, 10 * sec},
-	} {
-		state.Take(&l, epoch.Add(step.at), step.cost)
-		if full, ok := state.Full(); !ok || full != epoch.Add(step.full).UnixNano() {
-			t.Errorf("after %d at %v: full at %d, want %v", step.cost, step.at, full-epoch.UnixNano(), step.full)
 		}
 	}
 }

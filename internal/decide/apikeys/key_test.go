@@ -87,15 +87,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestNoKeyIsNotRead: text that is no key costs nothing.
-func TestNoKeyIsNotRead(t *testing.T) {
-	x, v, k := newTable(nil)
-	for i := range 10_000 {
-		wantVerdict(t, v, after(float64(i)), fmt.Sprintf("%s_%026d", k.Name(), i), "invalid")
-	}
-	x.wantReads(t, 0)
-}
-
 // TestFlood: made-up keys of the right form cost a bounded number of reads.
 // Known keys are accepted all the while, and new ones right after it.
 func TestFlood(t *testing.T) {

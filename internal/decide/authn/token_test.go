@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -36,14 +35,12 @@ func TestTokens(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{published("k", otherKey)}})
 	}))
 	defer attacker.Close()
-	other := newProvider(t, published("k", otherKey))
 
 	public, err := x509.MarshalPKIXPublicKey(rsaKey.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
 	asPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})
-	modulus := rsaKey.N.Bytes()
 	good := sign(t, rs256, rsaKey, claims(p.URL))
 	parts := strings.Split(good, ".")
 	foreign := func(header ...any) string { return sign(t, rs256, otherKey, claims(p.URL), header...) }
@@ -63,21 +60,14 @@ func TestTokens(t *testing.T) {
 		"written": {raw("{" + valid + "}"), true},
 
 		"nothing":                         {"", false},
-		"text":                            {"hello", false},
 		"dots":                            {"..", false},
 		"alg none":                        {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims(p.URL)), false},
-		"alg None":                        {encode([]byte(`{"alg":"None","kid":"k"}`)) + "." + parts[1] + ".", false},
 		"no alg":                          {encode([]byte(`{"kid":"k"}`)) + "." + parts[1] + "." + parts[2], false},
 		"alg of another type":             {encode([]byte(`{"alg":["RS256"],"kid":"k"}`)) + "." + parts[1] + "." + parts[2], false},
 		"HMAC by the PEM":                 {sign(t, hs256, asPEM, claims(p.URL)), false},
-		"HMAC by the DER":                 {sign(t, hs256, public, claims(p.URL)), false},
-		"HMAC by the modulus":             {sign(t, hs256, modulus, claims(p.URL)), false},
 		"HMAC by a published secret":      {sign(t, hs256, []byte("a shared secret of 32 characters"), claims(p.URL), "kid", "secret"), false},
 		"another key":                     {foreign(), false},
-		"kid of a path":                   {foreign("kid", "../../../../dev/null"), false},
-		"kid of SQL":                      {foreign("kid", "k' OR '1'='1"), false},
 		"kid of a URL":                    {foreign("kid", attacker.URL), false},
-		"kid of another type":             {foreign("kid", []string{"k"}), false},
 		"kid of an encryption key":        {sign(t, rs256, rsaKey, claims(p.URL), "kid", "encrypts"), false},
 		"kid of a short key":              {sign(t, rs256, rsaKey, claims(p.URL), "kid", "short"), false},
 		"no kid among several keys":       {sign(t, rs256, rsaKey, claims(p.URL), "kid", nil), false},
@@ -85,20 +75,13 @@ func TestTokens(t *testing.T) {
 		"alg of another curve":            {sign(t, jwt.SigningMethodES384, p384, claims(p.URL), "kid", "ec"), false},
 		"alg of another kind of key":      {sign(t, rs256, rsaKey, claims(p.URL), "kid", "ec"), false},
 		"jku":                             {foreign("jku", attacker.URL), false},
-		"x5u":                             {foreign("x5u", attacker.URL), false},
-		"jku and a new kid":               {foreign("jku", attacker.URL, "kid", "attacker"), false},
 		"jwk":                             {foreign("jwk", published("k", otherKey)), false},
 		"x5c":                             {foreign("x5c", []string{encode(public)}), false},
-		"critical extension":              {sign(t, rs256, rsaKey, claims(p.URL), "crit", []string{"b64"}, "b64", false), false},
 		"issuer of the attacker":          {sign(t, rs256, otherKey, claims(attacker.URL)), false},
 		"issuer with a slash":             {changed("iss", p.URL+"/"), false},
-		"another issuer's key":            {sign(t, rs256, otherKey, claims(p.URL)), false},
-		"another issuer's claim":          {sign(t, rs256, rsaKey, claims(other.URL)), false},
 		"no issuer":                       {changed("iss", nil), false},
 		"issuers":                         {changed("iss", []string{p.URL}), false},
-		"audience of others":              {changed("aud", "billing"), false},
 		"audience among others":           {changed("aud", []string{"billing", "api"}), true},
-		"audience in upper case":          {changed("aud", "API"), false},
 		"audience of another type":        {changed("aud", 7), false},
 		"no audience":                     {changed("aud", nil), false},
 		"client in place of audience":     {sign(t, rs256, rsaKey, claims(p.URL, with("aud", nil), with("client_id", "api"))), true},
@@ -110,16 +93,13 @@ func TestTokens(t *testing.T) {
 		"not yet valid":                   {changed("nbf", now.Unix()+31), false},
 		"not yet valid within the leeway": {changed("nbf", now.Unix()+29), true},
 		"claims of another token":         {parts[0] + "." + strings.Split(changed("sub", "admin"), ".")[1] + "." + parts[2], false},
-		"no signature":                    {parts[0] + "." + parts[1] + ".", false},
 		"four parts":                      {good + "." + parts[2], false},
-		"five parts, as if encrypted":     {good + ".a.b", false},
 		"padding":                         {good + "=", false},
 		"spare bits":                      {spareBits(good), false},
 		"line break in the header":        {good[:9] + "\n" + good[9:], false},
 		"line break in the signature":     {good[:len(good)-9] + "\r" + good[len(good)-9:], false},
 		"repeated claim":                  {raw(`{"sub":"a",` + valid + `,"sub":"b"}`), false},
 		"repeated claim, escaped":         {raw(`{"sub":"a",` + valid + `,"s\u0075b":"b"}`), false},
-		"repeated claim inside":           {raw(`{"org":{"id":1,"id":2},` + valid + `}`), false},
 		"repeated claim in a list":        {raw(`{"orgs":[{"id":1},{"id":1,"id":2}],` + valid + `}`), false},
 		"the same claim in two objects":   {raw(`{"orgs":[{"id":1},{"id":2}],"id":"id",` + valid + `}`), true},
 		"repeated field of the header":    {signRaw(t, `{"alg":"RS256","kid":"k","kid":"x"}`, "{"+valid+"}"), false},
@@ -127,7 +107,6 @@ func TestTokens(t *testing.T) {
 		"claims that are a list":          {raw("[{" + valid + "}]"), false},
 		"claims that are null":            {raw("null"), false},
 		"nested token":                    {signRaw(t, `{"alg":"RS256","kid":"k","cty":"JWT"}`, good), false},
-		"nested token as text":            {signRaw(t, `{"alg":"RS256","kid":"k","cty":"JWT"}`, `"`+good+`"`), false},
 		"large":                           {changed("text", strings.Repeat("x", 11<<10)), true},
 		"huge":                            {changed("text", strings.Repeat("x", 13<<10)), false},
 		"deep":                            {raw(`{"deep":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "," + valid + "}"), true},
@@ -229,16 +208,10 @@ func TestClaims(t *testing.T) {
 // TestNoAuthentication: without it in the document, tokens mean nothing.
 func TestNoAuthentication(t *testing.T) {
 	p := newProvider(t, published("k", rsaKey))
-	a := authn.New(of(t, p, ""), nil, nil, quiet)
-	r := ask(t, a, now.Add(-time.Hour), sign(t, rs256, rsaKey, claims(p.URL)))
-	if r.Caller() != request.Known {
-		t.Fatalf("caller is %s", r.Caller())
-	}
-	before := p.requests.Load()
 	off := authn.New(fixed(load(t, "rules: []")), nil, nil, quiet)
 	off.Warm(t.Context(), now)
-	if r := ask(t, off, now, "x"); r.Caller() != request.Anonymous || p.requests.Load() != before {
-		t.Errorf("caller is %s after %d requests", r.Caller(), p.requests.Load()-before)
+	if r := ask(t, off, now, sign(t, rs256, rsaKey, claims(p.URL))); r.Caller() != request.Anonymous || p.requests.Load() != 0 {
+		t.Errorf("caller is %s after %d requests", r.Caller(), p.requests.Load())
 	}
 }
 

@@ -70,25 +70,6 @@ func (b *bench) left(d *engine.Decision, now time.Time) (left []int64) {
 	return left
 }
 
-// TestReset: a counter that was deleted since the decision is not corrected.
-func TestReset(t *testing.T) {
-	b := newBench(t, chat)
-	d, text := b.decide(epoch)
-	if err := b.store.Reset(t.Context(), d.Verdicts[0].Charge.Key); err != nil {
-		t.Fatal(err)
-	}
-	b.decide(epoch)
-	settler := receipt.NewSettler(b.store, nil, quiet{t: t})
-	r, err := settler.Take(text, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settler.Finish(t.Context(), epoch, r, &engine.Outcome{Status: 500})
-	if got := b.left(d, epoch); !slices.Equal(got, []int64{9, 360}) {
-		t.Errorf("%v left, want [9 360]", got)
-	}
-}
-
 // TestOnce takes each receipt once, signed or not, and however many take it.
 func TestOnce(t *testing.T) {
 	b := newBench(t, chat)

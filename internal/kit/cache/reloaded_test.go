@@ -126,11 +126,6 @@ func TestTrace(t *testing.T) {
 			{put(0), 19 * time.Second, 6, nil, 2, 0},
 			{same, 20 * time.Second, 0, nil, 3, 0},
 		},
-		"the zero value": {
-			{same, 0, 0, nil, 1, 0},
-			{put(5), 9 * time.Second, 0, nil, 1, 0},
-			{same, 10 * time.Second, 5, nil, 2, 0},
-		},
 		"the origin fails": {
 			{put(5), 0, 5, nil, 1, 0},
 			{fail(errDown), 10 * time.Second, 5, nil, 2, 1},
@@ -148,10 +143,6 @@ func TestTrace(t *testing.T) {
 			{put(7), 24*time.Hour + 19*time.Second, 6, nil, 9, 7}, // fresh again
 			{fail(errDown), 24*time.Hour + 20*time.Second, 6, nil, 10, 8},
 			{fail(nil), 24*time.Hour + 21*time.Second, 7, nil, 11, 8}, // a second after the first failure
-		},
-		"the origin fails on a zero value": {
-			{same, 0, 0, nil, 1, 0},
-			{fail(errDown), 10 * time.Second, 0, nil, 2, 1},
 		},
 		"the origin fails at first": {
 			{fail(errDown), 0, 0, errDown, 1, 0},
