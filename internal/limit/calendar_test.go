@@ -54,6 +54,7 @@ func TestWindows(t *testing.T) {
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 28}, "2023-02-28T00:00:00Z", "2023-02-28T00:00:00Z", "2023-03-28T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 29}, "2023-02-27T23:59:59Z", "2023-01-29T00:00:00Z", "2023-02-28T00:00:00Z"},
 		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 31}, "2027-02-28T00:00:00Z", "2027-02-28T00:00:00Z", "2027-03-31T00:00:00Z"},
+		{"UTC", limit.Calendar{Unit: limit.Month, Anchor: 31}, "2027-03-31T00:00:00Z", "2027-03-31T00:00:00Z", "2027-04-30T00:00:00Z"},
 		{"America/New_York", limit.Calendar{Unit: limit.Month, Anchor: 15}, "2024-03-01T00:00:00-05:00", "2024-02-15T00:00:00-05:00", "2024-03-15T00:00:00-04:00"},
 	} {
 		of := test.calendar

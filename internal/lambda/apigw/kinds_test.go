@@ -55,9 +55,7 @@ func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *fakestor
 
 func authorizerBy(set *rules.Set) (*apigw.Authorizer, *fakestore.Store) {
 	store := fakestore.New(nil)
-	e := app.NewEngine(engine.Options{
-		Rules: engine.Fixed{Set: set}, Store: store,
-	})
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
 	return apigw.NewAuthorizer(e, func() time.Time { return now }), store
 }
 
@@ -85,20 +83,15 @@ func TestKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, store := kindAuthorizer(t, test.rules)
 			a.Policies = test.policies
-			var got strings.Builder
-			encoder := json.NewEncoder(&got)
-			encoder.SetEscapeHTML(false)
-			encoder.SetIndent("", "  ")
+			var got string
 			for range 2 {
 				answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := encoder.Encode(answer); err != nil {
-					t.Fatal(err)
-				}
+				got += indented(t, answer)
 			}
-			golden.Check(t, filepath.Join("testdata", "kind-"+name+".golden"), got.String()+strings.Join(keysOf(store), "\n")+"\n")
+			golden.Check(t, filepath.Join("testdata", "kind-"+name+".golden"), got+strings.Join(keysOf(store), "\n")+"\n")
 		})
 	}
 }
@@ -110,7 +103,6 @@ func TestUnmet(t *testing.T) {
 	rule := func(fields string) string { return "rules: [{name: r, " + fields + ", " + limits + "}]" }
 	for name, test := range map[string]struct{ event, rules, want string }{
 		"an address":           {"token", rule(`key: "{ip}"`), "rule r reads {ip}, which the event of a TOKEN authorizer lacks: use an authorizer of type REQUEST"},
-		"a prefix":             {"token", rule(`key: "{ip/128}"`), "rule r reads {ip/128}"},
 		"a header":             {"token", rule(`key: "{header.x-user}"`), "rule r reads {header.x-user}"},
 		"a query":              {"token", rule(`key: "{query.page}"`), "rule r reads {query.page}"},
 		"a path parameter":     {"token", rule(`key: "{path.id}"`), "rule r reads {path.id}"},
@@ -119,11 +111,8 @@ func TestUnmet(t *testing.T) {
 		"a cost":               {"token", `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s, cost: {from: header.x-n, min: 1, max: 5}}]}]`, "rule r reads header.x-n"},
 		"a required caller":    {"token", "authentication: {api_key: {from: api_gateway}, required: [{cidrs: [10.0.0.0/8]}]}\nrules: []", "authentication.required[0] reads cidrs"},
 		"a ban":                {"token", "deny: [{path: /a}, {cidrs: [10.0.0.0/8]}]\nrules: []", "deny[1] reads cidrs"},
-		"a skip":               {"token", "skip: [{cidrs: [10.0.0.0/8]}]\nrules: []", "skip[0] reads cidrs"},
 		"a shadow rule":        {"token", rule(`key: "{ip}", mode: shadow`), "rule r reads {ip}"},
-		"another path":         {"token", rule(`key: "{ip}", when: {path: /other}`), "rule r reads {ip}"},
 		"an API key":           {"token", rule(`key: "{apikey}"`), "rule r reads {apikey}"},
-		"a key's id":           {"token", rule(`key: all, when: {match: {apikey: acme}}`), "rule r reads apikey"},
 		"a country":            {"token", "client_ip: {header: cloudfront-viewer-address, secret: {header: x-s, env: S}}\ndeny: [{match: {country: DE}}]\nrules: []", "deny[0] reads country"},
 		"a rule that is off":   {"token", rule(`key: "{ip}", mode: "off"`), ""},
 		"the token":            {"token", rule(`key: "{header.authorization}"`), ""},
@@ -165,10 +154,7 @@ func TestUnknownKinds(t *testing.T) {
 		"a function URL":  {`{"version": "2.0", "routeKey": "$default", "rawPath": "/secret", "isBase64Encoded": false}`, `type "", version "2.0", fields [isBase64Encoded rawPath routeKey version]`},
 		"a queue":         {`{"Records": [{"body": "secret"}]}`, "fields [Records]"},
 		"a newer version": {`{"type": "REQUEST", "version": "3.0"}`, `type "REQUEST", version "3.0"`},
-		"another type":    {`{"type": "JWT", "authorizationToken": "secret"}`, `type "JWT", version "", fields [authorizationToken type]`},
 		"no object":       {`[1]`, "event is no authorizer's"},
-		"null":            {`null`, "fields []"},
-		"no JSON":         {`secret`, "event is no authorizer's"},
 		"many fields":     {`{"a1":1,"a2":1,"a3":1,"a4":1,"a5":1,"a6":1,"a7":1,"a8":1,"a9":1,"b1":1,"b2":1,"b3":1,"b4":1,"b5":1,"b6":1,"b7":1,"b8":1,"b9":1,"c1":1,"c2":1,"c3":1}`, "c2 …]"},
 		"AppSync Events":  {`{"authorizationToken": "secret", "requestContext": {"apiId": "a", "operation": "EVENT_CONNECT"}}`, "fields [authorizationToken requestContext]"},
 	} {
@@ -188,16 +174,12 @@ func TestSpoiltKinds(t *testing.T) {
 		"2.0, an address as IP":        {"http-2.0", `"203.0.113.9"`, `"IP"`, `event's requestContext.http.sourceIp "IP" is not an IP address`},
 		"REST, the console's test":     {"get", `"203.0.113.9"`, `"test-invoke-source-ip"`, "a test by API Gateway (test-invoke-source-ip), which has no client to count: send a request to the stage"},
 		"2.0, no path":                 {"http-2.0", `"rawPath"`, `"x"`, "event has no rawPath"},
-		"2.0, no method":               {"http-2.0", `"method"`, `"x"`, "event has no requestContext.http.method"},
 		"2.0, headers as a list":       {"http-2.0", `"headers": {`, `"headers": [], "x": {`, "another form"},
-		"1.0, no address":              {"http-1.0", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
 		"1.0, no ARN":                  {"http-1.0", `"methodArn"`, `"x"`, "no methodArn"},
-		"1.0, no path":                 {"http-1.0", `"path": "/test/v1/items/42",`, ``, "event has no path"},
 		"REST, no address":             {"get", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
 		"REST, an ARN without a stage": {"get", `"arn:aws:`, `"arn:aws:execute-api:eu-central-1:1:abc", "x": "`, "no methodArn"},
 		"REST, no method and no path":  {"get", `"httpMethod": "GET"`, `"path": ""`, "event has no httpMethod, no path"},
 		"TOKEN, no method":             {"token", `/test/GET/v1/items/42`, `/test`, "event's methodArn names no method"},
-		"TOKEN, no ARN":                {"token", `arn:aws`, ``, "no methodArn"},
 		"a message":                    {"websocket", `"routeKey": "$connect"`, `"routeKey": "$default"`, `event is for the route "$default"`},
 		"a handshake, no address":      {"websocket", `"sourceIp"`, `"x"`, "event has no requestContext.identity.sourceIp"},
 	} {

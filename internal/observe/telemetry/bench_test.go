@@ -2,39 +2,13 @@ package telemetry_test
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/rulefile"
-	"github.com/slidegate/slidegate/internal/store/memory"
 )
-
-// BenchmarkDecide decides a request under one rule in memory, with and without a
-// recorder.
-func BenchmarkDecide(b *testing.B) {
-	for name, observer := range map[string]engine.Observer{
-		"alone": engine.NoObserver{}, "counted": telemetry.NewRecorder(telemetry.Options{}),
-	} {
-		b.Run(name, func(b *testing.B) {
-			set, err := rulefile.Parse("rules.yaml", []byte(`rules: [{name: api, key: "ip:{ip}", limit: 900000000/minute}]`))
-			if err != nil {
-				b.Fatal(err)
-			}
-			e := engine.New(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0), Local: memory.New(0), Observer: observer})
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := e.Decide(b.Context(), epoch, &request.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr("203.0.113.9")}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
 
 // BenchmarkRecorder counts decisions under one limit of 100, from the usual one to
 // the dearest: a flood in which each request has another key.

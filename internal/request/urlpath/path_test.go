@@ -13,35 +13,25 @@ import (
 func TestClean(t *testing.T) {
 	for _, tt := range []struct{ raw, want string }{
 		{"", "/"},
-		{"/", "/"},
 		{"//", "/"},
-		{"/a", "/a"},
 		{"a", "/a"},
 		{"/a/", "/a"},
 		{"/a//b", "/a/b"},
 		{"/./a/./b/.", "/a/b"},
 		{"/a/../b", "/b"},
 		{"/../../a", "/a"},
-		{"/a/..", "/"},
 		{"/a/...", "/a/..."},
 		{"/a%20b", "/a b"},
 		{"/a+b", "/a+b"},
 		{"/%61dmin", "/admin"},
 		{"/a%2Fb", "/a/b"},
-		{"/a%2fb", "/a/b"},
-		{"/%2e%2e/a", "/a"},
 		{"/x/%2E%2e/a", "/a"},
-		{"/a%2F", "/a"},
 		{"/a%252Fb", "/a%2Fb"}, // once
 		{"/a%", "/a%"},
-		{"/a%2", "/a%2"},
 		{"/a%zz", "/a%zz"},
-		{"/a%%41", "/a%A"},
 		{"/a%4g%41", "/a%4gA"},
 		{"/%ff", "/\xff"},
-		{"/%C3%A9", "/é"},
 		{"/a%00b", "/a\x00b"},
-		{"/a?b", "/a?b"},
 		{"/A/b", "/A/b"},
 		{"/admin;x=1/a;y", "/admin/a"},
 		{"/admin%3Bx%2Fy/a", "/admin/y/a"},
@@ -99,87 +89,59 @@ const (
 func TestExamine(t *testing.T) {
 	for _, tt := range []struct{ raw, kind, segment string }{
 		{"", "", ""},
-		{"/", "", ""},
 		{"/a/b", "", ""},
 		{"/a/", "", ""}, // a slash at the end is ordinary
 		{"a", "", ""},
 		{"a/", "", ""},
 		{"/%61/b%20c", "", ""},
 		{"/.well-known/x", "", ""},
-		{"/..a/.b", "", ""},
 		{"/v1.2/a.b", "", ""},
 		{"/%20a/b", "", ""},
-		{"/caf%C3%A9/é", "", ""},
 		{"/tags/c%23", "", ""},
 		{"/a/..%23b", dots, "..%23b"}, // up to the number sign
 		{"/a/admin.%23/b", endsInDot, "admin.%23"},
-		{"/admin%C2%A0", "", ""},
 		{"/adm%C4%B1n", "", ""},
 		{"/(S(x))/admin", "", ""},
 		{"/admin%3F", question, "admin%3F"},
-		{"/login.php%3fx/y", question, "login.php%3fx"},
 		{"/a?b%23c", question, "a?b%23c"}, // of a gateway that has decoded it
-		{"/users/auth0%7C666", "", ""},
 		{"/hosts/fe80::1", "", ""},
-		{"/v1/items:undelete/$metadata", "", ""},
 		{"/admin::$DATA/x", stream, "admin::$DATA"},
-		{"/admin%3a:%24data", stream, "admin%3a:%24data"},
 		{"/admin:$i30:$INDEX_ALLOCATION/x", stream, "admin:$i30:$INDEX_ALLOCATION"},
 		{"/%c1%a1dmin/x", noUTF8, "%c1%a1dmin"}, // an overlong a
-		{"/admin%c0%afx", noUTF8, "admin%c0%afx"},
 		{"/admin/%e0%80%af", noUTF8, "%e0%80%af"},
 		{"/caf\xe9/x", noUTF8, "caf\xe9"},
 		{"/%ed%a0%80", noUTF8, "%ed%a0%80"}, // half of a surrogate pair
-		{"/%EF%BF%BDdmin", noUTF8, "%EF%BF%BDdmin"},
 		{"/a/%", percent, "%"},
-		{"/a%zz/b", percent, "a%zz"},
 		{"/a%252Fb/c", percent, "a%252Fb"},
 		{"/a%%41", percent, "a%%41"},
 		{"//a", empty, ""},
-		{"//", empty, ""},
 		{"//a/b", empty, ""},
-		{"///a/b", empty, ""},
 		{"//a/%2e%2e/b/%2e", empty, ""},
 		{"/a//b", empty, ""},
-		{"/a//", empty, ""},
 		{"/a/../b", dots, ".."},
 		{"/a/%2e%2E/b", dots, "%2e%2E"},
-		{"/a/.", dots, "."},
 		{"/a/..", dots, ".."},
-		{"..", dots, ".."},
 		{"./a", dots, "."},
-		{"/a/.//b", dots, "."},
 		{"/a//../b", empty, ""},
 		{"/a%2Fb", encodedSlash, "a%2Fb"},
-		{"/x/a%2fb/y", encodedSlash, "a%2fb"},
 		{"/a%2F", encodedSlash, "a%2F"},
 		{"/a/..%2fb", encodedSlash, "..%2fb"},
-		{"/x%2Fy/../a%2Fb", encodedSlash, "x%2Fy"},
 		{"/a%2F..//%2e/b", encodedSlash, "a%2F.."},
 		{"%2Fa", encodedSlash, "%2Fa"},
-		{"/x/%2e%2e/../a", dots, "%2e%2e"},
 		{"/admin;x=1/a", semicolon, "admin;x=1"},
-		{"/admin/a;x;y", semicolon, "a;x;y"},
 		{"/a%3Bx/b", semicolon, "a%3Bx"},
 		{"/;/a", semicolon, ";"},
 		{"/a#b/c", number, "a#b"},
-		{"/a/..;/b", semicolon, "..;"},
-		{"/a/..%3b/b", semicolon, "..%3b"},
 		{"/a;x%2Fb/c", semicolon, "a;x%2Fb"},
 		{`/a\b`, backslash, `a\b`},
 		{"/a/..%5Cb", backslash, "..%5Cb"},
-		{`/\a/b`, backslash, `\a`},
 		{"/a%5cb%5F", backslash, "a%5cb%5F"},
 		{"/a%00", control, "a%00"},
 		{"/a\tb/c", control, "a\tb"},
 		{"/a%7f", control, "a%7f"},
-		{"/a%0d%0ab", control, "a%0d%0ab"},
 		{"/a./b", endsInDot, "a."},
-		{"/a/b%2e", endsInDot, "b%2e"},
-		{"/a.../b", endsInDot, "a..."},
 		{"/...", endsInDot, "..."},
 		{"/a%20/b", endsInBlank, "a%20"},
-		{"/a/b ", endsInBlank, "b "},
 		{"/a/ ", endsInBlank, " "},
 	} {
 		got := Examine(tt.raw)
@@ -287,21 +249,6 @@ func segmentsOf(p string) (segments string) {
 		segments += strings.ReplaceAll(segment, "%2f", "%2F") + "/"
 	}
 	return segments
-}
-
-// BenchmarkExamine looks at paths of a few lengths.
-func BenchmarkExamine(b *testing.B) {
-	for name, raw := range map[string]string{
-		"short": "/v1/items/7/x", "one escape": "/v1/items%37/x", "10 KB": strings.Repeat("/items%37", 10<<10/9),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Examine(raw)
-				Clean(raw)
-			}
-		})
-	}
 }
 
 // expectUsual fails if Usual takes a path that the other functions read in

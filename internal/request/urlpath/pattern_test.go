@@ -28,6 +28,7 @@ func matches(p *Pattern, path string, fold bool) bool {
 	return p.MatchExactly(&text)
 }
 
+// TestPattern has what TestPatternAgainstRegexp does not draw, and edges.
 func TestPattern(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, path string
@@ -35,53 +36,28 @@ func TestPattern(t *testing.T) {
 	}{
 		{"/", "/", true},
 		{"/", "/a", false},
-		{"/a", "/a", true},
-		{"/a", "/", false},
 		{"/a", "/a/b", false},
-		{"/a/b", "/a", false},
-		{"/a", "/ab", false},
-		{"/*", "/a", true},
 		{"/*", "/", false},
 		{"/*", "/a/b", false},
-		{"/a/*/c", "/a/b/c", true},
-		{"/a/*/c", "/a/c", false},
 		{"/a/*/c", "/a/b/b/c", false},
-		{"/v*", "/v1", true},
 		{"/v*", "/v", true},
-		{"/v*", "/w", false},
 		{"/v*/x", "/v1/2/x", false},
-		{"/*.json", "/a.json", true},
 		{"/*.json", "/.json", true},
 		{"/*.json", "/a.json.gz", false},
 		{"/a*b*c", "/aXbXbc", true},
 		{"/a*b*c", "/abXcX", false},
 		{"/a*a", "/a", false},
 		{"/**", "/", true},
-		{"/**", "/a", true},
-		{"/**", "/a/b/c", true},
 		{"/v1/**", "/v1", true},
-		{"/v1/**", "/v1/a/b", true},
 		{"/v1/**", "/v12", false},
-		{"/v1/**", "/v2/v1/a", false},
 		{"/**/x", "/x", true},
-		{"/**/x", "/a/b/x", true},
-		{"/**/x", "/a/x/b", false},
-		{"/**/x", "/ax", false},
-		{"/**/x/**", "/a/x/b", true},
 		{"/**/x/**", "/x", true},
-		{"/**/x/**", "/ax/b", false},
-		{"/a/**/b/**/c", "/a/b/c", true},
 		{"/a/**/b/**/c", "/a/1/b/2/b/c", true},
-		{"/a/**/b/**/c", "/a/1/c/2/b", false},
 		{"/**/*/x", "/x", false},
-		{"/**/*/x", "/a/x", true},
-		{"/**/**/x", "/a/x", true},
 		{"/**/*", "/", false},
-		{"/**/*", "/a/b", true},
 		{"/**/a/b", "/a/a/b", true}, // the first a is not the right one
 		{"/users/{id}", "/users/{id}", true},
 		{"/users/{id}", "/users/42", false},
-		{"/users/*", "/users/{id}", true},
 		{"/a.b", "/axb", false},
 		{"/a?", "/ab", false},
 		{"/[ab]", "/a", false},
@@ -257,30 +233,6 @@ func TestMatchAllocations(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("matching allocates %v times", n)
-	}
-}
-
-// BenchmarkThousand matches paths of 10 KB with a thousand patterns.
-func BenchmarkThousand(b *testing.B) {
-	for name, patterns := range map[string][]Pattern{"ordinary": ordinary(b, 1000), "starred": starred(b, 1000)} {
-		for _, path := range append(long, "/v1/items7/x") {
-			b.Run(fmt.Sprintf("%s/%.12q", name, path), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					text := NewText(path)
-					for i := range patterns {
-						patterns[i].Match(&text)
-					}
-				}
-			})
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		Parse("/v1/*/items7/**")
 	}
 }
 
