@@ -2,18 +2,19 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"text/template"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
@@ -145,20 +146,17 @@ func TestReadSettings(t *testing.T) {
 }
 
 func TestReadSettingsRefuses(t *testing.T) {
-	tests := []struct{ name, value, want string }{
+	for _, tt := range []struct{ name, value, want string }{
 		{"architecture", "amd64", "context architecture=amd64: unknown architecture: use arm64 or x86_64"},
 		{"deadline", "2", "context deadline=2: time: missing unit in duration"},
 		{"deadline", "0s", "context deadline=0s: a deadline must be above 0"},
 		{"apis", "http", "context apis=http: unknown APIs: use rest or all"},
 		{"removal", "DESTROY", "context removal=DESTROY: unknown removal policy: use retain or destroy"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
-			app, _ := cdktest.NewApp(t, map[string]any{tt.name: tt.value})
-			if _, err := readSettings(app.Node()); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-				t.Errorf("error is %v, want %q", err, tt.want)
-			}
-		})
+	} {
+		app, _ := cdktest.NewApp(t, map[string]any{tt.name: tt.value})
+		if _, err := readSettings(app.Node()); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("error is %v, want %q", err, tt.want)
+		}
 	}
 }
 
@@ -191,23 +189,17 @@ func TestGenerated(t *testing.T) {
 // TestTemplate lists what `slidegate aws deploy` relies on. The template has no
 // assets, because nothing would upload them, and fits into a call.
 func TestTemplate(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "template.json")
-	err := writeTemplate("v0.2.0", out)
-	if err != nil {
-		t.Fatal(err)
+	written := func(version string) []byte {
+		out := filepath.Join(t.TempDir(), "template.json")
+		err := writeTemplate(version, out)
+		text, readErr := os.ReadFile(out)
+		if err := cmp.Or(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		return text
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeTemplate("v0.0.0-dev", out); err != nil {
-		t.Fatal(err)
-	}
-	development, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "template/template.json", string(development)) // which `make build` puts into the command
+	text := written("v0.2.0")
+	golden.Check(t, "template/template.json", string(written("v0.0.0-dev"))) // which `make build` puts into the command
 	if len(text) > 51_200 || bytes.Contains(text, []byte("cdk-hnb659fds")) {
 		t.Errorf("it has %d bytes, or assets", len(text))
 	}
@@ -224,7 +216,7 @@ func TestTemplate(t *testing.T) {
 	longest := 0
 	bounded := map[string]any{"Fn::If": []any{"HasPermissionsBoundary", map[string]any{"Ref": "PermissionsBoundary"}, map[string]any{"Ref": "AWS::NoValue"}}}
 	for name, r := range template.Resources {
-		if has := r.Properties["PermissionsBoundary"]; r.Type == "AWS::IAM::Role" && !cmp.Equal(has, any(bounded)) {
+		if has := r.Properties["PermissionsBoundary"]; r.Type == "AWS::IAM::Role" && !reflect.DeepEqual(has, any(bounded)) {
 			t.Errorf("role %s has the permissions boundary %v, not the parameter's", name, has)
 		}
 		if r.Type == "AWS::IAM::Role" || r.Type == "AWS::Lambda::Function" {

@@ -63,16 +63,6 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestDenied answers a request that an HTTP API has passed on although it is
-// denied.
-func TestDenied(t *testing.T) {
-	got, err := newBackend(slidegate.NewMemory(0))(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1","requestContext":{
-		"http":{"method":"GET"},"authorizer":{"lambda":{"allowed":"false","rule":"per-user","retryAfter":"9"}}}}`))
-	if err != nil || got.StatusCode != 429 || got.Headers["Retry-After"] != "9" || !strings.Contains(got.Body, "per-user") {
-		t.Errorf("%+v, error %v", got, err)
-	}
-}
-
 // TestSettle corrects what a decision has charged by the query of the request.
 func TestSettle(t *testing.T) {
 	set, err := rulefile.Parse("rules.yaml", []byte(

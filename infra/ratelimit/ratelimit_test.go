@@ -170,42 +170,40 @@ func TestNewRefuses(t *testing.T) {
 		return &awslambda.FunctionOptions{Environment: &map[string]*string{name: jsii.String("1")}}
 	}
 	hashed := rulesFile(t, "hash_secret: {env: SHOP_SECRET, check: \"7b5d1a0c\"}\n"+strings.Replace(someRules, "{ip}\"", "{ip}\", hash: true", 1))
-	tests := []struct {
-		name  string
+	for _, tt := range []struct {
 		props ratelimit.Props
 		want  string
 	}{
-		{"negative deadline", ratelimit.Props{Deadline: -time.Second}, "Deadline -1s is out of range"},
-		{"deadline past the timeout", ratelimit.Props{Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
-		{"deadline past the timeout of options", ratelimit.Props{Deadline: 3 * time.Second,
+		{ratelimit.Props{Deadline: -time.Second}, "Deadline -1s is out of range"},
+		{ratelimit.Props{Deadline: 5 * time.Second}, "Deadline 5s is out of range"},
+		{ratelimit.Props{Deadline: 3 * time.Second,
 			FunctionOptions: &awslambda.FunctionOptions{Timeout: awscdk.Duration_Seconds(jsii.Number(3))}}, "under the function's timeout of 3s"},
-		{"negative ceiling", ratelimit.Props{MaxWriteRequestUnits: -1}, "nor MaxWriteRequestUnits -1 may be negative"},
-		{"ceiling of a given table", ratelimit.Props{MaxReadRequestUnits: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
-		{"negative writes", ratelimit.Props{MaxWritesPerDay: -1}, "MaxWritesPerDay -1 may not be negative"},
-		{"writes without alarms", ratelimit.Props{MaxWritesPerDay: 1, WithoutAlarms: true}, "leave them out, or WithoutAlarms"},
-		{"writes without metrics", ratelimit.Props{MaxWritesPerDay: 1, WithoutMetrics: true}, "leave it out, or WithoutMetrics"},
-		{"the limiter's name", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_LIMITER")}, "by which alarms and dashboard find metrics: leave it out"},
-		{"a log level without metrics", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{ApplicationLogLevelV2: awslambda.ApplicationLogLevel_WARN}},
+		{ratelimit.Props{MaxWriteRequestUnits: -1}, "nor MaxWriteRequestUnits -1 may be negative"},
+		{ratelimit.Props{MaxReadRequestUnits: 1, CountersTable: givenTable()}, "set them on the CountersTable"},
+		{ratelimit.Props{MaxWritesPerDay: -1}, "MaxWritesPerDay -1 may not be negative"},
+		{ratelimit.Props{MaxWritesPerDay: 1, WithoutAlarms: true}, "leave them out, or WithoutAlarms"},
+		{ratelimit.Props{MaxWritesPerDay: 1, WithoutMetrics: true}, "leave it out, or WithoutMetrics"},
+		{ratelimit.Props{FunctionOptions: environment("SLIDEGATE_LIMITER")}, "by which alarms and dashboard find metrics: leave it out"},
+		{ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{ApplicationLogLevelV2: awslambda.ApplicationLogLevel_WARN}},
 			"log level WARN of FunctionOptions drops the lines with metrics"},
-		{"architecture twice", ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
+		{ratelimit.Props{FunctionOptions: &awslambda.FunctionOptions{Architecture: awslambda.Architecture_ARM_64()}},
 			"FunctionOptions.Architecture has no effect here: set Props.Architecture"},
-		{"a variable of the construct", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")},
-			"the construct sets the variable SLIDEGATE_DEADLINE: use the prop Deadline"},
-		{"policies for Protect", ratelimit.Props{FunctionOptions: environment("SLIDEGATE_SIMPLE_RESPONSES")}, "leave out SLIDEGATE_SIMPLE_RESPONSES"},
-		{"a secret of the construct", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SLIDEGATE_RULES": secret}}, "use the prop RulesTable"},
-		{"a secret's name", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"shop-secret": secret}}, `the secret "shop-secret" has a name`},
-		{"a nil secret", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": nil}}, "the secret SHOP is nil"},
-		{"a secure parameter", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": awscdk.SecretValue_SsmSecure(jsii.String("/shop"), nil)}},
+		{ratelimit.Props{FunctionOptions: environment("SLIDEGATE_DEADLINE")}, "the construct sets the variable SLIDEGATE_DEADLINE: use the prop Deadline"},
+		{ratelimit.Props{FunctionOptions: environment("SLIDEGATE_SIMPLE_RESPONSES")}, "leave out SLIDEGATE_SIMPLE_RESPONSES"},
+		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SLIDEGATE_RULES": secret}}, "use the prop RulesTable"},
+		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"shop-secret": secret}}, `the secret "shop-secret" has a name`},
+		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": nil}}, "the secret SHOP is nil"},
+		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": awscdk.SecretValue_SsmSecure(jsii.String("/shop"), nil)}},
 			"the secret SHOP is a secure parameter of SSM, which CloudFormation gives to no function: use Secrets Manager"},
-		{"a secret twice", ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": secret}, FunctionOptions: environment("SHOP")},
+		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": secret}, FunctionOptions: environment("SHOP")},
 			"the variable SHOP is in Secrets and in FunctionOptions.Environment"},
-		{"a secret of the rules", ratelimit.Props{Rules: hashed},
-			"the Rules read a secret from the variable SHOP_SECRET, which the authorizer lacks: add it to Secrets"},
+		{ratelimit.Props{Rules: hashed}, "the Rules read a secret from the variable SHOP_SECRET, which the authorizer lacks: add it to Secrets"},
+	} {
+		tt.props.Code = code(t)
+		refuses(t, &tt.props, tt.want)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { tt.props.Code = code(t); refuses(t, &tt.props, tt.want) })
-	}
-	t.Run("no code", func(t *testing.T) { ratelimit.SetZip(noZip); refuses(t, nil, lambdas.ErrNone.Error()) })
+	ratelimit.SetZip(noZip)
+	refuses(t, nil, lambdas.ErrNone.Error())
 }
 
 func noZip(string, string) ([]byte, error) { return nil, lambdas.ErrNone }
@@ -297,14 +295,6 @@ func TestNag(t *testing.T) {
 		})},
 	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	alone := awscdk.NewStack(app, jsii.String("Alone"), nil)
-	parameter := awscdk.NewCfnParameter(alone, jsii.String("Bucket"), nil).ValueAsString()
-	if _, err := ratelimit.New(alone, jsii.String("RateLimit"), &ratelimit.Props{
-		Code: code(t), OperationsCode: code(t), Standalone: true,
-		RulesObject: &ratelimit.RulesObject{Bucket: parameter, Key: jsii.String("rules.yaml"), Hash: jsii.String("0"), Suffix: ".yaml"},
-	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, api := range []constructs.IConstruct{

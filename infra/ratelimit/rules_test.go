@@ -95,45 +95,33 @@ func TestRulesObject(t *testing.T) {
 	}
 }
 
-func TestWithoutRules(t *testing.T) {
+// TestWithout: what props leave out adds nothing.
+func TestWithout(t *testing.T) {
 	for id, r := range plain(t).Resources {
-		if strings.HasPrefix(id, "RateLimitOperations") || r.Type == "Custom::SlidegateRules" {
-			t.Errorf("%s of type %s is for rules", id, r.Type)
+		if strings.HasPrefix(id, "RateLimitOperations") || r.Type == "Custom::SlidegateRules" || r.Type == "AWS::CloudWatch::Alarm" {
+			t.Errorf("%s of type %s is for rules or alarms", id, r.Type)
 		}
 	}
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
 	ratelimit.SetZip(noZip)
-	bad := rulesFile(t, strings.ReplaceAll(someRules, "60s", "60"))
-	tests := []struct {
-		name  string
+	good, bad, operations := rulesFile(t, someRules), rulesFile(t, strings.ReplaceAll(someRules, "60s", "60")), code(t)
+	for _, tt := range []struct {
 		props ratelimit.Props
 		want  string
 	}{
-		{"no file", ratelimit.Props{Rules: "missing.yaml", OperationsCode: code(t)}, "read the rules: open missing.yaml: "},
-		{
-			"not valid", ratelimit.Props{Rules: bad, OperationsCode: code(t)},
-			"the Rules cannot be published:\n" + bad + ":2:65: rules[0].limits[0].window: needs a unit: write 60s for seconds",
-		},
-		{"no code", ratelimit.Props{Rules: rulesFile(t, someRules)}, "there is no code of the Lambda operations: " + lambdas.ErrNone.Error()},
-		{
-			"two places", ratelimit.Props{Rules: rulesFile(t, someRules), RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)},
-			"there are both Rules and RulesObject: leave one out",
-		},
-		{"no suffix", ratelimit.Props{Rules: "rules", OperationsCode: code(t)}, "the file rules of Rules has no suffix: name it rules.yaml"},
-		{"an object without one", ratelimit.Props{RulesObject: &ratelimit.RulesObject{}, OperationsCode: code(t)}, "RulesObject has no Suffix"},
-		{
-			"an unknown way", ratelimit.Props{Rules: rulesFile(t, someRules), OperationsCode: code(t), OnChangedRules: "merge"},
-			`OnChangedRules is "merge": use fail, overwrite or keep`,
-		},
+		{ratelimit.Props{Rules: "missing.yaml"}, "read the rules: open missing.yaml: "},
+		{ratelimit.Props{Rules: bad}, "the Rules cannot be published:\n" + bad + ":2:65: rules[0].limits[0].window: needs a unit: write 60s for seconds"},
+		{ratelimit.Props{Rules: good, RulesObject: &ratelimit.RulesObject{}}, "there are both Rules and RulesObject: leave one out"},
+		{ratelimit.Props{Rules: "rules"}, "the file rules of Rules has no suffix: name it rules.yaml"},
+		{ratelimit.Props{RulesObject: &ratelimit.RulesObject{}}, "RulesObject has no Suffix"},
+		{ratelimit.Props{Rules: good, OnChangedRules: "merge"}, `OnChangedRules is "merge": use fail, overwrite or keep`},
+	} {
+		tt.props.Code, tt.props.OperationsCode = code(t), operations
+		refuses(t, &tt.props, tt.want)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.props.Code = code(t)
-			refuses(t, &tt.props, tt.want)
-		})
-	}
+	refuses(t, &ratelimit.Props{Rules: good, Code: code(t)}, "there is no code of the Lambda operations: "+lambdas.ErrNone.Error())
 }
 
 // TestWarningsOfRules: what slidegate rules validate warns of is a warning of the
@@ -153,53 +141,27 @@ func TestWarningsOfRules(t *testing.T) {
 	}
 }
 
-// TestAlarms: which alarms there are. What they are is in the golden template.
+// TestAlarms: which alarms there are by props. What they are is in the golden
+// template. The topic hears of an alarm and of its end. An emulator gets no alarm
+// that it refuses.
 func TestAlarms(t *testing.T) {
-	onAWS, ours := []string{"AccountConcurrency", "FunctionErrors", "LambdaThrottles", "ThrottledWrites"}, []string{"Degraded", "NearLimit", "SlowStore", "StaleRules"}
-	for name, tt := range map[string]struct {
-		props ratelimit.Props
-		want  []string
-	}{
-		"by default":      {ratelimit.Props{}, slices.Concat(onAWS, ours)},
-		"writes a day":    {ratelimit.Props{MaxWritesPerDay: 5e6}, slices.Concat(onAWS, ours, []string{"WritesADay"})},
-		"without metrics": {ratelimit.Props{WithoutMetrics: true}, onAWS},
-		"without alarms":  {ratelimit.Props{WithoutAlarms: true}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tt.props.Standalone = true
-			var got []string
-			for id, r := range watched(t, tt.props, func(awscdk.Stack, limiter) {}).Resources {
-				if r.Type != "AWS::CloudWatch::Alarm" {
-					continue
-				}
-				got = append(got, id[len("RateLimit"):len(id)-8])
-				if threshold := r.Properties["Threshold"]; strings.Contains(id, "WritesADay") && threshold != 5e6 {
-					t.Errorf("%s: from %v on", id, threshold)
-				}
-			}
-			slices.Sort(got)
-			slices.Sort(tt.want)
-			diff(t, "alarms", tt.want, got)
-		})
-	}
-}
-
-// TestAlarmTopic: the topic hears of an alarm and of its end. An emulator gets no
-// alarm that it refuses.
-func TestAlarmTopic(t *testing.T) {
 	app, _ := cdktest.NewApp(t, nil)
 	stack := awscdk.NewStack(app, jsii.String("Test"), nil)
 	topic := jsii.String("arn:aws:sns:eu-west-1:123456789012:alarms")
-	for _, id := range []string{"RateLimit", "Another"} {
-		if _, err := ratelimit.New(stack, &id, &ratelimit.Props{
-			Code: code(t), Standalone: true, AlarmTopic: awssns.Topic_FromTopicArn(stack, jsii.String("Topic"+id), topic),
-		}); err != nil {
+	for id, props := range map[string]ratelimit.Props{"Bounded": {MaxWritesPerDay: 5e6}, "Unmeasured": {WithoutMetrics: true}} {
+		props.Code, props.Standalone, props.AlarmTopic = code(t), true, awssns.Topic_FromTopicArn(stack, jsii.String("Topic"+id), topic)
+		if _, err := ratelimit.New(stack, &id, &props); err != nil {
 			t.Fatal(err)
 		}
 	}
+	var found []string
 	for id, r := range cdktest.Synth(t, stack).Resources {
 		if r.Type != "AWS::CloudWatch::Alarm" {
 			continue
+		}
+		found = append(found, id[:len(id)-8])
+		if threshold := r.Properties["Threshold"]; strings.Contains(id, "WritesADay") && threshold != 5e6 {
+			t.Errorf("%s: from %v on", id, threshold)
 		}
 		for _, actions := range []string{"AlarmActions", "OKActions"} {
 			diff(t, id+" "+actions, []any{any(*topic)}, r.Properties[actions].([]any))
@@ -208,18 +170,12 @@ func TestAlarmTopic(t *testing.T) {
 			t.Errorf("%s has the condition %q", id, r.Condition)
 		}
 	}
-}
-
-// A widget of a dashboard's body.
-type widget struct {
-	Type                string
-	X, Y, Width, Height int
-	Properties          struct {
-		Title, Markdown string
-		Alarms          []string
-		Metrics         [][]any
-		Annotations     struct{ Horizontal []struct{ Value float64 } }
-	}
+	slices.Sort(found)
+	diff(t, "alarms", []string{
+		"BoundedAccountConcurrency", "BoundedDegraded", "BoundedFunctionErrors", "BoundedLambdaThrottles", "BoundedNearLimit", "BoundedSlowStore",
+		"BoundedStaleRules", "BoundedThrottledWrites", "BoundedWritesADay",
+		"UnmeasuredAccountConcurrency", "UnmeasuredFunctionErrors", "UnmeasuredLambdaThrottles", "UnmeasuredThrottledWrites",
+	}, found)
 }
 
 // TestDashboard: the widgets fill the 24 columns in rows, and show every metric
@@ -229,7 +185,12 @@ func TestDashboard(t *testing.T) {
 	dashboard := tpl.One(t, "AWS::CloudWatch::Dashboard", "RateLimit").Properties
 	diff(t, "name", joined("AWS::StackName", "-RateLimit-", "AWS::Region"), dashboard["DashboardName"])
 	text := cdktest.Text(dashboard["DashboardBody"], true)
-	var body struct{ Widgets []widget }
+	var body struct {
+		Widgets []struct {
+			X, Y, Width, Height int
+			Properties          struct{ Title, Markdown string }
+		}
+	}
 	if err := json.Unmarshal([]byte(text), &body); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
