@@ -256,22 +256,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestWithoutMetrics: SLIDEGATE_METRICS=off leaves the log alone.
-func TestWithoutMetrics(t *testing.T) {
-	publish(t, `rules: []`)
-	t.Setenv("SLIDEGATE_METRICS", "off")
-	var log bytes.Buffer
-	f := startFunction(t, &log)
-	invoke(t, f)
-	if err := f.Shutdown(); err != nil {
-		t.Fatal(err)
-	}
-	f.Stop()
-	if log.Len() > 0 {
-		t.Errorf("logged %s", &log)
-	}
-}
-
 // startFunction builds the binary and starts it. What it writes goes to log.
 func startFunction(t *testing.T, log *bytes.Buffer) *servers.Lambda {
 	t.Helper()

@@ -73,15 +73,16 @@ func decide(t *testing.T, a handler, ev any) (answer apigw.Response, err error) 
 }
 
 // TestNothingPublished: without any published rules the Lambda allows requests,
-// marks the decisions as degraded, and logs one line.
+// marks the decisions as degraded, and logs one line. SLIDEGATE_METRICS=off logs none.
 func TestNothingPublished(t *testing.T) {
 	client := dynamotest.Connect(t)
 	t.Setenv("SLIDEGATE_COUNTERS", dynamotest.Counters(t, client))
 	t.Setenv("SLIDEGATE_RULES", dynamotest.Create(t, client, ruletable.Description(dynamotest.Name())))
+	t.Setenv("SLIDEGATE_METRICS", "off")
 	var log strings.Builder
 	a, err := build(context.Background(), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || a.metrics != nil {
+		t.Fatalf("metrics %v, error %v", a.metrics, err)
 	}
 	for range 3 {
 		answer, err := decide(t, a, event("/a"))

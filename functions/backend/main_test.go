@@ -27,15 +27,10 @@ func TestHandle(t *testing.T) {
 			`{"principalId":"slidegate","allowed":"true","rule":"per-user","xRateLimitLimit":"100","xRateLimitRemaining":"50","xRateLimitReset":"30","rateLimit":"\"per-user\";r=50;t=30","rateLimitPolicy":"\"per-user\";q=100;w=60"}`,
 			`RateLimit="per-user";r=50;t=30 RateLimit-Policy="per-user";q=100;w=60 X-RateLimit-Limit=100 X-RateLimit-Remaining=50 X-RateLimit-Reset=30`,
 		},
-		"a request that no rule covers": {`{"httpMethod":"POST","path":"/","requestContext":{"authorizer":AUTHORIZER}}`, "POST", "/", `{"allowed":"true","rateLimit":""}`, ""},
-		"no authorizer in front":        {`{"httpMethod":"GET","path":"/"}`, "GET", "/", `null`, ""},
+		"no authorizer in front": {`{"httpMethod":"GET","path":"/"}`, "GET", "/", `null`, ""},
 		"an HTTP API's request": {
 			`{"version":"2.0","rawPath":"/v1","requestContext":{"http":{"method":"PUT","path":"/v1"},"authorizer":AUTHORIZER}}`, "PUT", "/v1",
 			`{"lambda":{"allowed":"true","xRateLimitLimit":"5"}}`, "X-RateLimit-Limit=5",
-		},
-		"a handshake": {
-			`{"requestContext":{"routeKey":"$connect","eventType":"CONNECT","connectionId":"c","authorizer":AUTHORIZER}}`, "CONNECT", "/",
-			`{"allowed":"true","xRateLimitLimit":"5"}`, "X-RateLimit-Limit=5",
 		},
 		"a context value that is no string": {`{"httpMethod":"GET","path":"/","requestContext":{"authorizer":AUTHORIZER}}`, "GET", "/", `{"limit":100}`, ""},
 	} {

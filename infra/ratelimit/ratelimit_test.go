@@ -147,12 +147,10 @@ func TestProps(t *testing.T) {
 		props       ratelimit.Props
 		where, want string
 	}{
-		{ratelimit.Props{}, counters, "<nil>"},
 		{ratelimit.Props{MaxWriteRequestUnits: 500}, counters, "map[MaxWriteRequestUnits:500]"},
 		{ratelimit.Props{MaxReadRequestUnits: 100, MaxWriteRequestUnits: 500}, counters, "map[MaxReadRequestUnits:100 MaxWriteRequestUnits:500]"},
 		{ratelimit.Props{Architecture: awslambda.Architecture_X86_64()}, function + "Architectures", "[x86_64]"},
 		{ratelimit.Props{Deadline: 1500 * time.Millisecond}, function + "Environment", "SLIDEGATE_DEADLINE:1.5s"},
-		{ratelimit.Props{}, log, "30"},
 		{ratelimit.Props{LogRetention: awslogs.RetentionDays_ONE_WEEK}, log, "7"},
 	} {
 		kind, rest, _ := strings.Cut(tt.where, " ")

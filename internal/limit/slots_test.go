@@ -32,9 +32,6 @@ func TestRefund(t *testing.T) {
 	if got := state.Refund(slot, 2); got != 2 {
 		t.Errorf("refunded %d, want 2", got)
 	}
-	if got := state.Decide(&l, epoch, 2); !got.Allowed || got.Remaining != 2 {
-		t.Errorf("after refunding 2 of 3: %+v", got)
-	}
 	if got := state.Refund(slot, 5); got != 1 {
 		t.Errorf("refunded %d, want the 1 that was left", got)
 	}

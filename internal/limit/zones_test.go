@@ -23,7 +23,6 @@ const day = 24 * time.Hour
 // are those of the latest date that the zone's clocks have shown, and begin when
 // they first show it.
 func TestZones(t *testing.T) {
-	shortest := map[limit.Unit]time.Duration{limit.Day: day, limit.Week: 7 * day, limit.Month: 28 * day}
 	for i, location := range embedded(t) {
 		if !*wide && i%16 != 0 && !slices.Contains(zones, location.String()) {
 			continue
@@ -31,14 +30,13 @@ func TestZones(t *testing.T) {
 		h := newHistory(location)
 		for _, at := range h.times() {
 			for _, of := range calendars(location, at) {
-				h.check(t, of, at, shortest)
+				h.check(t, of, at)
 			}
 		}
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("the shortest windows: %v", shortest)
 }
 
 // embedded returns the zones that differ from those before them, by name.
@@ -177,7 +175,7 @@ func expected(of limit.Calendar, date int64) int64 {
 	return window
 }
 
-func (h *history) check(t *testing.T, of limit.Calendar, at time.Time, shortest map[limit.Unit]time.Duration) {
+func (h *history) check(t *testing.T, of limit.Calendar, at time.Time) {
 	t.Helper()
 	l := calendar(1, &of)
 	window := l.SlotAt(at)
@@ -197,10 +195,6 @@ func (h *history) check(t *testing.T, of limit.Calendar, at time.Time, shortest 
 		}
 		if first := expected(of, date(start.In(h.location))); length > 0 && first != w {
 			t.Errorf("unit %d, anchor %d: window %d starts at %v, a date of window %d", of.Unit, of.Anchor, w, start.In(h.location), first)
-		}
-		if length > 0 && length < shortest[of.Unit] {
-			shortest[of.Unit] = length
-			t.Logf("unit %d, anchor %d: from %v for %v", of.Unit, of.Anchor, start.In(h.location), length)
 		}
 	}
 }

@@ -29,28 +29,6 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestNoKeys: a typing error, another service's key, and a name with another
-// secret are no keys.
-func TestNoKeys(t *testing.T) {
-	for i := range len(example) {
-		for _, letter := range "A0a_ \x00é" {
-			text := example[:i] + string(letter) + example[i+1:]
-			if _, ok := apikeys.Parse(text); ok && text != example {
-				t.Errorf("%q is accepted", text)
-			}
-		}
-	}
-	for _, text := range []string{
-		"", "sg_", example[:19], example[1:], example + "A", example + "\n", " " + example, strings.ToUpper(example), strings.ToLower(example),
-		"SG.aaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", strings.Repeat("sg_", 1<<16),
-		example[:20] + "7DQ4PWBHSX2LKNAVGTC3MRE6YA", "sg_0000000000000000" + example[19:],
-	} {
-		if _, ok := apikeys.Parse(text); ok {
-			t.Errorf("%.60q is accepted", text)
-		}
-	}
-}
-
 // TestPrinted: a key that is logged by mistake shows its name alone.
 func TestPrinted(t *testing.T) {
 	k := apikeys.New()
@@ -178,7 +156,8 @@ func TestLookedUp(t *testing.T) {
 	}
 	for _, text := range []string{
 		whole[:len(whole)-1], whole + "A", whole[secretAt:], whole[:secretAt-1], strings.ToLower(whole), strings.ToUpper(whole), " " + whole, whole + "\n",
-		strings.TrimPrefix(whole, "sg_"), "sk_" + whole[3:], "sg_" + whole, whole + "," + whole, whole[:secretAt] + strings.Repeat("A", 26), "Bearer " + whole,
+		strings.TrimPrefix(whole, "sg_"), "sk_" + whole[3:], "sg_" + whole, whole + "," + whole, whole[:secretAt] + strings.Repeat("A", 26), "Bearer " + whole, "", "sg_",
+		whole[:secretAt] + "7DQ4PWBHSX2LKNAVGTC3MRE6YF", "sg_0000000000000000" + whole[secretAt-1:], strings.Repeat("sg_", 1<<16), whole[:7] + "é" + whole[9:],
 	} {
 		wantVerdict(t, v, epoch, text, "invalid")
 	}

@@ -156,21 +156,6 @@ func TestCreated(t *testing.T) {
 	x.wantReads(t, 2)
 }
 
-// TestClockSetBack: neither what was read nor the budget lasts until the clock is
-// there again.
-func TestClockSetBack(t *testing.T) {
-	x, v, k := newTable(nil)
-	wantVerdict(t, v, after(7200), k.Secret(), "valid")
-	for range 300 {
-		verdict(t, v, after(7200), apikeys.New().Secret())
-	}
-	x.reads = 0
-	wantVerdict(t, v, epoch, k.Secret(), "valid")
-	wantVerdict(t, v, epoch, apikeys.New().Secret(), "unknown")
-	wantVerdict(t, v, after(1), apikeys.New().Secret(), "invalid")
-	x.wantReads(t, 2)
-}
-
 // TestManyKnownKeys: keys that exist are not taken for a flood, even if all are
 // new to the process.
 func TestManyKnownKeys(t *testing.T) {

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -180,27 +179,6 @@ func TestUnreadableShadow(t *testing.T) {
 		})
 		if d := b.decide(t, "/"); !d.Allowed || d.Degraded || len(d.Shadows) != 1 || d.Shadows[0].Uncounted != (charges == 1) || b.store.Count(fakestore.Charge) != charges {
 			t.Errorf("on_error: %s: %+v, shadows %+v, %d charges", onError, d, d.Shadows, b.store.Count(fakestore.Charge))
-		}
-	}
-}
-
-// TestDecisionOf: what a caller does with its verdict afterwards changes no
-// decision that was made of it.
-func TestDecisionOf(t *testing.T) {
-	set := parse(t, `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s}]}]`)
-	b := newFixture(t, `rules: [{name: r, key: all, limits: [{capacity: 9, window: 60s}]}]`)
-	v := engine.Verdict{Resolution: (&engine.Resolver{Set: set, Now: epoch}).Resolve(t.Context(), set.Rules[0], &request.Request{IP: netip.MustParseAddr("203.0.113.9")}, "")}
-	var decisions []*engine.Decision
-	for range 3 {
-		v.Renew()
-		if err := b.engine.ChargeRule(t.Context(), epoch, set, &v); err != nil {
-			t.Fatal(err)
-		}
-		decisions = append(decisions, engine.DecisionOf(set, v))
-	}
-	for i, d := range decisions {
-		if got, want := d.Verdicts[0].Limits[0].Remaining, int64(8-i); got != want || d.Verdicts[0].Remaining != want {
-			t.Errorf("decision %d has %d left of the limit, and %d of the rule; want %d", i, got, d.Verdicts[0].Remaining, want)
 		}
 	}
 }

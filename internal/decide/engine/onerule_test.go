@@ -51,25 +51,32 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// TestDecisionOfOneRule: the decision has the rule's verdict and nothing else.
+// TestDecisionOfOneRule: the decision has the rule's verdict and nothing else. What
+// a caller does with its verdict afterwards changes no decision that was made of it.
 func TestDecisionOfOneRule(t *testing.T) {
 	b := newFixture(t, "rules: []")
-	set, v := oneRule(t, `rules: [{name: r, key: all, refund_on: [503], limits: [{capacity: 1, window: 60s}]}]`)
-	for i, down := range []bool{true, false, false} {
+	set, v := oneRule(t, `rules: [{name: r, key: all, refund_on: [503], limits: [{capacity: 2, window: 60s}]}]`)
+	var decisions []*engine.Decision
+	for i, down := range []bool{true, false, false, false} {
 		if b.store.Hook = nil; down {
 			b.store.Hook = fakestore.Down(errDown, "r")
 		}
 		v.Renew()
+		v.Charge.Limits = set.Rules[0].Limits // not the local share
 		if err := b.engine.ChargeRule(t.Context(), epoch, set, v); err != nil {
 			t.Fatal(err)
 		}
 		d := engine.DecisionOf(set, *v)
-		if d.Allowed != (i < 2) || len(d.Verdicts) != 1 || d.Degraded != down {
+		if d.Allowed != (i < 3) || len(d.Verdicts) != 1 || d.Degraded != down {
 			t.Errorf("decision %d: %+v", i, d)
 		}
-		if pending := len(d.Pending()); (pending == 1) != (i == 1) {
+		if pending := len(d.Pending()); (pending == 1) != (i == 1 || i == 2) {
 			t.Errorf("decision %d: an outcome may correct %d charges", i, pending)
 		}
+		decisions = append(decisions, d)
+	}
+	if v := decisions[1].Verdicts[0]; v.Limits[0].Remaining != 1 || v.Remaining != 1 {
+		t.Errorf("the first shared decision has %d left of the limit, and %d of the rule; want 1", v.Limits[0].Remaining, v.Remaining)
 	}
 }
 

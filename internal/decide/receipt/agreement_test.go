@@ -78,7 +78,6 @@ func TestAgreesWithTheEngine(t *testing.T) {
 	}
 	t.Logf("-agreement.seed=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	longest, settled := 0, 0
 	for range 200 {
 		document := randomRules(r)
 		set := compile(t, document)
@@ -112,7 +111,6 @@ func TestAgreesWithTheEngine(t *testing.T) {
 				}
 				continue
 			}
-			longest = max(longest, len(text))
 			after := now.Add(time.Duration(r.Int64N(int64(90 * time.Second))))
 			o := randomOutcome(r, ds[0])
 			engines[0].Finish(t.Context(), after, ds[0], o)
@@ -123,12 +121,10 @@ func TestAgreesWithTheEngine(t *testing.T) {
 				}
 				settler.Finish(t.Context(), after, got, o)
 				settler.Finish(t.Context(), after, got, o)
-				settled++
 			}
 			compare(t, stores, ds[0], after, document)
 		}
 	}
-	t.Logf("%d receipts, of %d characters at most", settled, longest)
 }
 
 func randomOutcome(r *rand.Rand, d *engine.Decision) *engine.Outcome {
