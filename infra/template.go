@@ -36,7 +36,7 @@ func writeTemplate(version, out string) error {
 	if err != nil {
 		return err
 	}
-	template, err := stamp(app.Synth(nil).GetStackArtifact(stack.ArtifactId()).Template(), version)
+	template, err := stamp(app.Synth(nil).GetStackArtifact(stack.ArtifactId()).Template().(map[string]any), version)
 	if err != nil {
 		return err
 	}
@@ -46,19 +46,15 @@ func writeTemplate(version, out string) error {
 // stamp returns a template as JSON, and in it the output SlidegateVersion: the
 // version, and the hash of all the rest, by which a deployment knows whether it
 // would change anything.
-func stamp(template any, version string) ([]byte, error) {
+func stamp(template map[string]any, version string) ([]byte, error) {
 	text, err := json.Marshal(template)
 	if err != nil {
 		return nil, err
 	}
-	var t map[string]any
-	if err := json.Unmarshal(text, &t); err != nil {
-		return nil, err
-	}
-	t["Outputs"].(map[string]any)["SlidegateVersion"] = map[string]any{
+	template["Outputs"].(map[string]any)["SlidegateVersion"] = map[string]any{
 		"Description": "the version of the template", "Value": fmt.Sprintf("%s+%.6x", version, sha256.Sum256(text)),
 	}
-	text, err = json.MarshalIndent(t, "", " ")
+	text, err = json.MarshalIndent(template, "", " ")
 	return append(text, '\n'), err
 }
 

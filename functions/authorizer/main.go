@@ -54,7 +54,8 @@ func main() {
 		os.Exit(1)
 	}
 	lambda.StartWithOptions(h, lambda.WithEnableSIGTERM(func() {
-		h.flush()
+		h.observer.Flush(context.Background()) // what only the next requests would have written
+		h.metrics.Flush(h.now())
 		os.Exit(0) // Lambda waits for half a second at most
 	}))
 }
@@ -66,12 +67,6 @@ type handler struct {
 	metrics  *telemetry.LambdaLog // nil for none
 	observer *oplog.Observer
 	now      func() time.Time
-}
-
-// flush writes what only the next requests would have written.
-func (h handler) flush() {
-	h.observer.Flush(context.Background())
-	h.metrics.Flush(h.now())
 }
 
 // Invoke answers an event.

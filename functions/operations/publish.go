@@ -62,15 +62,10 @@ func (p publisher) handle(ctx context.Context, event cfn.Event) (id string, data
 		}
 		p.log.Error("deployment", "stack", d.stack, "error", err)
 	}
-	return d.table, nil, errors.New(clip(err.Error()))
-}
-
-// clip shortens the text of a failure.
-func clip(text string) string {
-	if len(text) <= maxReason {
-		return text
+	if text := err.Error(); len(text) > maxReason {
+		err = errors.New(strings.ToValidUTF8(text[:maxReason], "") + " … (the function's log has all)")
 	}
-	return strings.ToValidUTF8(text[:maxReason], "") + " … (the function's log has all)"
+	return d.table, nil, err
 }
 
 // deploy does what a deployment must do, and returns the version in force

@@ -77,7 +77,8 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 		for _, warning := range file.Warnings {
 			awscdk.Annotations_Of(r).AddWarningV2(jsii.String("slidegate:rules"), jsii.String(warning))
 		}
-		object = rulesAsset(r, p.Rules, file)
+		asset := awss3assets.NewAsset(r, jsii.String("RulesFile"), &awss3assets.AssetProps{Path: &p.Rules}) // the file as it is
+		object = &RulesObject{Bucket: asset.S3BucketName(), Key: asset.S3ObjectKey(), Suffix: filepath.Ext(p.Rules), Hash: &file.Hash}
 	}
 	r.Operations = newOperations(r, p, object)
 	r.PublishedRules = awscdk.NewCustomResource(r, jsii.String("PublishedRules"), &awscdk.CustomResourceProps{
@@ -93,12 +94,6 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 	// Rules may need the code and the secrets that are deployed with them. No event
 	// may be sent before the function's MaxEventAge is set.
 	r.PublishedRules.Node().AddDependency(r.Function.Node().DefaultChild(), r.Operations)
-}
-
-// rulesAsset has the file uploaded as it is.
-func rulesAsset(r *RateLimit, path string, file *predeploy.File) *RulesObject {
-	asset := awss3assets.NewAsset(r, jsii.String("RulesFile"), &awss3assets.AssetProps{Path: &path})
-	return &RulesObject{Bucket: asset.S3BucketName(), Key: asset.S3ObjectKey(), Suffix: filepath.Ext(path), Hash: &file.Hash}
 }
 
 func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Function {

@@ -128,11 +128,8 @@ func secured(alternatives []any) []any {
 	var all []any
 	for _, requirement := range alternatives {
 		names, _ := requirement.(map[string]any)
-		with := maps.Clone(names)
-		if with == nil {
-			with = map[string]any{}
-		}
-		with[schemeName] = []any{}
+		with := map[string]any{schemeName: []any{}}
+		maps.Copy(with, names)
 		all = append(all, with)
 	}
 	return all

@@ -120,7 +120,7 @@ func (r *RateLimit) lines(lines []watch.Line) *[]awscloudwatch.IMetric {
 		if first.Stat == watch.Sum && first.Source != watch.Rules {
 			l.Formula = cmp.Or(l.Formula, "FILL("+first.ID()+", 0)")
 		}
-		all = append(all, r.measured(l.Label, l.Formula, minute(), l.Series...))
+		all = append(all, r.measured(l.Label, l.Formula, awscdk.Duration_Minutes(jsii.Number(1)), l.Series...))
 	}
 	return &all
 }
@@ -163,5 +163,3 @@ func (r *RateLimit) series(label string, period awscdk.Duration, s watch.Series)
 	}
 	return awscloudwatch.NewMetric(&props)
 }
-
-func minute() awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(1)) }

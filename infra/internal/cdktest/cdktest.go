@@ -24,12 +24,11 @@ type Template struct {
 
 // Resource is one resource of a template. Its properties are decoded JSON.
 type Resource struct {
-	Type                string
-	Properties          map[string]any
-	DeletionPolicy      string
-	UpdateReplacePolicy string
-	Condition           string
-	DependsOn           []string
+	Type           string
+	Properties     map[string]any
+	DeletionPolicy string
+	Condition      string
+	DependsOn      []string
 }
 
 // Main is a package's TestMain. It ends the process.

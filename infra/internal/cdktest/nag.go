@@ -1,11 +1,7 @@
 package cdktest
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +30,7 @@ func Nag(t *testing.T, app awscdk.App, infra string) awscdk.IPolicyValidationPlu
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.Load("cdk-nag", manifest.Version, tarball(t, dir))
+	runtime.Load("cdk-nag", manifest.Version, tarball(t, dir, manifest.Version))
 	pack := &jsiiProxy_Nag{}
 	runtime.Create("cdk-nag.AwsSolutionsChecks", []any{app}, pack)
 	return pack
@@ -44,37 +40,16 @@ func Nag(t *testing.T, app awscdk.App, infra string) awscdk.IPolicyValidationPlu
 // jsii that its methods are there.
 type jsiiProxy_Nag struct{ awscdk.IPolicyValidationPlugin }
 
-// tarball packs a directory as npm does.
-func tarball(t *testing.T, dir string) []byte {
+// tarball packs a package as its publisher does.
+func tarball(t *testing.T, dir, version string) []byte {
 	t.Helper()
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	w := tar.NewWriter(z)
-	for _, name := range []string{"package.json", ".jsii", "lib"} {
-		err := filepath.WalkDir(filepath.Join(dir, name), func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			inside, err := filepath.Rel(dir, path)
-			if err != nil {
-				return err
-			}
-			if err := w.WriteHeader(&tar.Header{Name: "package/" + filepath.ToSlash(inside), Mode: 0o644, Size: int64(len(data))}); err != nil {
-				return err
-			}
-			_, err = w.Write(data)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	to := t.TempDir()
+	if out, err := exec.Command("npm", "pack", "--ignore-scripts", "--silent", "--pack-destination", to, dir).CombinedOutput(); err != nil {
+		t.Fatalf("npm pack: %v\n%s", err, out)
 	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
+	packed, err := os.ReadFile(filepath.Join(to, "cdk-nag-"+version+".tgz"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return packed.Bytes()
+	return packed
 }

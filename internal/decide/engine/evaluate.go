@@ -151,7 +151,7 @@ func (c *charging) charge(ctx context.Context, group []*Verdict) error {
 		v.decided = true
 		charges[i], verdicts[i] = &v.Charge, &v.Verdict
 	}
-	err := c.Observe(ctx, CallChargeAll, func() error { return c.opts.Store.ChargeAll(ctx, c.now, charges, verdicts) })
+	err := observe(ctx, c.opts.Observer, CallChargeAll, func() error { return c.opts.Store.ChargeAll(ctx, c.now, charges, verdicts) })
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,6 @@ const (
 	CallChargeAll = "charge all"
 	CallSettle    = "settle"
 	CallRefund    = "refund" // a settlement that returns the whole charge
-	CallPeek      = "peek"
-	CallReset     = "reset"
 )
 
 // Observer sees every decision and every call of the store. What an engine
@@ -44,7 +42,7 @@ type NoObserver struct{}
 func (NoObserver) Decided(context.Context, time.Time, *request.Request, *Decision) {}
 
 // StoreCall does nothing.
-func (NoObserver) StoreCall(context.Context, string) func(error) { return ignoreError }
+func (NoObserver) StoreCall(context.Context, string) func(error) { return func(error) {} }
 
 // StoreFailed does nothing.
 func (NoObserver) StoreFailed(context.Context, string, string, string, error) {}
@@ -52,14 +50,7 @@ func (NoObserver) StoreFailed(context.Context, string, string, string, error) {}
 // StaleOverride does nothing.
 func (NoObserver) StaleOverride(context.Context, time.Time, string, string) {}
 
-func ignoreError(error) {}
-
-// Observe makes a call of the engine's store that the engine itself does not
-// make, such as CallReset, and shows it to the observer.
-func (e *Engine) Observe(ctx context.Context, name string, call func() error) error {
-	return observe(ctx, e.opts.Observer, name, call)
-}
-
+// observe makes a call of the store, and shows it to an observer.
 func observe(ctx context.Context, o Observer, name string, call func() error) error {
 	ended := o.StoreCall(ctx, name)
 	err := call()
@@ -91,5 +82,5 @@ func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas [
 	if v.charged == chargedLocally {
 		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
 	}
-	return e.Observe(ctx, correctionCall(&v.Charge, deltas), func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
+	return observe(ctx, e.opts.Observer, correctionCall(&v.Charge, deltas), func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
 }

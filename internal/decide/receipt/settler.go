@@ -85,17 +85,13 @@ func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engi
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 			defer cancel()
 			if err := p.Settle(ctx, now, s.store, s.observer, o); err != nil {
-				s.observer.StoreFailed(ctx, "settle", p.Rule, keyOf(p.Charge.Key), fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
+				_, key, _ := strings.Cut(p.Charge.Key, "|") // rule|key|shape
+				key = key[:max(0, strings.LastIndexByte(key, '|'))]
+				s.observer.StoreFailed(ctx, "settle", p.Rule, key, fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
 			}
 		})
 	}
 	writes.Wait()
-}
-
-// keyOf returns the key in the name of a counter, which is rule|key|shape.
-func keyOf(counter string) string {
-	_, key, _ := strings.Cut(counter, "|")
-	return key[:max(0, strings.LastIndexByte(key, '|'))]
 }
 
 // used remembers texts by their hashes, in two generations.

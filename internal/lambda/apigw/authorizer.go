@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -69,7 +70,7 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 	d, err := a.DecideRequest(ctx, c.request)
 	switch {
 	case errors.Is(err, engine.ErrUnauthorized) && c.http:
-		return c.answer(a.deny(&c, unauthorizedContext())), nil
+		return c.answer(a.deny(&c, decisionContext(&headers.Answer{Problem: headers.Unauthorized}))), nil
 	case errors.Is(err, engine.ErrUnauthorized):
 		return nil, ErrUnauthorized
 	case err != nil:

@@ -143,19 +143,6 @@ func decisionContext(a *headers.Answer) *Context {
 	return c
 }
 
-// unauthorizedContext returns the context of a denial for invalid credentials, for
-// gateways that an error does not make answer 401.
-func unauthorizedContext() *Context {
-	return decisionContext(&headers.Answer{Problem: headers.Unauthorized})
-}
-
-// ownDenial returns the custom response, if the rules define one. It is also that
-// to a ban, an unmatched request, an ambiguous path and invalid credentials.
-func (c *Context) ownDenial() (own headers.Denial, ok bool) {
-	status, err := strconv.Atoi(c.DeniedStatus)
-	return headers.Denial{Status: status, ContentType: c.DeniedContentType, Body: c.DeniedBody}, err == nil
-}
-
 // Denial returns the answer of a backend to a request that an authorizer has
 // denied and passed on: the status and body that the rules document says, by
 // default 429 and problem details, with all fields. Scripts of every origin may
@@ -175,8 +162,9 @@ func (c *Context) denial() (answer headers.Denial, fields map[string]string, ok 
 	if c.Allowed != "false" {
 		return answer, nil, false
 	}
-	answer, own := c.ownDenial()
-	if !own {
+	own, err := strconv.Atoi(c.DeniedStatus)
+	answer = headers.Denial{Status: own, ContentType: c.DeniedContentType, Body: c.DeniedBody}
+	if err != nil {
 		const status = http.StatusTooManyRequests
 		problem := headers.Problem{Type: c.ProblemType, Title: c.ProblemTitle}
 		answer = headers.Denial{Status: status, ContentType: headers.ProblemType, Body: headers.ProblemBody(status, problem, c.Rule)}

@@ -56,9 +56,16 @@ const deniedBody = `{"type":"$context.authorizer.problemType",` +
 // needs. Each has the CORS fields, because API Gateway does not inherit them
 // from the defaults.
 func GatewayResponses() []GatewayResponse {
+	denied, unauthorized := corsHeaders(), corsHeaders()
+	denied["Content-Type"], unauthorized["WWW-Authenticate"] = "'application/problem+json'", "'"+headers.InvalidToken+"'"
+	for field := range reflect.TypeFor[Context]().Fields() {
+		if name := field.Tag.Get("http"); name != "" {
+			denied[name] = contextSource + nameOf(field)
+		}
+	}
 	return []GatewayResponse{
-		{Type: "ACCESS_DENIED", Status: 429, Headers: deniedHeaders(), Body: deniedBody},
-		{Type: "UNAUTHORIZED", Status: 401, Headers: unauthorizedHeaders()},
+		{Type: "ACCESS_DENIED", Status: 429, Headers: denied, Body: deniedBody},
+		{Type: "UNAUTHORIZED", Status: 401, Headers: unauthorized},
 		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
 		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
 	}
@@ -102,31 +109,11 @@ func (r GatewayResponse) Differences(status string, headers, templates map[strin
 	return all
 }
 
-func unauthorizedHeaders() map[string]string {
-	mapped := corsHeaders()
-	mapped["WWW-Authenticate"] = "'" + headers.InvalidToken + "'"
-	return mapped
-}
-
-func deniedHeaders() map[string]string {
-	mapped := corsHeaders()
-	mapped["Content-Type"] = "'application/problem+json'"
-	for field := range reflect.TypeFor[Context]().Fields() {
-		if name := field.Tag.Get("http"); name != "" {
-			mapped[name] = contextSource + nameOf(field)
-		}
-	}
-	return mapped
-}
-
 // corsFields returns the fields that let scripts of every origin read an answer
 // of the limiter's own. They do not belong on a backend's answers: whether other
 // origins may read those is the backend's decision.
 func corsFields() map[string]string {
-	return map[string]string{
-		headers.AllowOrigin:   "*",
-		headers.ExposeHeaders: headers.Exposed,
-	}
+	return map[string]string{headers.AllowOrigin: "*", headers.ExposeHeaders: headers.Exposed}
 }
 
 func corsHeaders() map[string]string {

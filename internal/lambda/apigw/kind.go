@@ -48,10 +48,6 @@ func keyID(id, value string) string {
 	return id
 }
 
-func (ev *event) isAppSync() bool {
-	return ev.Type == "" && ev.MethodARN == "" && ev.Token != nil && (ev.RequestContext.Query != nil || ev.RequestContext.Operation != "")
-}
-
 // read finds the kind of an event, and reads the event.
 func (a *Authorizer) read(data []byte) (c call, err error) {
 	var ev event
@@ -72,7 +68,7 @@ func (a *Authorizer) read(data []byte) (c call, err error) {
 		c.request, err = readRequest(&ev)
 	case ev.Type == "TOKEN":
 		c.request, err = readToken(&ev)
-	case ev.isAppSync():
+	case ev.Type == "" && ev.MethodARN == "" && ev.Token != nil && (ev.RequestContext.Query != nil || ev.RequestContext.Operation != ""): // AppSync
 		c.request = readAppSync(&ev)
 		return c, err
 	default:

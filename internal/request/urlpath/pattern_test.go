@@ -51,8 +51,11 @@ func TestPattern(t *testing.T) {
 		{"/v1/**", "/v1", true},
 		{"/v1/**", "/v12", false},
 		{"/**/x", "/x", true},
+		{"/**/x", "/a/b/x", true},
+		{"/**/x", "/a/x/b", false},
 		{"/**/x/**", "/x", true},
 		{"/a/**/b/**/c", "/a/1/b/2/b/c", true},
+		{"/a/**/b/**/c", "/a/1/c/2/b", false},
 		{"/**/*/x", "/x", false},
 		{"/**/*", "/", false},
 		{"/**/a/b", "/a/a/b", true}, // the first a is not the right one
