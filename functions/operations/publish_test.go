@@ -292,10 +292,6 @@ func TestTraces(t *testing.T) {
 			rollback B>A    | 2 H
 			hand rollback 1 | 1 A
 			update A>B      | 3 B`,
-		"discarded by the prop": `
-			create A             | 1 A
-			hand H               | 2 H
-			update A>B overwrite | 3 B`,
 		"discarded by the prop, with the file as it was": `
 			create A             | 1 A
 			hand H               | 2 H

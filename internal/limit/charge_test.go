@@ -91,7 +91,6 @@ func TestCheckSettlement(t *testing.T) {
 		{[]int64{-limit.MaxCapacity - 1, 0, 0, 0}, false},
 		{[]int64{math.MinInt64, 0, 0, 0}, false},
 		{[]int64{0, 1, 0, 0}, false},
-		{[]int64{0, 0, -1, 0}, false},
 		{[]int64{0, 0, 0, -1}, false},
 		{[]int64{0, 0, 0}, false},
 		{nil, false},

@@ -179,7 +179,6 @@ func TestInterval(t *testing.T) {
 	}{
 		{token(10, 10*sec, 5), sec, 5 * sec},
 		{token(3, 10*sec, 3), 3333333334, 10000000002},
-		{token(7, 1, 7), 1, 7},
 		{leaky(limit.MaxCapacity, sec, limit.MaxCapacity), 1, limit.MaxCapacity},
 		{leaky(limit.MaxCapacity, limit.MaxDrain, 1), 73626638, 73626638}, // ⌈316,224,000 s / (2³² − 1)⌉
 		{token(1, limit.MaxDrain, 1), limit.MaxDrain, limit.MaxDrain},
@@ -202,7 +201,6 @@ func TestStoredBucket(t *testing.T) {
 	}{
 		{epoch.UnixNano(), limit.Result{Allowed: true, Remaining: 5}},
 		{epoch.UnixNano() - 1, limit.Result{Allowed: true, Remaining: 5}},
-		{0, limit.Result{Allowed: true, Remaining: 5}},
 		{epoch.UnixNano() + 1, limit.Result{Allowed: true, Remaining: 4, Reset: 1, Delay: 1}},
 		{epoch.Add(3 * sec).UnixNano(), limit.Result{Allowed: true, Remaining: 2, Reset: 3 * sec, Delay: 3 * sec}},
 		{epoch.Add(3*sec).UnixNano() + 1, limit.Result{Remaining: 1, Reset: 3*sec + 1, RetryAfter: 1}},

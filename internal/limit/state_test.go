@@ -34,7 +34,6 @@ func TestConsistent(t *testing.T) {
 		state limit.State
 		want  bool
 	}{
-		{"only the cost", sliding(5, 3*sec, sec), slots(0, 2), true},
 		{"a full window", sliding(5, 3*sec, sec), slots(3, 2), true},
 		{"one unit too many in the window", sliding(5, 3*sec, sec), slots(3, 3), false},
 		{"less than the cost in the slot", sliding(5, 3*sec, sec), slots(3, 1), false},
@@ -43,7 +42,6 @@ func TestConsistent(t *testing.T) {
 		{"nothing", sliding(5, 3*sec, sec), limit.State{}, false},
 		{"an older window with a larger weight by this clock", weighted(5, sec), slots(3, 5), true},
 		{"a weighted slot above the capacity", weighted(5, sec), slots(0, 6), false},
-		{"a bucket with only the cost", token(1, sec, 3), full(2 * sec), true},
 		{"a full bucket", token(1, sec, 3), full(3 * sec), true},
 		{"an overdrawn bucket", token(1, sec, 3), full(3*sec + 1), false},
 		{"less than the cost in a bucket", token(1, sec, 3), full(2*sec - 1), false},

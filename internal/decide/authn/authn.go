@@ -68,7 +68,7 @@ func (a *Authenticator) Warm(ctx context.Context, now time.Time) {
 	}
 	var fetches sync.WaitGroup
 	for _, issuer := range v.byIssuer {
-		fetches.Go(func() { _, _ = a.issued.cache.Get(ctx, now, issuer.location) })
+		fetches.Go(func() { _, _ = a.issued.Get(ctx, now, issuer.location) })
 	}
 	fetches.Wait()
 }

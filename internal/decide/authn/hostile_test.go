@@ -58,11 +58,9 @@ func TestIssuers(t *testing.T) {
 		{"of the first", sign(t, rs256, rsaKey, claims(one.URL)), request.Known},
 		{"of the second", sign(t, rs256, otherKey, claims(two.URL)), request.Known},
 		{"by the second's key", sign(t, rs256, otherKey, claims(one.URL)), request.Rejected},
-		{"by the first's key", sign(t, rs256, rsaKey, claims(two.URL)), request.Rejected},
 		{"for the second's audience", sign(t, rs256, rsaKey, claims(one.URL, with("aud", "other"))), request.Rejected},
 		{"for both audiences", sign(t, rs256, otherKey, claims(two.URL, with("aud", []any{"x", "other"}))), request.Known},
 		{"for audiences of several types", sign(t, rs256, rsaKey, claims(one.URL, with("aud", []any{"api", 7}))), request.Rejected},
-		{"for no audience of a list", sign(t, rs256, rsaKey, claims(one.URL, with("aud", []any{}))), request.Rejected},
 		{"for a part of an audience", sign(t, rs256, rsaKey, claims(one.URL, with("aud", "ap"))), request.Rejected},
 		{"for null", signRaw(t, `{"alg":"RS256","kid":"k"}`, fmt.Sprintf(`{"iss":%q,"aud":null,"client_id":"api","exp":%d}`, one.URL, now.Unix()+60)), request.Rejected},
 	} {

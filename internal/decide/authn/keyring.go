@@ -37,12 +37,10 @@ func (l location) String() string { return "keys of the issuer " + l.issuer }
 
 // issuedKeys caches the keys of issuers. They stay in force if newer ones cannot
 // be fetched.
-type issuedKeys struct {
-	cache *cache.Reloaded[location, []key]
-}
+type issuedKeys = cache.Reloaded[location, []key]
 
 func newIssuedKeys(fetch fetcher, log *slog.Logger) *issuedKeys {
-	return &issuedKeys{cache.NewReloaded(cache.Options[location, []key]{
+	return cache.NewReloaded(cache.Options[location, []key]{
 		Load: func(ctx context.Context, _ time.Time, l location, last []key) ([]key, error) {
 			keys, err := fetch.keys(ctx, l.issuer, l.jwks)
 			if err != nil {
@@ -53,19 +51,19 @@ func newIssuedKeys(fetch fetcher, log *slog.Logger) *issuedKeys {
 		FirstTimeout: fetchTime, Timeout: fetchTime, FirstWait: maxWait,
 		Fresh:  refreshEvery,
 		Answer: func(error) bool { return true }, // no fetch for ten seconds
-	})}
+	})
 }
 
 // find returns the issuer's keys with an id. A token without one can only be of
 // an issuer with a single key.
 func (i *issuer) find(ctx context.Context, now time.Time, id string) ([]key, error) {
-	keys, err := i.keys.cache.Get(ctx, now, i.location)
+	keys, err := i.keys.Get(ctx, now, i.location)
 	if err != nil {
 		return nil, noKeysError(i.Issuer)
 	}
 	found := withID(keys, id)
 	if len(found) == 0 && id != "" {
-		keys, _ = i.keys.cache.Renew(ctx, now, i.location, func(newest []key) bool {
+		keys, _ = i.keys.Renew(ctx, now, i.location, func(newest []key) bool {
 			return len(withID(newest, id)) > 0 || !i.unknown.Take(now)
 		})
 		found = withID(keys, id)

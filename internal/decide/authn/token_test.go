@@ -168,12 +168,9 @@ func TestWhereTokens(t *testing.T) {
 		{request.Rejected, []string{"Bearer " + good + ", Bearer " + good}},
 		{request.Rejected, []string{"Bearer " + good, "Bearer " + good}},
 		{request.Rejected, []string{"Basic dXNlcjpwYXNz", "Bearer " + good}},
-		{request.Rejected, []string{"Bearer\t" + good}},
 		{request.Rejected, []string{"Bearer " + good + " " + good}},
-		{request.Rejected, []string{"Bearer \"" + good + "\""}},
 		{request.Rejected, []string{"Bearer " + good + "\x00"}},
 		{request.Anonymous, []string{"Bearer: " + good}},
-		{request.Anonymous, []string{"Token " + good}},
 		// A comma list, as an HTTP API makes of repeated fields, brings no token
 		// that another server may not see.
 		{request.Rejected, []string{"Bearer " + good + ",Basic YTpi"}},

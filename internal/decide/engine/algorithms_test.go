@@ -132,7 +132,6 @@ func TestLocalShare(t *testing.T) {
 		{"{capacity: 5, window: 60s}", 1},
 		{"{capacity: 40, window: 60s, cost: 30}", 1},
 		{"{capacity: 400, window: 60s, cost: 10, over: clamp}", 2},
-		{"{algorithm: fixed_window, capacity: 60, window: 1mo}", 3},
 		{"{algorithm: token_bucket, capacity: 100, window: 60s}", 5},
 		{"{algorithm: token_bucket, capacity: 100, window: 60s, burst: 200}", 10},
 		{"{algorithm: token_bucket, capacity: 100, window: 60s, burst: 3}", 1},

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,9 +66,7 @@ type Engine struct {
 
 // New returns an engine. Rules, Store and Local are required.
 func New(opts Options) *Engine {
-	if opts.Observer == nil {
-		opts.Observer = NoObserver{}
-	}
+	opts.Observer = cmp.Or[Observer](opts.Observer, NoObserver{})
 	batcher, _ := opts.Store.(AtomicBatcher)
 	return &Engine{opts, batcher}
 }

@@ -23,10 +23,7 @@ type Denial struct {
 // the status of the problem: 429 for most. A status of 429 in the document does
 // not replace another one of a problem.
 func (a *Answer) Denial() Denial {
-	own := a.Denied
-	if own == nil {
-		own = &rules.Denied{}
-	}
+	own := cmp.Or(a.Denied, &rules.Denied{})
 	d := Denial{Status: cmp.Or(int(own.Status), http.StatusTooManyRequests), ContentType: cmp.Or(own.ContentType, ProblemType)}
 	if d.Status == http.StatusTooManyRequests {
 		d.Status = cmp.Or(a.Problem.status, d.Status)

@@ -42,7 +42,6 @@ func TestVerify(t *testing.T) {
 		"unsigned":                     {text, fresh, 0, receipt.ErrUnsigned},
 		"a signature cut short":        {text + "." + mac[:20], fresh, 0, receipt.ErrUnsigned},
 		"a foreign signature":          {other + "." + mac, fresh, 0, receipt.ErrUnsigned},
-		"another letter":               {strings.Replace(fresh.Sign(text), "A", "B", 1), fresh, 0, receipt.ErrUnsigned},
 		"no secret":                    {fresh.Sign(text), nil, 0, receipt.ErrUnsigned},
 		"nothing":                      {"", fresh, 0, receipt.ErrUnsigned},
 		"signed nonsense":              {fresh.Sign("AQ"), fresh, 0, receipt.ErrMalformed},

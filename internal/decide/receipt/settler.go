@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +37,7 @@ type Settler struct {
 // NewSettler returns a settler. Keys are for TakeHeader; nil for none. The
 // observer, nil for none, sees the writes, and the corrections that failed.
 func NewSettler(store limit.Store, keys Keys, observer engine.Observer) *Settler {
-	if observer == nil {
-		observer = engine.NoObserver{}
-	}
-	return &Settler{store: store, keys: keys, observer: observer, used: used{seed: maphash.MakeSeed()}}
+	return &Settler{store: store, keys: keys, observer: cmp.Or[engine.Observer](observer, engine.NoObserver{}), used: used{seed: maphash.MakeSeed()}}
 }
 
 // Take parses a receipt of an authorizer's context, for one use. now is when the

@@ -169,7 +169,6 @@ func TestKinds(t *testing.T) {
 		passes             bool
 	}{
 		"the same":                {"m", "api", "k", throttled(1), false},
-		"another key":             {"m", "api", "other", throttled(1), false},
 		"another text":            {"m", "api", "k", throttled(2), false},
 		"a wrapped error":         {"m", "api", "k", fmt.Errorf("again: %w", throttled(2)), false},
 		"another message":         {"n", "api", "k", throttled(1), true},

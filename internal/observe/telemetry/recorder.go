@@ -83,10 +83,7 @@ func (h *highest) add(value int64) {
 
 // NewRecorder returns a Recorder whose counters are all 0.
 func NewRecorder(o Options) *Recorder {
-	r := &Recorder{opts: o, Observer: o.Next, counters: map[string]*atomic.Int64{}}
-	if r.Observer == nil {
-		r.Observer = engine.NoObserver{}
-	}
+	r := &Recorder{opts: o, Observer: cmp.Or[engine.Observer](o.Next, engine.NoObserver{}), counters: map[string]*atomic.Int64{}}
 	for _, m := range metric.All {
 		if m.Kind == metric.Counter {
 			r.counters[m.Name] = &atomic.Int64{}
