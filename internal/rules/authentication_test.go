@@ -3,7 +3,6 @@ package rules
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -143,26 +142,5 @@ func TestDocumentOnly(t *testing.T) {
 	s = parse(t, "{rules: [{name: r, key: 'p:{path.p}', limits: [{capacity: 9, window: 1s}]}], overrides: {r: {'p:a': {capacity: 3}}}}")
 	if !s.Rules[0].restrictOnly {
 		t.Error("the client's key may loosen")
-	}
-}
-
-// An override of a table cannot loosen a rule whose keys the client fills in.
-func TestClientKeysCannotLoosen(t *testing.T) {
-	s := parse(t, kinds)
-	partner, _ := s.Rule("partner")
-	for document, want := range map[string]string{
-		"capacity: 1000":                        "100/1m0s cost 1",
-		"capacity: 10":                          "10/1m0s cost 1",
-		"unlimited: true":                       "100/1m0s cost 1",
-		"limits: [{capacity: 999, window: 1s}]": "100/1m0s cost 1",
-	} {
-		o, err := parseOverride("o", []byte(document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		terms := partner.Terms(&request.Request{}, "", o, time.Time{})
-		if got := describeTerms(terms); got != want {
-			t.Errorf("%s: %s, want %s", document, got, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"net/netip"
 	"strings"
 	"testing"
@@ -24,12 +25,13 @@ func TestRuleFields(t *testing.T) {
 		{"key: a, mode: shadow", func(r *Rule) any { return r.Mode }, Shadow},
 		{"key: a, mode: off", func(r *Rule) any { return r.Mode }, Off},
 		{"key: a, mode: off, atomic: true", func(r *Rule) any { return r.Atomic }, true},
-		{"key: a", func(r *Rule) any { return r.Quiet }, false},
+		{"key: a", func(r *Rule) any { return r.OnError }, OnErrorLocal},
+		{"key: a, on_error: allow", func(r *Rule) any { return r.OnError }, OnErrorAllow},
+		{"key: a", func(r *Rule) any { return r.Atomic || r.Quiet }, false},
 		{"key: a, headers: on", func(r *Rule) any { return r.Quiet }, false},
 		{"key: a, headers: off", func(r *Rule) any { return r.Quiet }, true},
 		{"key: a", func(r *Rule) any { return r.prefix }, "r|"},
 		{"key: a, counter: other", func(r *Rule) any { return r.prefix }, "other|"},
-		{"key: a, counter: r", func(r *Rule) any { return r.prefix }, "r|"},
 		{"key: a", func(r *Rule) any { return r.overridable == nil && !r.TakesOverrides() }, true},
 		{"key: a, overrides: false", func(r *Rule) any { return r.overridable == nil && !r.TakesOverrides() }, true},
 		{"key: 'a:{ip}', overrides: true", func(r *Rule) any { return r.overridable.String() }, "a:{ip}"},
@@ -77,25 +79,11 @@ rules:
 	}
 }
 
-func TestUnless(t *testing.T) {
-	r := parseRule(t, "key: k, when: {path: /v1/**}, unless: {path: [/v1/hooks/**, /v1/health], methods: POST}")
-	for _, tt := range []struct {
-		method, path string
-		want         bool
-	}{
-		{"POST", "/v1/items", true}, {"POST", "/v1/hooks/x", false}, {"GET", "/v1/hooks/x", true}, {"POST", "/v1/Hooks/x", true},
-		{"post", "/v1/hooks/x", true}, {"POST", "/v1//hooks/x", true}, {"POST", "/v1/hooks/../items", true}, {"POST", "/v2", false},
-	} {
-		if got := r.Matches(&request.Request{Method: tt.method, Path: tt.path}); got != tt.want {
-			t.Errorf("%s %s: %t, want %t", tt.method, tt.path, got, tt.want)
-		}
-	}
-}
-
 func TestCallersAndClaims(t *testing.T) {
 	anonymous, byKey, rejected := request.Request{}, request.Request{APIKey: "k1"}, request.Request{Rejected: true, APIKey: "k1"}
 	known := request.Request{Stage: "prod", IP: netip.MustParseAddr("10.1.2.3"), Claims: map[string]any{
-		"plan": "pro", "level": 3.0, "admin": true, "roles": []any{"a", "b"}, "scope": "read write"}}
+		"plan": "pro", "level": 3.0, "admin": true, "roles": []any{"a", "b"}, "scope": "read write",
+		"realm": map[string]any{"roles": []any{"admin"}}, "list": []any{"a", json.Number("7")}}}
 	for _, tt := range []struct {
 		when string
 		req  *request.Request
@@ -106,7 +94,8 @@ func TestCallersAndClaims(t *testing.T) {
 		{"{caller: rejected}", &rejected, true}, {"{caller: [known, rejected]}", &rejected, true}, {"{caller: [known, rejected]}", &anonymous, false},
 		{"{caller: [known, anonymous, rejected]}", &anonymous, true},
 		{"{match: {jwt.plan: pro}}", &known, true}, {"{match: {jwt.plan: [free, pro]}}", &known, true}, {"{match: {jwt.plan: Pro}}", &known, false},
-		{"{match: {jwt.plan: pro}}", &anonymous, false},
+		{"{match: {jwt.plan: pro}}", &anonymous, false}, {"{match: {jwt.missing: '-'}}", &known, false}, {"{match: {jwt.realm: admin}}", &known, false},
+		{"{match: {jwt.list: 7}}", &known, true}, {"{match: {jwt./realm/roles: admin}}", &known, true}, {"{match: {jwt./scope: write}}", &known, true},
 		{"{match: {jwt.level: 3}}", &known, true}, {"{match: {jwt.level: '3'}}", &known, true}, {"{match: {jwt.level: [1, 2]}}", &known, false},
 		{"{match: {jwt.admin: true}}", &known, true}, {"{match: {jwt.admin: True}}", &known, true}, {"{match: {jwt.admin: 'false'}}", &known, false},
 		{"{match: {jwt.roles: b}}", &known, true}, {"{match: {jwt.roles: c}}", &known, false}, {"{match: {jwt./roles/0: a}}", &known, true},
@@ -128,15 +117,6 @@ func TestCallersAndClaims(t *testing.T) {
 				t.Errorf("%s: %s covers %+v: %t, want %t", field, tt.when, tt.req, got, tt.want)
 			}
 		}
-	}
-}
-
-// Rules that name the same counter have one.
-func TestCounters(t *testing.T) {
-	const rule = ", key: k, counter: x, limits: [{capacity: 1, window: 1s}]}"
-	rules := parse(t, "rules: [{name: a"+rule+", {name: b"+rule+"]").Rules
-	if a, b := item(rules[0], "k"), item(rules[1], "k"); a != b {
-		t.Errorf("%s and %s are two counters", a, b)
 	}
 }
 

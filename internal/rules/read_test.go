@@ -179,30 +179,6 @@ func parseOverride(place string, document []byte) (*Override, error) {
 // changes is ruledoc.Diff of the documents of two sets.
 func changes(a, b *Set) []ruledoc.Change { return ruledoc.Diff(a.Document(), b.Document()) }
 
-// manyOverrides is a document with as many overrides for one rule.
-func manyOverrides(n int) string {
-	var b strings.Builder
-	b.WriteString("rules: [{name: api, key: 'user:{jwt.sub}', overrides: true, limits: [{capacity: 10, window: 60s}]}]\noverrides:\n  api:\n")
-	for i := range n {
-		fmt.Fprintf(&b, "    \"user:auth0|%d\": {capacity: %d, until: 2030-01-01T00:00:00Z, why: ticket %d}\n", i, i+1, i)
-	}
-	return b.String()
-}
-
-// Ten thousand overrides fit into one file.
-func TestManyOverrides(t *testing.T) {
-	s, err := read(t, "f", manyOverrides(10_000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(s.overrides["api"]); n != 10_000 {
-		t.Errorf("%d overrides", n)
-	}
-	if o := s.Override("api", "user:auth0%7C9999"); o == nil || o.Capacity[""] != 10_000 {
-		t.Errorf("the last is %+v", o)
-	}
-}
-
 func FuzzCompile(f *testing.F) {
 	f.Add("rules:\n- name: r\n  when: {methods: [GET], route: /v1/**, path: '*'}\n  key: ip:{ip}|{header.x}\n  cost: 2\n  limits: [{capacity: 10, window: 60s}]\n  on_error: deny\n")
 	f.Add("defaults: {on_error: local, instances: 3}\nunmatched: deny\ndeny: [{cidrs: [10.0.0.0/8]}]\nskip: [{path: /x}]\nrules: []")

@@ -1,15 +1,8 @@
 package rules
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
@@ -48,54 +40,6 @@ func item(r *Rule, key string) string {
 func parseRule(t testing.TB, fields string) *Rule {
 	t.Helper()
 	return parse(t, "rules: [{name: r, limits: [{capacity: 10, window: 60s}], "+fields+"}]").Rules[0]
-}
-
-func TestCompile(t *testing.T) {
-	s := parse(t, `
-defaults: {on_error: deny, instances: 4}
-unmatched: deny
-deny:
-  - cidrs: [198.51.100.0/24, "2001:db8::/32"]
-skip:
-  - {methods: [OPTIONS]}
-rules:
-  - name: chat
-    when: {methods: [POST], route: /v1/chat}
-    key: user:{header.x-user}
-    cost: 2
-    limits:
-      - {name: tokens, capacity: 4000, window: 1h, cost: 500}
-      - {name: requests, capacity: 10, window: 60s, granularity: 500ms}
-    on_error: allow
-  - name: per-ip
-    key: ip:{ip}
-    limits: [{algorithm: fixed_window, capacity: 1000, window: 1d}]
-`)
-	if s.Unmatched != Deny || s.Instances != 4 {
-		t.Errorf("Unmatched %v, Instances %d; want deny and 4", s.Unmatched, s.Instances)
-	}
-	type rule struct {
-		Name, Key string
-		Limits    []limit.Limit
-		Costs     []int64
-		OnError   OnError
-	}
-	want := []rule{
-		{"chat", "user:{header.x-user}", []limit.Limit{
-			{Name: "requests", Capacity: 10, Window: time.Minute, Granularity: 500 * time.Millisecond},
-			{Name: "tokens", Capacity: 4000, Window: time.Hour, Granularity: time.Minute},
-		}, []int64{2, 500}, OnErrorAllow},
-		{"per-ip", "ip:{ip}", []limit.Limit{
-			{Algorithm: limit.FixedWindow, Capacity: 1000, Window: 24 * time.Hour, Granularity: 24 * time.Hour},
-		}, []int64{1}, OnErrorDeny},
-	}
-	var got []rule
-	for _, r := range s.Rules {
-		got = append(got, rule{r.Name, r.Key, r.Limits, costs(r), r.OnError})
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
-	}
 }
 
 // inside compares all fields of the types of a Set, except derived fields.
@@ -173,37 +117,6 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// Every example is valid and draws no warning.
-func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../../examples/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	traffic, err := filepath.Glob("../../examples/traffic/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, traffic...)
-	for _, want := range []string{"rules.yaml", "per-ip-10-per-minute.yaml", "per-ip-3-per-10s.yaml"} {
-		if !slices.ContainsFunc(files, func(f string) bool { return filepath.Base(f) == want }) {
-			t.Errorf("no example %s", want)
-		}
-	}
-	for _, file := range files {
-		document, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := read(t, file, string(document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(s.Rules) == 0 {
-			t.Errorf("%s has no rules", file)
-		}
-	}
-}
-
 // A Set is shared by all requests of a process. Run with -race.
 func TestSetIsSafeForConcurrentUse(t *testing.T) {
 	s := parse(t, `
@@ -225,75 +138,4 @@ rules: [{name: r, when: {route: "/v1/**"}, key: "ip:{ip}|{route}|{header.x-user}
 		})
 	}
 	wg.Wait()
-}
-
-// TestLayers: the files compile*.go use the rest of the package, which never
-// uses them.
-func TestLayers(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared, used := map[string]string{}, map[string]string{} // names by file
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(name, "compile") {
-			for _, d := range file.Decls {
-				for _, declaredName := range namesOfDecl(d) {
-					declared[declaredName] = name
-				}
-			}
-			continue
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if selector, ok := n.(*ast.SelectorExpr); ok { // a field, or of another package
-				ast.Inspect(selector.X, func(n ast.Node) bool { return note(used, n, name) })
-				return false
-			}
-			return note(used, n, name)
-		})
-	}
-	for name, by := range used {
-		if in, ok := declared[name]; ok {
-			t.Errorf("%s uses %s of %s", by, name, in)
-		}
-	}
-	if len(declared) < 20 || len(used) < 20 {
-		t.Errorf("%d names of the compiler, %d of the rest", len(declared), len(used))
-	}
-}
-
-func note(used map[string]string, n ast.Node, file string) bool {
-	if id, ok := n.(*ast.Ident); ok {
-		used[id.Name] = file
-	}
-	return true
-}
-
-// namesOfDecl returns the names that a declaration has at the top, methods aside.
-func namesOfDecl(d ast.Decl) (names []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			names = append(names, d.Name.Name)
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch spec := spec.(type) {
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
-			case *ast.ValueSpec:
-				for _, id := range spec.Names {
-					names = append(names, id.Name)
-				}
-			}
-		}
-	}
-	return names
 }

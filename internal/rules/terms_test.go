@@ -41,6 +41,10 @@ func TestTerms(t *testing.T) {
 			"requests 10/1m0s cost 5, tokens 8/1m0s cost 5"},
 		{"a capacity that is beyond a log", "journal", "", Override{Capacity: map[string]int64{"": 1001}}, true, "10/1m0s cost 1"},
 		{"a grant for a client's key", "partner", "", Override{Grants: []Grant{grant("", 9, 1)}}, true, "100/1m0s cost 1"},
+		{"a client's key raises nothing", "partner", "", Override{Capacity: map[string]int64{"": 1000}}, false, "100/1m0s cost 1"},
+		{"a client's key is not unlimited", "partner", "", Override{Unlimited: true}, true, "100/1m0s cost 1"},
+		{"a client's key has no limits of its own", "partner", "", Override{Limits: []limit.Limit{{Capacity: 999, Window: time.Second}}}, true, "100/1m0s cost 1"},
+		{"a client's key lowers a limit", "partner", "", Override{Capacity: map[string]int64{"": 10}}, false, "10/1m0s cost 1"},
 		{"a client's key lowers a plan", "partner", "pro", Override{Capacity: map[string]int64{"": 150}}, false, "150/1m0s cost 1"},
 		{"ended", "api", "", Override{Capacity: map[string]int64{"": 7}, Until: now}, false, "100/1m0s cost 1"},
 		{"not ended", "api", "", Override{Capacity: map[string]int64{"": 7}, Until: now.Add(1)}, false, "7/1m0s cost 1"},
@@ -241,14 +245,18 @@ func TestTimezones(t *testing.T) {
 	}
 }
 
-// With over: clamp, a cost above the limit's capacity takes all of it.
-func TestClamp(t *testing.T) {
+// A cost may be 0, and may be the whole capacity. With over: clamp, one above it
+// takes all of it.
+func TestCosts(t *testing.T) {
 	for _, tt := range []struct {
 		fields string
 		want   []int64
 	}{
+		{"limits: [{capacity: 10, window: 1s}]", []int64{1}},
+		{"limits: [{capacity: 10, window: 1s, cost: 0}]", []int64{0}},
+		{"cost: 10, limits: [{capacity: 10, window: 1s}]", []int64{10}},
+		{"cost: 30, limits: [{name: b, capacity: 10, window: 1s, cost: 1}, {name: a, capacity: 10, window: 1s, cost: 7}]", []int64{7, 1}},
 		{"limits: [{capacity: 10, window: 1s, cost: 11, over: clamp}]", []int64{10}},
-		{"limits: [{capacity: 10, window: 1s, cost: 10, over: clamp}]", []int64{10}},
 		{"limits: [{capacity: 10, window: 1s, cost: 0, over: clamp}]", []int64{0}},
 		{"cost: 4294967295, limits: [{over: clamp, algorithm: token_bucket, capacity: 10, burst: 3, window: 1s}]", []int64{3}},
 		{"cost: 99, limits: [{over: clamp, algorithm: leaky_bucket, capacity: 10, queue: 30, window: 1s}]", []int64{30}},
@@ -257,20 +265,6 @@ func TestClamp(t *testing.T) {
 		r := parse(t, "rules: [{name: r, key: all, "+tt.fields+"}]").Rules[0]
 		if diff := cmp.Diff(tt.want, costs(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.fields, diff)
-		}
-	}
-}
-
-func TestAtomic(t *testing.T) {
-	const rest = "key: all, limits: [{capacity: 1, window: 1s}]}"
-	s := parse(t, "rules: [{name: a, atomic: true, "+rest+", {name: b, atomic: false, "+rest+", {name: c, "+rest+"]")
-	if !s.Rules[0].Atomic || s.Rules[1].Atomic || s.Rules[2].Atomic {
-		t.Errorf("got %t, %t and %t", s.Rules[0].Atomic, s.Rules[1].Atomic, s.Rules[2].Atomic)
-	}
-	for text, is := range map[string]string{"yes": "text: write true", "1": "a number", "'true'": "text: write true", "": "empty", "[true]": "a list"} {
-		_, err := read(t, "f", "rules: [{name: a, atomic: "+text+", "+rest+"]")
-		if want := "f:1:27: rules[0].atomic: must be true or false, and is " + is; err == nil || !strings.HasSuffix(err.Error(), want[len("f:1:27"):]) {
-			t.Errorf("atomic: %s: got %v, want %s", text, err, want)
 		}
 	}
 }
