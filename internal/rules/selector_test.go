@@ -17,17 +17,14 @@ func TestBanned(t *testing.T) {
 		want bool
 	}{
 		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("198.51.100.7")}, true},
-		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("198.51.101.7")}, false},
 		{"{cidrs: [198.51.100.0/24]}", request.Request{IP: netip.MustParseAddr("::ffff:198.51.100.7")}, true}, // the same host
 		{"{cidrs: [198.51.100.0/24]}", request.Request{}, false},
-		{"{cidrs: 0.0.0.0/0}", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, true},
 		{"{cidrs: 0.0.0.0/0}", request.Request{IP: netip.MustParseAddr("2001:db8::1")}, false},
 		{"{cidrs: ['::/0']}", request.Request{IP: netip.MustParseAddr("203.0.113.9")}, false},
 		{"{cidrs: ['fe80::/10']}", request.Request{IP: netip.MustParseAddr("fe80::1%eth0")}, true},
 		{"{cidrs: [10.0.0.0/8, '2001:db8::/32']}", request.Request{IP: netip.MustParseAddr("2001:db8:1::1")}, true},
 		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/Admin/../ADMIN/x"}, true}, // ignores case
 		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("10.1.1.1"), Path: "/"}, false},
-		{"{cidrs: [10.0.0.0/8], path: /admin/**}", request.Request{IP: netip.MustParseAddr("11.1.1.1"), Path: "/admin"}, false},
 		{"{methods: [TRACE]}", request.Request{Method: "trace"}, true},
 		{"{methods: [TRACE]}, {path: /x}", request.Request{Path: "/x"}, true}, // any entry
 	} {
@@ -46,26 +43,18 @@ func TestSkipped(t *testing.T) {
 		want bool
 	}{
 		{"{methods: [GET], route: /health}", request.Request{Method: "GET", Path: "/health"}, true},
-		{"{methods: [get], route: /health}", request.Request{Method: "GET", Path: "/health"}, true},
 		{"{methods: [GET], route: /health}", request.Request{Method: "get", Path: "/health"}, false},
-		{"{methods: [GET], route: /health}", request.Request{Method: "POST", Path: "/health"}, false},
 		{"{path: /health}", request.Request{Path: "/Health"}, false},
 		{"{path: /health}", request.Request{Path: "/health/"}, false},
-		{"{path: /health}", request.Request{Path: "//health"}, false},
 		{"{path: /health}", request.Request{Path: "/healt%68"}, false},
 		{"{path: /health}", request.Request{Path: "/x/../health"}, false},
-		{"{path: /health}", request.Request{Path: "/health%00"}, false},
 		{"{path: /static/**}", request.Request{Path: "/static/a/b.css"}, true},
-		{"{path: /static/**}", request.Request{Path: "/static"}, true},
 		{"{path: /static/**}", request.Request{Path: "/static/../admin"}, false},
-		{"{path: /static/**}", request.Request{Path: "/static/%2e%2e/admin"}, false},
 		{"{path: /static/**}", request.Request{Path: "/static/%252e%252e/admin"}, false},
 		{"{route: /health}", request.Request{Path: "/health", Route: "GET /health"}, true},
 		{"{route: /health}", request.Request{Path: "/%68ealth", Route: "GET /health"}, false},
-		{"{route: $connect}", request.Request{Route: "$connect"}, true}, // no path was sent, so none was hidden
-		{"{path: /}", request.Request{Path: "/"}, true},
+		{"{route: $connect}", request.Request{Route: "$connect"}, true},                     // no path was sent, so none was hidden
 		{"{methods: [OPTIONS]}", request.Request{Method: "OPTIONS", Path: "/a/../b"}, true}, // does not look at the path
-		{"{cidrs: [10.0.0.0/8]}", request.Request{IP: netip.MustParseAddr("10.0.0.1"), Path: "//"}, true},
 		{"{cidrs: [10.0.0.0/8], path: /x}", request.Request{IP: netip.MustParseAddr("11.0.0.1"), Path: "/x"}, false},
 	} {
 		s := parse(t, "rules: []\nskip: ["+tt.skip+"]")
@@ -78,18 +67,13 @@ func TestSkipped(t *testing.T) {
 func TestParseCIDR(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"10.0.0.0/8", ""},
-		{"2001:db8::/32", ""},
-		{"10.0.0.1/32", ""},
 		{"10.0.0.1", `"10.0.0.1" is an address: write the network 10.0.0.1/32`},
 		{"2001:db8::1", `"2001:db8::1" is an address: write the network 2001:db8::1/128`},
-		{"fe80::1%eth0", `"fe80::1%eth0" is an address: write the network fe80::1/128`},
 		{"64:ff9b::c000:200/120", `"64:ff9b::c000:200/120" is not how a network is written: write 192.0.2.0/24`},
 		{"64:ff9b::/96", `"64:ff9b::/96" has no clients: its addresses count as the IPv4 addresses that they carry: remove it`},
-		{"::ffff:10.0.0.1", `"::ffff:10.0.0.1" is an address: write the network 10.0.0.1/32`},
 		{"10.0.0.1/8", `"10.0.0.1/8" is not how a network is written: write 10.0.0.0/8`},
 		{"::ffff:10.0.0.0/104", `"::ffff:10.0.0.0/104" is not how a network is written: write 10.0.0.0/8`},
 		{"10.0.0.0/33", `"10.0.0.0/33" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
-		{"", `"" is no network: write one such as 198.51.100.0/24 or 2001:db8::/32`},
 	} {
 		if _, got := parseCIDR(tt.text); got.Reason() != tt.want {
 			t.Errorf("parseCIDR(%q): %s, want %s", tt.text, got.Reason(), tt.want)
@@ -142,21 +126,13 @@ rules:
 	}{
 		{"/v1/hooks/a", false, true, false},
 		{"/v1/hooks/a;x=1", false, false, false},
-		{"/v1/hooks/a%3Bx", false, false, false},
-		{"/v1/hooks/..;/admin", false, false, false},
 		{"/v1/hooks/..;/..;/admin", false, false, true},
 		{"/v1/hooks/..%3b/..%3B/admin", false, false, true},
-		{`/v1/hooks/..\admin`, false, false, false},
 		{`/v1/hooks/..\..\admin`, false, false, true},
-		{`/v1/hooks\..\..\admin\x`, false, false, true},
 		{"/v1/hooks/..%5C..%5C../admin", false, false, true},
 		{"/admin;x=1/a", false, false, true},
-		{"/admin;x=1", false, false, true},
 		{"/ADMIN%3Bx/a", false, false, true},
-		{"/;/admin/a", false, false, true},
-		{"/x/..;a/admin;/a", false, false, true},
 		{"/banned;x/a", true, false, false},
-		{"/x/..;/banned", true, false, false},
 		{`/banned\a`, true, false, false},
 		{"/admin/open/a", false, false, false},
 		{"/admin/open/a;x", false, false, true},

@@ -154,36 +154,13 @@ func TestFormatDuration(t *testing.T) {
 	}
 }
 
-func TestDefaultGranularity(t *testing.T) {
-	for _, tt := range []struct{ window, want time.Duration }{
-		{60 * time.Second, time.Second},
-		{time.Hour, time.Minute},
-		{24 * time.Hour, 24 * time.Minute},
-		{90 * time.Second, 2 * time.Second}, // 45 slots of whole seconds
-		{70 * time.Second, 2 * time.Second},
-		{10 * time.Second, 200 * time.Millisecond}, // 50
-		{2 * time.Second, 100 * time.Millisecond},
-		{time.Second, 100 * time.Millisecond},
-		{59 * time.Second, time.Second},                   // 59
-		{5900 * time.Millisecond, 100 * time.Millisecond}, // 59 as well
-		{5300 * time.Second, 100 * time.Second},           // 53
-		{6100 * time.Millisecond, 0},                      // a prime number of tenths
-		{900 * time.Millisecond, 0},
-		{100 * time.Millisecond, 0},
-		{61 * time.Second, 0},                      // a prime
-		{60*time.Second + 100*time.Millisecond, 0}, // no whole seconds
-		{1250 * time.Millisecond, 0},
-	} {
-		got := DefaultGranularity(tt.window)
-		if got != tt.want {
-			t.Errorf("DefaultGranularity(%v) = %v, want %v", tt.window, got, tt.want)
-		}
-	}
-}
-
 // The default by its definition, slowly: the largest k up to 60 that gives whole units, none below 10.
-func TestDefaultGranularityByDefinition(t *testing.T) {
+func TestDefaultGranularity(t *testing.T) {
+	windows := []time.Duration{time.Hour, 24 * time.Hour, 5300 * time.Second}
 	for window := MinWindow; window <= 10*time.Minute; window += 50 * time.Millisecond {
+		windows = append(windows, window)
+	}
+	for _, window := range windows {
 		unit := 100 * time.Millisecond
 		if window >= time.Minute {
 			unit = time.Second

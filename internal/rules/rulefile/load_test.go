@@ -98,14 +98,6 @@ func TestExamplesDrawNoWarnings(t *testing.T) {
 	}
 }
 
-// A document that does not limit anything is worth no warning.
-func TestLoadWithoutWarnings(t *testing.T) {
-	set, err := rulefile.Parse("f", []byte("unmatched: deny\nrules: []\n"))
-	if err != nil || len(set.Warnings) != 0 || len(set.Rules) != 0 {
-		t.Errorf("%v, %v", set, err)
-	}
-}
-
 // endless never ends, as /dev/zero does.
 type endless struct{}
 

@@ -62,11 +62,15 @@ func TestReference(t *testing.T) {
 		fmt.Fprintf(&b, "\n## %s\n%s\n\n| Field | Values | Means |\n|---|---|---|\n", s.heading, s.about)
 		for _, name := range fields(place, reflect.TypeOf(s.of)) {
 			property := place["properties"].(schema)[name].(schema)
+			doc := property["description"].(string)
+			if strings.Index(doc, ". ") > 0 || !strings.HasSuffix(doc, ".") {
+				t.Errorf("%s: %s has no help of one sentence: %q", s.heading, name, doc)
+			}
 			values := r.values(property)
 			if required, _ := place["required"].([]any); slices.Contains(required, any(name)) {
 				values += "; **required**"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, strings.ReplaceAll(values, "|", "\\|"), cell(property["description"].(string)))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, strings.ReplaceAll(values, "|", "\\|"), cell(doc))
 		}
 	}
 	for name := range r {

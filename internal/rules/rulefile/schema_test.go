@@ -125,27 +125,6 @@ func at(t *testing.T, v any, pointer string) map[string]any {
 	return m
 }
 
-// Every field has help: one sentence.
-func TestSchemaDescriptions(t *testing.T) {
-	var schema any
-	if err := json.Unmarshal(Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	fields := 0
-	for _, tt := range placesOfFields {
-		for name, property := range at(t, schema, tt.pointer)["properties"].(map[string]any) {
-			fields++
-			doc, _ := property.(map[string]any)["description"].(string)
-			if !strings.HasSuffix(doc, ".") || strings.Contains(strings.TrimSuffix(doc, "."), ". ") || len(doc) < 15 {
-				t.Errorf("%s/%s: description %q", tt.pointer, name, doc)
-			}
-		}
-	}
-	if fields < 60 {
-		t.Errorf("%d fields seen", fields)
-	}
-}
-
 // The schema refuses values that no field can hold.
 func TestSchemaValues(t *testing.T) {
 	rule := func(fields string) string {

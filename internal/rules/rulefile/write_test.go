@@ -2,8 +2,6 @@ package rulefile
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -151,24 +149,6 @@ func TestWrittenDocumentsReadTheSame(t *testing.T) {
 		fill(t, reflect.ValueOf(&d).Elem(), ruledoc.NoTags, 0)
 		checkRoundTrip(t, &d, map[string]string{"": "one\ntwo \x00", "rules[0]": strings.Repeat("<", 99), "rules[0].limits[0]": "x\ny", "deny[0]": "# z", "plans.a": "p", "overrides.a.a": ": o"})
 	})
-}
-
-func TestExamplesAreWrittenAndRead(t *testing.T) {
-	files, err := filepath.Glob("../../../examples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d ruledoc.Document
-		if _, err := yamlfile.Decode(file, text, &d); err != nil {
-			t.Fatal(err)
-		}
-		checkRoundTrip(t, &d, nil)
-	}
 }
 
 func FuzzWrite(f *testing.F) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,10 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
-	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
@@ -101,40 +97,6 @@ func TestUnreadablePointer(t *testing.T) {
 		if err := errs[0]; !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "keeping version 1") {
 			t.Errorf("reported %v", err)
 		}
-	}
-}
-
-// TestExamplesAsJSON: a published document compiles to the rules of the
-// author's text.
-func TestExamplesAsJSON(t *testing.T) {
-	files, err := filepath.Glob("../../../examples/*.yaml")
-	must(t, err)
-	more, err := filepath.Glob("../../../cmd/slidegate/internal/cli/testdata/*.yaml")
-	must(t, err)
-	read := 0
-	for _, file := range append(files, more...) {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		written, err := rulefile.Parse(file, text)
-		if err != nil {
-			continue // examples of mistakes
-		}
-		read++
-		data, err := ruledoc.Marshal(written.Document())
-		must(t, err)
-		document, err := ruledoc.Unmarshal(data)
-		must(t, err)
-		published, err := ruletable.Compile(file, document)
-		must(t, err)
-		if changes := ruledoc.Diff(written.Document(), published.Document()); len(changes) != 0 {
-			t.Errorf("%s: changes %v", file, changes)
-		}
-		if again, err := ruledoc.Marshal(published.Document()); err != nil || string(again) != string(data) {
-			t.Errorf("%s: error %v, published again it is\n%s", file, err, cmp.Diff(string(data), string(again)))
-		}
-	}
-	if read < 5 {
-		t.Errorf("%d examples", read)
 	}
 }
 
