@@ -145,8 +145,9 @@ func (c *compiler) calendar(path problem.Path, d *ruledoc.Limit, l *limit.Limit)
 		at := path.To("timezone")
 		zone, wrong := zoneNamed(d.Timezone)
 		c.check(at, wrong)
-		var ok bool
-		if l.Calendar, ok = calendarIn(d.Window, zone); !ok {
+		if unit, ok := calendarUnits[d.Window]; ok {
+			l.Calendar = calendarOf(unit, zone)
+		} else {
 			c.fail(at, problem.Instead, "goes with the windows 1d, 1w and 1mo", "one of them, or remove timezone")
 		}
 	}

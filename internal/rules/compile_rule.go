@@ -58,17 +58,13 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 // lease checks a rule whose charges are made ahead. A lease ends with the slot in
 // which it was charged, so all limits of the rule must count by slots.
 func (c *compiler) lease(path problem.Path, r *Rule) {
+	without := slices.IndexFunc(r.Limits, func(l limit.Limit) bool { return !l.Correctable() })
 	switch {
 	case r.Lease == 0:
 	case r.Atomic:
 		c.fail(path, problem.LeaseAtomic)
-	default:
-		for i := range r.Limits {
-			if l := &r.Limits[i]; !l.Correctable() {
-				c.fail(path, problem.CannotLease, l.Algorithm, limit.SlidingWindow)
-				return
-			}
-		}
+	case without >= 0:
+		c.fail(path, problem.CannotLease, r.Limits[without].Algorithm, limit.SlidingWindow)
 	}
 }
 

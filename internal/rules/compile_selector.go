@@ -42,9 +42,9 @@ func (c *compiler) selector(path problem.Path, d *ruledoc.Selector, empty proble
 		}
 	}
 	s.Methods = d.Methods
-	s.Routes = c.patterns(path.To("route"), d.Route, match.ParseRoute)
-	s.Paths = c.patterns(path.To("path"), d.Path, match.ParsePath)
-	s.LimitTo(c.cidrs(path.To("cidrs"), d.CIDRs))
+	s.Routes = parsed(c, path.To("route"), d.Route, match.ParseRoute)
+	s.Paths = parsed(c, path.To("path"), d.Path, match.ParsePath)
+	s.LimitTo(parsed(c, path.To("cidrs"), d.CIDRs, parseCIDR))
 	if s.Callers = slices.Compact(slices.Sorted(slices.Values(d.Caller))); len(s.Callers) == 3 {
 		s.Callers = nil // every caller
 	}
@@ -52,24 +52,14 @@ func (c *compiler) selector(path problem.Path, d *ruledoc.Selector, empty proble
 	return s
 }
 
-// patterns compiles patterns of routes or paths, without those that it reports.
-func (c *compiler) patterns(path problem.Path, texts []string, parse func(string) (match.Pattern, problem.Fault)) (patterns []match.Pattern) {
+// parsed returns the values of a list of texts, without those that it reports.
+func parsed[T any](c *compiler, path problem.Path, texts []string, parse func(string) (T, problem.Fault)) (all []T) {
 	for i, text := range texts {
-		if p, wrong := parse(text); c.check(path.At(i), wrong) {
-			patterns = append(patterns, p)
+		if value, wrong := parse(text); c.check(path.At(i), wrong) {
+			all = append(all, value)
 		}
 	}
-	return patterns
-}
-
-// cidrs compiles networks, without those that it reports.
-func (c *compiler) cidrs(path problem.Path, texts []string) (cidrs []netip.Prefix) {
-	for i, text := range texts {
-		if network, wrong := parseCIDR(text); c.check(path.At(i), wrong) {
-			cidrs = append(cidrs, network)
-		}
-	}
-	return cidrs
+	return all
 }
 
 // parseCIDR reads a network. It takes no address with bits beyond the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 )
@@ -87,11 +88,8 @@ func (r *Rule) highest(i int) int64 {
 // restricted says why an override of a rule whose keys the client fills in
 // cannot loosen it.
 func (r *Rule) restricted(why string) problem.Fault {
-	var list []string
-	for _, source := range r.overridable.ClientSources {
-		list = append(list, source[1:len(source)-1]) // without braces
-	}
-	return problem.New(problem.RestrictedBy, why, ruledoc.Enumerate(r.overridable.ClientSources, "and"), strings.Join(list, ", "))
+	sources := r.overridable.ClientSources
+	return problem.New(problem.RestrictedBy, why, ruledoc.Enumerate(sources, "and"), key.WithoutBraces.Replace(strings.Join(sources, ", ")))
 }
 
 // limitFault checks a limit of an override with the rule's refunds and costs.

@@ -60,16 +60,6 @@ func bounded(length time.Duration, text string) (time.Duration, problem.Fault) {
 	return length, problem.Fault{}
 }
 
-// calendarIn returns the calendar of a document's window and zone; ok is false for
-// a window that follows none. See calendarOf.
-func calendarIn(window string, zone *time.Location) (c *limit.Calendar, ok bool) {
-	unit, ok := calendarUnits[window]
-	if !ok {
-		return nil, false
-	}
-	return calendarOf(unit, zone), true
-}
-
 // calendarOf returns where windows begin; nil for multiples of their length. Days
 // in UTC are plain lengths of time, and share their counters.
 func calendarOf(unit limit.Unit, zone *time.Location) *limit.Calendar {

@@ -133,10 +133,7 @@ type planSource struct {
 // Plan returns the plan that the request's token or API key names: "" for none,
 // and for a plan that the document does not know.
 func (s *Set) Plan(req *request.Request) string {
-	if s.plan.from.Kind == key.Literal {
-		return ""
-	}
-	name, _ := s.plan.from.Value(req)
+	name, _ := s.plan.from.Value(req) // "" of the zero Part
 	return s.knownPlan(name)
 }
 

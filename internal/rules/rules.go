@@ -182,9 +182,6 @@ func (s *Set) Match(dst []*Rule, req *request.Request) []*Rule {
 		}
 	})
 	found := dst[before:]
-	if len(found) < 2 {
-		return dst
-	}
 	slices.SortFunc(found, func(a, b *Rule) int { return a.place - b.place })
 	return dst[:before+len(slices.Compact(found))]
 }
@@ -346,10 +343,7 @@ const maxUsageKey = 128
 // UsageIdentifierKey returns the value of the API key by which a REST API's usage
 // plans count a request, "" for none. It is a secret if API keys are.
 func (s *Set) UsageIdentifierKey(r *request.Request) string {
-	if s.usageKey.Kind == key.Literal {
-		return ""
-	}
-	value, ok := s.usageKey.Value(r)
+	value, ok := s.usageKey.Value(r) // "" of the zero Part
 	if !ok || len(value) > maxUsageKey {
 		return ""
 	}

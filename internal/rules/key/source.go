@@ -126,7 +126,11 @@ func insteadOfUnread(text string, quote func(string) string) string {
 // what to write instead, as quote writes a source: keys have braces around it.
 func parseSource(text string, quote func(string) string) (p Part, wrong problem.Fault) {
 	word, name, dotted := strings.Cut(text, ".")
-	p.Kind = kindOf(word)
+	for kind, s := range sources {
+		if s.word == word {
+			p.Kind = Kind(kind)
+		}
+	}
 	named := p.Kind.IsNamed()
 	instead := func(is, write string) (Part, problem.Fault) {
 		return p, problem.New(problem.Instead, quote(text)+" "+is, quote(write))
@@ -159,16 +163,6 @@ func parseSource(text string, quote func(string) string) (p Part, wrong problem.
 	}
 	p.Text = name
 	return p, wrong
-}
-
-// kindOf returns the kind of a source by its word; Literal for none.
-func kindOf(word string) Kind {
-	for kind, s := range sources {
-		if s.word == word {
-			return Kind(kind)
-		}
-	}
-	return Literal
 }
 
 // suggestSource says what to write for an unknown source, whose text begins with

@@ -153,10 +153,7 @@ func (c *checker) checkLease(path problem.Path, i int) {
 // counts in another way; nil for none.
 func (c *checker) sharesNothing(i int) *rules.Rule {
 	counter := func(i int) string { return cmp.Or(c.doc.Rules[i].Counter, c.doc.Rules[i].Name) }
-	item := func(r *rules.Rule) string {
-		terms := r.Terms(&request.Request{}, "", nil, time.Time{})
-		return r.Item("", terms)
-	}
+	item := func(r *rules.Rule) string { return r.Item("", r.Terms(&request.Request{}, "", nil, time.Time{})) }
 	for j, other := range c.set.Rules[:i] {
 		if counter(i) == counter(j) && item(other) != item(c.set.Rules[i]) && other.Mode != rules.Off {
 			return other

@@ -71,7 +71,10 @@ func (x *Index) add(s *Selector, place int32) {
 	}
 	for i := range s.Match {
 		if c := &s.Match[i]; len(c.Words) <= mostTexts {
-			consider(x.valuesOf(c.Part), c.Words)
+			if x.values[c.Part] == nil {
+				x.values[c.Part] = &table{source: c.Part}
+			}
+			consider(x.values[c.Part], c.Words)
 		}
 	}
 	if best == nil {
@@ -95,14 +98,6 @@ func headsOf(patterns []Pattern) (heads []string) {
 		heads = append(heads, head)
 	}
 	return heads
-}
-
-// valuesOf returns the table of a source.
-func (x *Index) valuesOf(source key.Part) *table {
-	if x.values[source] == nil {
-		x.values[source] = &table{source: source}
-	}
-	return x.values[source]
 }
 
 func (t *table) add(texts []string, place int32) {

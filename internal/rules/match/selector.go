@@ -160,7 +160,7 @@ func NewLookup(list []Selector) *Lookup {
 	l := &Lookup{}
 	var networks []netip.Prefix
 	for i := range list {
-		if s := &list[i]; s.onlyNetworks() {
+		if s := &list[i]; len(s.CIDRs) > 0 && !s.byPath() && len(s.Methods)+len(s.Callers)+len(s.Match) == 0 {
 			networks = append(networks, s.CIDRs...)
 		} else {
 			l.Others = append(l.Others, s)
@@ -186,10 +186,6 @@ func (l *Lookup) covers(r *request.Request, exactly bool) (covers bool) {
 	}
 	l.index.Each(r, func(place int32) { covers = covers || l.Others[place].covers(r, exactly) })
 	return covers
-}
-
-func (s *Selector) onlyNetworks() bool {
-	return len(s.CIDRs) > 0 && len(s.Methods)+len(s.Routes)+len(s.Paths)+len(s.Callers)+len(s.Match) == 0
 }
 
 // setOf returns the set of the networks in a list, which may overlap. A lookup
@@ -225,7 +221,7 @@ func ParseRoute(text string) (g Pattern, wrong problem.Fault) {
 		return Pattern{}, problem.New(problem.PatternMethod, text, rest, method)
 	case text == "$default" || strings.HasSuffix(text, "+}"):
 		return Pattern{}, problem.New(problem.BadPattern, text, "requests on a catch-all route are matched by their path", widened(text))
-	case isWebSocketRoute(text):
+	case strings.HasPrefix(text, "$") && !strings.ContainsAny(text, "/*"): // a route of a WebSocket API, such as $connect
 		text = "/" + text
 	}
 	if g.pattern, wrong = urlpath.Parse(text); wrong.Found() {
@@ -234,24 +230,15 @@ func ParseRoute(text string) (g Pattern, wrong problem.Fault) {
 	return g, wrong
 }
 
-// isWebSocketRoute reports whether a pattern is a route such as $connect.
-func isWebSocketRoute(text string) bool {
-	return strings.HasPrefix(text, "$") && !strings.ContainsAny(text, "/*")
-}
-
 // ParsePath reads a pattern of paths, which have no template parameters.
 func ParsePath(text string) (Pattern, problem.Fault) {
 	g, wrong := ParseRoute(text)
 	for _, s := range g.pattern.Segments() {
-		if isParameter(s) {
+		if len(s) > 2 && strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}") {
 			return Pattern{}, problem.New(problem.PatternParameter, text, s)
 		}
 	}
 	return g, wrong
-}
-
-func isParameter(segment string) bool {
-	return len(segment) > 2 && segment[0] == '{' && segment[len(segment)-1] == '}'
 }
 
 // widened returns the pattern for what a catch-all route covers.

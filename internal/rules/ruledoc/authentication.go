@@ -87,10 +87,6 @@ func IsSecureURL(text string) bool {
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return false
 	}
-	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
+	addr, _ := netip.ParseAddr(u.Hostname()) // the zero Addr of a name is no loopback
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || addr.IsLoopback())
 }

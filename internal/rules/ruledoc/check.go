@@ -46,9 +46,13 @@ func (c *checker) value(path problem.Path, v reflect.Value, tags Tags) {
 	case reflect.Map:
 		c.entries(path, v, tags)
 	case reflect.String:
-		c.word(path, v.String(), tags)
+		if word := v.String(); len(tags.Enum) > 0 && !slices.Contains(tags.Enum, word) {
+			c.fail(path, problem.UnknownWord, strconv.Quote(word), Suggest(word, tags.Enum, "write", "or"))
+		}
 	case reflect.Int64:
-		c.number(path, v.Int(), tags)
+		if n, least, most := v.Int(), tags.Range[0], tags.Range[1]; n < least || n > most {
+			c.fail(path, problem.OutOfRange, n, least, most)
+		}
 	}
 }
 
@@ -91,18 +95,6 @@ func (c *checker) entries(path problem.Path, v reflect.Value, tags Tags) {
 	byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
 	for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), byName) {
 		c.value(path.To(key.String()), v.MapIndex(key), tags)
-	}
-}
-
-func (c *checker) word(path problem.Path, word string, tags Tags) {
-	if len(tags.Enum) > 0 && !slices.Contains(tags.Enum, word) {
-		c.fail(path, problem.UnknownWord, strconv.Quote(word), Suggest(word, tags.Enum, "write", "or"))
-	}
-}
-
-func (c *checker) number(path problem.Path, n int64, tags Tags) {
-	if least, most := tags.Range[0], tags.Range[1]; n < least || n > most {
-		c.fail(path, problem.OutOfRange, n, least, most)
 	}
 }
 

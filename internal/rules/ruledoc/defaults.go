@@ -3,6 +3,7 @@ package ruledoc
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -62,16 +63,12 @@ func WithDefaults(d *Document) *Document {
 			ambiguous = DenyAmbiguous
 		}
 	}
-	for i := range d.Deny {
-		complete(&d.Deny[i], true)
-	}
-	for i := range d.Skip {
-		complete(&d.Skip[i], true)
-	}
+	lists := slices.Concat(d.Deny, d.Skip) // copies, which share their lists of methods with the document
 	if a := d.Authentication; a != nil && a.Required != nil {
-		for i := range a.Required.Some {
-			complete(&a.Required.Some[i], true)
-		}
+		lists = append(lists, a.Required.Some...)
+	}
+	for i := range lists {
+		complete(&lists[i], true)
 	}
 	for i := range d.Rules {
 		r := &d.Rules[i]

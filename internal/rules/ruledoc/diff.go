@@ -120,17 +120,12 @@ func forDiff(d *Document) *Document {
 		if r.Counter == r.Name {
 			r.Counter = ""
 		}
-		if r.costsAlike() {
+		// If all limits have the rule's cost, a change of it shows in theirs.
+		if r.Cost != nil && !slices.ContainsFunc(r.Limits, func(l Limit) bool { return *l.Cost != *r.Cost }) {
 			r.Cost = nil
 		}
 	}
 	return d
-}
-
-// costsAlike reports whether all limits have the rule's own cost. A change of the
-// rule's cost then shows in the costs of its limits.
-func (r *Rule) costsAlike() bool {
-	return r.Cost != nil && !slices.ContainsFunc(r.Limits, func(l Limit) bool { return *l.Cost != *r.Cost })
 }
 
 // nameHashes adds the check of the secret to overrides that are there by the

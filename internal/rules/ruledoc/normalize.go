@@ -73,15 +73,17 @@ func (d *Document) normalizeRule(r *Rule) {
 	r.Trusted = sortedSet(r.Trusted)
 	r.normalizeOverrides(len(d.Overrides[r.Name]) > 0)
 	if r.When != nil {
-		r.When.normalize(ofRoutes(r))
-		if r.When.matchesAll() {
+		// The first pattern that matches a path is in its key, so their order matters.
+		inOrder := strings.Contains(r.Key, "{route}") || r.Overrides != nil && strings.Contains(r.Overrides.Template, "{route}")
+		r.When.normalize(inOrder)
+		if r.When.onlyCaller() && len(r.When.Caller) == 3 { // every request
 			r.When = nil
 		}
 	}
 	if r.Unless != nil {
 		r.Unless.normalize(false)
 	}
-	if r.Counter == r.Name && !d.sharesCounter(r) {
+	if r.Counter == r.Name && !slices.ContainsFunc(d.Rules, func(other Rule) bool { return other.Name != r.Name && other.Counter == r.Counter }) {
 		r.Counter = ""
 	}
 	if r.Headers == "on" {
@@ -191,17 +193,6 @@ func (o Override) normalize(r *Rule) Override {
 	return o
 }
 
-// sharesCounter reports whether another rule names the rule's counter.
-func (d *Document) sharesCounter(r *Rule) bool {
-	return slices.ContainsFunc(d.Rules, func(other Rule) bool { return other.Name != r.Name && other.Counter == r.Counter })
-}
-
-// ofRoutes reports whether keys of the rule may hold the pattern of a route.
-// The first pattern that matches a path is the one, so their order matters.
-func ofRoutes(r *Rule) bool {
-	return strings.Contains(r.Key, "{route}") || r.Overrides != nil && strings.Contains(r.Overrides.Template, "{route}")
-}
-
 func (s *Selector) normalize(routesInOrder bool) {
 	s.Methods, s.Path = sortedSet(s.Methods), sortedSet(s.Path)
 	if routesInOrder {
@@ -228,8 +219,6 @@ func (s *Selector) normalize(routesInOrder bool) {
 func (s *Selector) onlyCaller() bool {
 	return len(s.Methods)+len(s.Route)+len(s.Path)+len(s.CIDRs)+len(s.Match) == 0
 }
-
-func (s *Selector) matchesAll() bool { return s.onlyCaller() && len(s.Caller) == 3 }
 
 // mergeEntries puts the entries of deny or skip in order. Entries that differ
 // in their networks alone become one.

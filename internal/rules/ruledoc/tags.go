@@ -1,6 +1,7 @@
 package ruledoc
 
 import (
+	"cmp"
 	_ "embed" // for texts.txt
 	"fmt"
 	"math"
@@ -82,10 +83,7 @@ func (t Tags) Entry() Tags {
 
 // InsteadOfNone says what to write instead of an empty list or map.
 func (t Tags) InsteadOfNone(entries string) string {
-	if t.Need != "" {
-		return t.Need
-	}
-	return "write " + entries + ", or remove it"
+	return cmp.Or(t.Need, "write "+entries+", or remove it")
 }
 
 // Field is a field of a struct, as documents name it.

@@ -77,19 +77,13 @@ func (t *Table) record(ctx context.Context, at item, e *Event, writes ...types.T
 // write is transact without an entry in the history.
 func (t *Table) write(ctx context.Context, writes []types.TransactWriteItem) error {
 	_, err := t.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
-	if conflicts(err) {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if ok && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == "ConditionalCheckFailed" || aws.ToString(r.Code) == "TransactionConflict"
+	}) {
 		return t.errorf("%w", ErrConflict)
 	}
 	return dynamo.Translate(err, t.name)
-}
-
-// conflicts reports whether a transaction wrote nothing because of another
-// change.
-func conflicts(err error) bool {
-	var canceled *types.TransactionCanceledException
-	return errors.As(err, &canceled) && slices.ContainsFunc(canceled.CancellationReasons, func(r types.CancellationReason) bool {
-		return aws.ToString(r.Code) == "ConditionalCheckFailed" || aws.ToString(r.Code) == "TransactionConflict"
-	})
 }
 
 // pause waits before the next attempt: twice as long each time, up to

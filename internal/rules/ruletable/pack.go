@@ -72,13 +72,7 @@ func (v *Version) pack() (item, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := packed{Note: v.Note}
-	if p.Text, err = zip(v.Text); err == nil {
-		p.JSON, err = zip(data)
-	}
-	if err != nil {
-		return nil, err
-	}
+	p := packed{zip(v.Text), zip(data), v.Note}
 	if size := len(p.Text) + len(p.JSON) + v.size(); size > maxItem || len(v.Text) > maxDocument {
 		return nil, fmt.Errorf("rules of %d bytes, and %d as JSON, are %w: they take %d bytes gzipped, with who and why, and %d is the limit; split them over several tables",
 			len(v.Text), len(data), ErrTooLarge, size, maxItem)
@@ -110,12 +104,12 @@ func unpackJSON(zipped []byte) (*ruledoc.Document, error) {
 	return ruledoc.Unmarshal(data)
 }
 
-func zip(data []byte) ([]byte, error) {
+func zip(data []byte) []byte {
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	_, err := w.Write(data)
-	err = errors.Join(err, w.Close())
-	return zipped.Bytes(), err
+	_, _ = w.Write(data) // a buffer takes everything
+	_ = w.Close()
+	return zipped.Bytes()
 }
 
 func unzip(zipped []byte) ([]byte, error) {

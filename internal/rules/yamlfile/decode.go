@@ -234,7 +234,8 @@ func (d *decoder) union(n node, into reflect.Value, forms reflect.Type, tags rul
 		return
 	}
 	before := len(d.misfits)
-	form := n.choose(ruledoc.Fields(forms))
+	fields := ruledoc.Fields(forms) // the first counts if none fits
+	form := fields[max(0, slices.IndexFunc(fields, func(f ruledoc.Field) bool { return n.fits(f.Type.Kind()) }))]
 	v := reflect.New(form.Type).Elem()
 	d.value(n, v, tags.With(form.Tag))
 	if form.Type.Kind() == reflect.Struct && !form.Tags.Partial {
@@ -266,12 +267,6 @@ func (d *decoder) requireFields(n node, fields []ruledoc.Field) {
 			d.undecoded[path] = true
 		}
 	}
-}
-
-// choose returns the form that fits the node, or the first if none does.
-func (n node) choose(forms []ruledoc.Field) ruledoc.Field {
-	i := slices.IndexFunc(forms, func(f ruledoc.Field) bool { return n.fits(f.Type.Kind()) })
-	return forms[max(i, 0)]
 }
 
 // fits reports whether the node probably means a value of a kind. Digits in

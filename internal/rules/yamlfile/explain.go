@@ -21,7 +21,12 @@ func (m misfit) explain() string {
 		return m.reason
 	}
 	is := m.is()
-	must := func(be string) string { return fmt.Sprintf("must be %s%s, and is %s", be, suchAs(m.tags), is) }
+	must := func(be string) string {
+		if m.tags.Example != "" {
+			be += ", such as " + m.tags.Example
+		}
+		return "must be " + be + ", and is " + is
+	}
 	switch kind := m.of.Kind(); {
 	case kind == reflect.String:
 		return m.noText(must)
@@ -98,14 +103,6 @@ func (m misfit) noBoolean() string {
 		return fmt.Sprintf("must be true or false, and is %s: write %t", m.is(), meant)
 	}
 	return "must be true or false, and is " + m.is()
-}
-
-// suchAs quotes the example, if there is one, for the middle of a sentence.
-func suchAs(tags ruledoc.Tags) string {
-	if tags.Example == "" {
-		return ""
-	}
-	return ", such as " + tags.Example
 }
 
 // inBraces returns what stands in the braces of a map that was meant to be a

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
@@ -100,7 +101,7 @@ func (o initOptions) execute() ([]byte, error) {
 	if err := initTemplate.Execute(&file, o); err != nil {
 		return nil, err
 	}
-	_, warnings, caveats, err := rulefile.Check("", file.Bytes())
+	_, warnings, caveats, err := rulefile.Check("", file.Bytes(), ruledoc.Defaults{})
 	if err == nil && len(warnings)+len(caveats) > 0 {
 		err = append(warnings, caveats...)
 	}
