@@ -103,8 +103,12 @@ func (c *compiler) keySource(path problem.Path, s *ruledoc.KeySource) {
 // tokenIssuer checks one issuer. taken has the paths of the issuers before it. Its
 // URLs must be secure: a server that answers in their place could sign any token.
 func (c *compiler) tokenIssuer(path problem.Path, t *ruledoc.TokenIssuer, taken map[string]problem.Path) {
-	untrusted := func(field, url string) {
-		c.fail(path.To(field), problem.Malformed, strconv.Quote(redacted(url)), "URL that can be trusted",
+	untrusted := func(field, text string) {
+		shown := "..." // without a password
+		if u, err := url.Parse(text); err == nil {
+			shown = u.Redacted()
+		}
+		c.fail(path.To(field), problem.Malformed, strconv.Quote(shown), "URL that can be trusted",
 			"one with https, without user and fragment; http works on this machine alone")
 	}
 	u, err := url.Parse(t.Issuer)
@@ -125,12 +129,4 @@ func (c *compiler) tokenIssuer(path problem.Path, t *ruledoc.TokenIssuer, taken 
 	if leeway, ok := ruledoc.ParseDuration(t.Leeway); !ok || leeway > maxLeeway {
 		c.fail(path.To("leeway"), problem.Malformed, strconv.Quote(t.Leeway), "leeway", "a length of time such as 30s, 5m at most")
 	}
-}
-
-// redacted returns a URL for a message, without a password.
-func redacted(text string) string {
-	if u, err := url.Parse(text); err == nil {
-		return u.Redacted()
-	}
-	return "..."
 }

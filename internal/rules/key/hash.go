@@ -68,14 +68,6 @@ func (h *Hash) append(dst, key []byte) []byte {
 // IsHashed reports whether a key that fits some template is hashed.
 func IsHashed(key string) bool { return strings.HasPrefix(key, hmacPrefix) }
 
-// checkHash reports why a text that begins as a hashed key is none.
-func checkHash(key string) error {
-	if digits := key[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
-		return fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
-	}
-	return nil
-}
-
 // Of returns the hash of a key; a hash is its own.
 func (h *Hash) Of(key string) string {
 	if IsHashed(key) {

@@ -23,7 +23,10 @@ func (t *Template) Read(text string) (key string, err error) {
 		return "", fmt.Errorf("a key is at most %d bytes long", maxTyped)
 	}
 	if t.Hash != nil && IsHashed(text) {
-		return text, checkHash(text)
+		if digits := text[len(hmacPrefix):]; len(digits) != hmacDigits || strings.Trim(digits, "0123456789abcdef") != "" {
+			return "", fmt.Errorf("a hashed key is %s and %d hex digits", hmacPrefix, hmacDigits)
+		}
+		return text, nil
 	}
 	if text == t.String() && text != t.Outline() && len(t.ClientSources) == 0 { // clients alone send names with braces
 		return "", errors.New("it is the template: write a value in place of each pair of braces")

@@ -103,7 +103,13 @@ func (t *Template) write(source func(Part) string) string {
 // have made the key, hashed keys aside.
 func (t *Template) split(key string) (values []string, err error) {
 	if t.Hash == nil && len(key) >= MaxLen {
-		return nil, checkCut(key)
+		switch {
+		case len(key) > MaxLen:
+			err = fmt.Errorf("a key is at most %d bytes long", MaxLen)
+		case key[cutPrefix] != '~' || strings.Trim(key[cutPrefix+1:], "0123456789abcdef") != "":
+			err = fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxLen, hashDigits)
+		}
+		return nil, err
 	}
 	for _, p := range t.Parts {
 		if p.Kind == Literal {
@@ -127,16 +133,6 @@ func (t *Template) split(key string) (values []string, err error) {
 		return nil, fmt.Errorf("%q is too much: a : or | inside a value is written %%3A or %%7C", key)
 	}
 	return values, nil
-}
-
-func checkCut(key string) error {
-	if len(key) > MaxLen {
-		return fmt.Errorf("a key is at most %d bytes long", MaxLen)
-	}
-	if key[cutPrefix] != '~' || strings.Trim(key[cutPrefix+1:], "0123456789abcdef") != "" {
-		return fmt.Errorf("a key of %d bytes ends in ~ and %d hex digits", MaxLen, hashDigits)
-	}
-	return nil
 }
 
 // checkValue reports why appendValue and appendValues cannot have written a

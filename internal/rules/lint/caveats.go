@@ -22,16 +22,15 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 		c.warn(problem.Root("denied"), problem.DeployedAnswer)
 	}
 	v := verifiedBy(d)
-	for i := range d.Deny {
-		if v.lacksAnyOf(&d.Deny[i]) {
-			c.warn(problem.Root("deny").At(i), problem.Unverified, v.what(), "this denies no live request")
+	checkEntries := func(name string, entries []ruledoc.Selector, effect string) {
+		for i := range entries {
+			if v.lacksAnyOf(&entries[i]) {
+				c.warn(problem.Root(name).At(i), problem.Unverified, v.what(), effect)
+			}
 		}
 	}
-	for i := range d.Skip {
-		if v.lacksAnyOf(&d.Skip[i]) {
-			c.warn(problem.Root("skip").At(i), problem.Unverified, v.what(), "this skips no live request")
-		}
-	}
+	checkEntries("deny", d.Deny, "this denies no live request")
+	checkEntries("skip", d.Skip, "this skips no live request")
 	if a := d.Authentication; a != nil && len(a.PassClaims) > 0 && !v.claims {
 		c.warn(problem.Root("authentication").To("pass_claims"), problem.Unverified, v.what(), "no claim is passed on")
 	}

@@ -20,16 +20,15 @@ import (
 // that was compiled from it. Rules that are off draw no warnings.
 func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
-	for i := range d.Deny {
-		c.checkSelector(problem.Root("deny").At(i), &d.Deny[i])
-	}
-	for i := range d.Skip {
-		c.checkSelector(problem.Root("skip").At(i), &d.Skip[i])
-	}
-	if a := d.Authentication; a != nil && a.Required != nil {
-		for i := range a.Required.Some {
-			c.checkSelector(problem.Root("authentication").To("required").At(i), &a.Required.Some[i])
+	checkEntries := func(path problem.Path, entries []ruledoc.Selector) {
+		for i := range entries {
+			c.checkSelector(path.At(i), &entries[i])
 		}
+	}
+	checkEntries(problem.Root("deny"), d.Deny)
+	checkEntries(problem.Root("skip"), d.Skip)
+	if a := d.Authentication; a != nil && a.Required != nil {
+		checkEntries(problem.Root("authentication").To("required"), a.Required.Some)
 	}
 	c.checkIssuers()
 	for i, r := range s.Rules {

@@ -17,14 +17,7 @@ import (
 // Explain returns the first field that does not hold, else all stated fields. It
 // agrees with Covers, or with CoversExactly.
 func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, covers bool) {
-	held, failed := s.explain(r, exactly)
-	if len(failed) > 0 {
-		return failed[0], false
-	}
-	return strings.Join(held, ", "), true
-}
-
-func (s *Selector) explain(r *request.Request, exactly bool) (held, failed []string) {
+	var held, failed []string
 	add := func(holds bool, yes, no string) {
 		if holds {
 			held = append(held, yes)
@@ -61,7 +54,10 @@ func (s *Selector) explain(r *request.Request, exactly bool) (held, failed []str
 		is := c.Part.String() + " is " + ShownValue(c.Part, r)
 		add(c.Holds(r), is, is+", not among "+ShortList(c.Words))
 	}
-	return held, failed
+	if len(failed) > 0 {
+		return failed[0], false
+	}
+	return strings.Join(held, ", "), true
 }
 
 // whyNotExact says why nothing that lifts limits matches the path.

@@ -202,7 +202,11 @@ func counterNames(r *Rule, limits []Limit) Value {
 	names := `{"counter":` + valueOf(cmp.Or(r.Counter, r.Name)) + `,"key":` + cmp.Or(valueOf(r.Key), `""`) +
 		`,"limits":` + countingValue(limits)
 	if strings.Contains(r.Key, "{route}") {
-		names += withRoutes + r.routes()
+		routes := valueOf("**") // in order: a counter's name has the first one that matches the path
+		if r.When != nil && len(r.When.Route) > 0 {
+			routes = valueOf(r.When.Route)
+		}
+		names += withRoutes + routes
 	}
 	return names + "}"
 }
@@ -217,13 +221,4 @@ func countingValue(limits []Limit) Value {
 		}
 	}
 	return limitsValue(counting)
-}
-
-// routes writes the rule's patterns in order. A counter's name has the first one
-// that matches the path.
-func (r *Rule) routes() Value {
-	if r.When == nil || len(r.When.Route) == 0 {
-		return valueOf("**")
-	}
-	return valueOf(r.When.Route)
 }

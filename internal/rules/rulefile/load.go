@@ -41,7 +41,7 @@ func Parse(name string, text []byte) (*rules.Set, error) {
 
 // ParseWith is Parse with defaults for a file that states none.
 func ParseWith(name string, text []byte, d ruledoc.Defaults) (*rules.Set, error) {
-	set, warnings, caveats, err := Check(name, text, d)
+	set, warnings, caveats, err := check(name, text, d)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +50,13 @@ func ParseWith(name string, text []byte, d ruledoc.Defaults) (*rules.Set, error)
 	return set, nil
 }
 
-// Check is ParseWith with the warnings and caveats beside the Set, each with its
+// Check is Parse with the warnings and caveats beside the Set, each with its
 // place.
-func Check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
+func Check(name string, text []byte) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
+	return check(name, text, ruledoc.Defaults{})
+}
+
+func check(name string, text []byte, d ruledoc.Defaults) (set *rules.Set, warnings, caveats yamlfile.Errors, err error) {
 	document := &ruledoc.Document{}
 	positions, err := yamlfile.Decode(name, text, document)
 	if err != nil && len(text) <= yamlfile.MaxDocument && !rulesLike().Match(text) {

@@ -32,7 +32,7 @@ type Source struct {
 	opts  SourceOptions
 	cache *cache.Reloaded[tableName, inForce]
 	// confirmed is the time of the latest read that found the rules in force to
-	// be the newest; nil before the first.
+	// be the newest; the zero Time before the first.
 	confirmed atomic.Pointer[time.Time]
 }
 
@@ -65,6 +65,7 @@ type SourceOptions struct {
 // NewSource returns a source that reads the table.
 func NewSource(table *Table, o SourceOptions) *Source {
 	s := &Source{table: table, opts: o}
+	s.confirmed.Store(&time.Time{})
 	first := rulesTimeout
 	if o.Fallback != nil {
 		first = fallbackAfter
@@ -99,10 +100,7 @@ func (s *Source) Rules(ctx context.Context, now time.Time) (*rules.Set, error) {
 // Confirmed returns when the table was last read and held no newer rules than
 // those in force. It is the zero Time before the first such read.
 func (s *Source) Confirmed() time.Time {
-	if at := s.confirmed.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
+	return *s.confirmed.Load()
 }
 
 // load returns the rules in force, or what stands in place of the first ones.

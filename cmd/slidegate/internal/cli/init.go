@@ -11,7 +11,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/command"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
-	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
@@ -101,7 +100,7 @@ func (o initOptions) execute() ([]byte, error) {
 	if err := initTemplate.Execute(&file, o); err != nil {
 		return nil, err
 	}
-	_, warnings, caveats, err := rulefile.Check("", file.Bytes(), ruledoc.Defaults{})
+	_, warnings, caveats, err := rulefile.Check("", file.Bytes())
 	if err == nil && len(warnings)+len(caveats) > 0 {
 		err = append(warnings, caveats...)
 	}

@@ -238,7 +238,7 @@ func (r *validateReport) add(name string, text []byte, err error) {
 
 // check fills in the report on a text. The error is of type yamlfile.Errors.
 func (r *fileReport) check(text []byte) error {
-	set, warnings, caveats, err := rulefile.Check(r.File, text, ruledoc.Defaults{})
+	set, warnings, caveats, err := rulefile.Check(r.File, text)
 	if err != nil {
 		return err
 	}
