@@ -118,6 +118,7 @@ var words = []mistake{
 	{"a path as a source", rule + "    key: \"{path}\"\n" + tenAMinute},
 	{"curly quotes around a key", rule + "    key: “ip:{ip}”\n" + tenAMinute},
 	{"a no-break space in a value", withWindow("1\u00a0m")},
+	{"curly quotes around a value to match", start + "    when: {match: {jwt.plan: ‘pro’}}\n" + tenAMinute},
 	{"a time without its zone", start + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {capacity: 5, until: 2026-12-31 18:00}}}\n"},
 	{"a plan without end", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: infinite}}\n"},
 	{"a class of statuses in upper case", start + "    refund_on: 5XX\n" + tenAMinute},
@@ -202,6 +203,7 @@ func withAlgorithm(text string) string {
 var useless = []mistake{
 	{"a key that names a source without braces", rule + "    key: ip\n" + tenAMinute},
 	{"a key without a source", rule + "    key: clients\n" + tenAMinute},
+	{"a variable of nginx for a source", rule + "    key: $binary_remote_addr\n" + tenAMinute},
 	{"a shell's variable for a source", rule + "    key: \"${ip}\"\n" + tenAMinute},
 	{"a key that the client makes up", rule + "    key: \"user:{header.x-user}\"\n" + tenAMinute},
 	{"a secret in a key", rule + "    key: \"{ip}|{header.authorization}\"\n" + tenAMinute},
