@@ -120,38 +120,6 @@ func TestCompareGivesEachItsOwnRequest(t *testing.T) {
 	}
 }
 
-func TestMostChanged(t *testing.T) {
-	c := comparing{changes: map[ruleKey]*Change{}}
-	deny := func(rule, key string) *engine.Decision {
-		return &engine.Decision{Verdicts: []engine.Verdict{{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}}}
-	}
-	for i := range 12 {
-		for range 1 + i/2 {
-			c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, &engine.Decision{Allowed: true}, deny("b", fmt.Sprintf("k%02d", i)))
-		}
-	}
-	for range 5 {
-		c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, deny("a", "k09"), &engine.Decision{Allowed: true})
-	}
-	c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, &engine.Decision{Allowed: true}, &engine.Decision{Allowed: true})
-	c.count(&logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}, deny("a", "k09"), &engine.Decision{})
-	got := c.comparison()
-	var keys []string
-	for _, k := range got.Keys {
-		keys = append(keys, fmt.Sprint(k.Rule, " ", k.Key, " ", k.ToDenied, " ", k.ToAllowed))
-	}
-	want := []string{"b k10 6 0", "b k11 6 0", "a k09 0 5", "b k08 5 0", "b k09 5 0", "b k06 4 0", "b k07 4 0", "b k04 3 0", "b k05 3 0", "b k02 2 0"}
-	if diff := cmp.Diff(want, keys); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]Change{{"b", "", 42, 0}, {"a", "", 0, 5}}, got.Rules); diff != "" {
-		t.Error(diff)
-	}
-	if got.Requests != 49 {
-		t.Errorf("%d requests, want 49", got.Requests)
-	}
-}
-
 func TestCompareReadsALogOnce(t *testing.T) {
 	opened := 0
 	log := logs.Log{Name: "log", Format: logs.JSONL, Open: func() (io.ReadCloser, error) {

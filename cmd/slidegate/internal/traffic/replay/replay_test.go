@@ -1,11 +1,8 @@
 package replay
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -160,76 +157,48 @@ func message(err error) string {
 	return err.Error()
 }
 
-func TestTopDenied(t *testing.T) {
-	tally := newTally(nil)
-	deny := func(rule, key string, times int) {
-		for range times {
-			v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}
-			tally.count(&logs.Entry{Request: &request.Request{Method: "GET"}}, &engine.Decision{Verdicts: []engine.Verdict{v}})
+// deniedBy is the decision of a rule that denies a key.
+func deniedBy(rule, key string) *engine.Decision {
+	v := engine.Verdict{Resolution: engine.Resolution{Rule: &rules.Rule{Name: rule}, Key: key, Terms: &rules.Terms{}}}
+	return &engine.Decision{Verdicts: []engine.Verdict{v}}
+}
+
+// A comparison has the ten keys that changed the most, and a report the ten that
+// were denied the most.
+func TestMostKeys(t *testing.T) {
+	c, tally, allow := comparing{changes: map[ruleKey]*Change{}}, newTally(nil), &engine.Decision{Allowed: true}
+	e := &logs.Entry{Time: time.Unix(1, 0), Request: &request.Request{Method: "GET"}}
+	for i := range 12 {
+		for range 1 + i/2 {
+			c.count(e, allow, deniedBy("b", fmt.Sprintf("k%02d", i)))
+			tally.count(e, deniedBy("b", fmt.Sprintf("k%02d", i)))
 		}
 	}
-	for i := range 12 {
-		deny("b", fmt.Sprintf("k%02d", i), 1+i/2)
+	for range 5 {
+		c.count(e, deniedBy("a", "k09"), allow)
+		tally.count(e, deniedBy("a", "k09"))
 	}
-	deny("a", "k09", 5)
-	var got []string
+	c.count(e, allow, allow)
+	c.count(e, deniedBy("a", "k09"), &engine.Decision{})
+	got := c.comparison()
+	var keys, denied []string
+	for _, k := range got.Keys {
+		keys = append(keys, fmt.Sprint(k.Rule, " ", k.Key, " ", k.ToDenied, " ", k.ToAllowed))
+	}
 	for _, k := range tally.report().TopDenied {
-		got = append(got, fmt.Sprint(k.Rule, " ", k.Key, " ", k.Denied))
+		denied = append(denied, fmt.Sprint(k.Rule, " ", k.Key, " ", k.Denied))
 	}
-	want := []string{"b k10 6", "b k11 6", "a k09 5", "b k08 5", "b k09 5", "b k06 4", "b k07 4", "b k04 3", "b k05 3", "b k02 2"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := []string{"b k10 6 0", "b k11 6 0", "a k09 0 5", "b k08 5 0", "b k09 5 0", "b k06 4 0", "b k07 4 0", "b k04 3 0", "b k05 3 0", "b k02 2 0"}
+	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// BenchmarkReplay replays the recorded log twenty times over, by a limit in
-// memory and without any decision: what reading, parsing and sorting take.
-func BenchmarkReplay(b *testing.B) {
-	lines := strings.Repeat(recordedLog(b), 20)
-	const rules = "rules: [{name: per-ip, key: 'ip:{ip}', limit: 10/minute}]"
-	allow := &engine.Decision{Allowed: true}
-	for name, decider := range map[string]func() Decider{
-		"undecided": func() Decider {
-			return deciderFunc(func(time.Time, *request.Request) (*engine.Decision, error) { return allow, nil })
-		},
-		"limited": func() Decider {
-			e, _ := newEngine(b, rules, memory.New(0), &Failures{})
-			return e
-		},
-	} {
-		for _, order := range []logs.Order{logs.ByTime, logs.AsLogged} {
-			b.Run(name+"/"+string(order), func(b *testing.B) {
-				b.SetBytes(int64(len(lines)))
-				var requests int64
-				for b.Loop() {
-					log := logs.Stream("log", strings.NewReader(lines), logs.CLF)
-					report, err := Run(b.Context(), &logs.Traffic{Logs: []logs.Log{log}, Order: order}, Options{Engine: decider()})
-					if err != nil {
-						b.Fatal(err)
-					}
-					requests += report.Requests
-				}
-				b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "lines/s")
-			})
-		}
+	want = []string{"b k10 6", "b k11 6", "a k09 5", "b k08 5", "b k09 5", "b k06 4", "b k07 4", "b k04 3", "b k05 3", "b k02 2"}
+	if diff := cmp.Diff(want, denied); diff != "" {
+		t.Error(diff)
 	}
-}
-
-func recordedLog(b testing.TB) string {
-	file, err := os.Open("../../../../../examples/traffic/apache-access-2015.log.gz")
-	if err != nil {
-		b.Fatal(err)
+	if diff := cmp.Diff([]Change{{"b", "", 42, 0}, {"a", "", 0, 5}}, got.Rules); diff != "" || got.Requests != 49 {
+		t.Errorf("%d requests of 49: %s", got.Requests, diff)
 	}
-	defer file.Close()
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		b.Fatal(err)
-	}
-	content, err := io.ReadAll(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return string(content)
 }
 
 // No request is lost, each is in the bucket of its time, and there are never too
