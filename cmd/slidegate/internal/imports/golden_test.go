@@ -1,9 +1,8 @@
 package imports_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -147,10 +146,38 @@ func checkNoSecrets(t testing.TB, d *imports.Result) {
 	}
 }
 
+// odd are texts that have a meaning in YAML, in keys, in patterns or on
+// terminals, or that are very long.
+var odd = []string{
+	"a", "-", "*", "**", "a*", "a*b", "/", "/a", "/a/*", "/a b", "/{x}", "/%41", "/a?b=c", "//a/../b", "/" + strings.Repeat("é", 300), "198.51.100.7",
+	"198.51.100.0/24", "2001:db8::1", "a:b|c", "%41", "{ip}", "}", "# x", "a # b", "'", `"`, `\`, "a\nb", "\u2028", "\u0085", "\x7f", "\x1b[31m", "\ufeff",
+	"\ufffd", strings.Repeat("<", 99), strings.Repeat("x", 400), "null", "~", "yes", "7", "1e3", ".inf", "GET", "g t", "ANY", "deny", "plan", "é", "\U0001F600",
+}
+
+// checkImport checks that a document is valid, and that each loss is one line that
+// cannot steer a terminal.
+func checkImport(t *testing.T, d *imports.Result) {
+	checkRules(t, d)
+	for _, l := range d.Lost {
+		if strings.ContainsAny(l.String(), "\n\x1b") {
+			t.Fatalf("%q breaks the line", l)
+		}
+	}
+}
+
 // Any text is an error, or becomes a valid document.
 func FuzzEnvoy(f *testing.F) {
 	addSeeds(f, "testdata/envoy/*.yaml")
 	f.Add([]byte("domain: d\ndescriptors: [{key: a, value: '\\'}, {key: path, value: /*a, rate_limit: {unit: day}}]"))
+	for _, text := range odd {
+		text = strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) // YAML may read "<<" as a merge key
+		limited := "value: " + text + ", rate_limit: {unit: day, requests_per_unit: 5, name: " + text + "}"
+		var list []string
+		for _, key := range []string{"remote_address", "path", "method", "x-a", "user", "plan", "bar", "generic_key", "key_1", text} {
+			list = append(list, "{key: "+key+", "+limited+", descriptors: [{key: a, "+limited+"}]}")
+		}
+		f.Add([]byte("domain: " + text + "\ndescriptors: [" + strings.Join(list, ", ") + "]"))
+	}
 	sources, err := envoy.ParseSources([]string{"tenant=jwt.tenant", "user=jwt.sub", "plan=apikey", "foo=header.foo", "bar=query.bar", "baz=path.id",
 		"generic_key:login=path:/v1/login", "generic_key=any", "key_1=route", "key_2=stage", "a=jwt.a"})
 	if err != nil {
@@ -159,7 +186,7 @@ func FuzzEnvoy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := envoy.Import(sources, imports.File{Name: "f", Content: text})
 		if err == nil {
-			checkRules(t, d)
+			checkImport(t, d)
 		}
 	})
 }
@@ -167,13 +194,18 @@ func FuzzEnvoy(f *testing.F) {
 // Any text is an error, or becomes a valid document, as plans and as keys.
 func FuzzUsagePlans(f *testing.F) {
 	addSeeds(f, "testdata/usageplans/*.json")
+	for _, text := range odd {
+		text, _ := json.Marshal(text)
+		f.Add(bytes.ReplaceAll([]byte(`{"items": [{"id": ODD, "name": ODD, "tags": {ODD: ODD}, "throttle": {"rateLimit": 0.1, "burstLimit": 7},
+			"apiStages": [{"apiId": ODD, "stage": ODD, "throttle": {ODD: {"rateLimit": 1}}}], "quota": {"limit": 2, "period": "WEEK"}}]}`), []byte("ODD"), text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if d, err := usageplans.Import(imports.File{Name: "f", Content: text}); err == nil {
-			checkRules(t, d)
+			checkImport(t, d)
 		}
 		plans := imports.File{Name: "p", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 1, "burstLimit": 1}}]}`)}
 		if d, err := usageplans.Import(plans, usageplans.Keys{Plan: "p", File: imports.File{Name: "f", Content: text}}); err == nil {
-			checkRules(t, d)
+			checkImport(t, d)
 		}
 	})
 }
@@ -191,117 +223,6 @@ func addSeeds(f *testing.F, pattern string) {
 			f.Fatal(err)
 		}
 		f.Add(text)
-	}
-}
-
-// odd are texts that have a meaning in YAML, in keys, in patterns or on
-// terminals, or that are very long.
-var odd = []string{
-	"a", "-", "*", "**", "a*", "a*b", "/", "/a", "/a/*", "/a b", "/{x}", "/%41", "/a?b=c", "//a/../b", "/" + strings.Repeat("é", 300), "198.51.100.7",
-	"198.51.100.0/24", "2001:db8::1", "a:b|c", "%41", "{ip}", "}", "# x", "a # b", "'", `"`, `\`, "a\nb", "\u2028", "\u0085", "\x7f", "\x1b[31m", "\ufeff",
-	"\ufffd", strings.Repeat("<", 99), strings.Repeat("x", 400), "null", "~", "yes", "7", "1e3", ".inf", "GET", "g t", "ANY", "deny", "plan", "é", "\U0001F600",
-}
-
-// oddText returns a random odd text.
-func oddText(r *rand.Rand) string {
-	text := odd[r.IntN(len(odd))]
-	if r.IntN(5) == 0 {
-		text += odd[r.IntN(len(odd))]
-	}
-	return text
-}
-
-// quote writes text in quotes, as YAML.
-func quote(text string) string {
-	return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) // YAML may read "<<" as a merge key
-}
-
-// A descriptor file with any texts becomes a valid document.
-func TestOddWordsInDescriptors(t *testing.T) {
-	r := rand.New(rand.NewPCG(13, 14))
-	keys := []string{"remote_address", "path", "method", "x-a", "a", "b", "c", "d", "e"}
-	sources := parseSources(t, "a=jwt.a", "b=apikey", "c=query.c", "d=any", "e=route")
-	var list func(depth int) string
-	list = func(depth int) string {
-		var entries []string
-		for range 1 + r.IntN(4) {
-			text := "{key: " + keys[r.IntN(len(keys))]
-			if r.IntN(20) == 0 {
-				text = "{key: " + quote("k"+oddText(r))
-			}
-			if r.IntN(3) > 0 {
-				text += ", value: " + quote(oddText(r))
-			}
-			if r.IntN(4) > 0 {
-				text += fmt.Sprintf(", rate_limit: {unit: day, requests_per_unit: %d, name: %s}", r.IntN(5), quote(oddText(r)))
-			}
-			if depth < 3 && r.IntN(3) == 0 {
-				text += ", descriptors: " + list(depth+1)
-			}
-			entries = append(entries, text+"}")
-		}
-		return "[" + strings.Join(entries, ", ") + "]"
-	}
-	valid := 0
-	for range 1000 {
-		text := "{domain: " + quote(oddText(r)) + ", descriptors: " + list(0) + "}"
-		d, err := envoy.Import(sources, imports.File{Name: "f.yaml", Content: []byte(text)})
-		if err != nil {
-			continue // the same descriptor twice
-		}
-		valid++
-		checkRules(t, d)
-		checkLines(t, d)
-	}
-	if valid < 500 {
-		t.Errorf("only %d files were valid", valid)
-	}
-}
-
-// Usage plans with any texts become a valid document.
-func TestOddWordsInUsagePlans(t *testing.T) {
-	r := rand.New(rand.NewPCG(15, 16))
-	throttle := func() map[string]any {
-		return map[string]any{"rateLimit": []float64{0, 0.1, 1, 7, 1e9}[r.IntN(5)], "burstLimit": []int{0, 1, 7, 1 << 30}[r.IntN(4)]}
-	}
-	for range 500 {
-		var plans, keys []map[string]any
-		for i := range 1 + r.IntN(3) {
-			methods := map[string]any{}
-			for range r.IntN(3) {
-				methods[oddText(r)+"/"+[]string{"GET", "ANY", oddText(r)}[r.IntN(3)]] = throttle()
-			}
-			plans = append(plans, map[string]any{"id": fmt.Sprint(i, oddText(r)), "name": oddText(r), "tags": map[string]string{oddText(r): oddText(r)},
-				"throttle": throttle(), "apiStages": []any{map[string]any{"apiId": oddText(r), "stage": oddText(r), "throttle": methods}},
-				"quota": map[string]any{"limit": r.IntN(3), "offset": r.IntN(2), "period": []string{"DAY", "WEEK", "MONTH"}[r.IntN(3)]}})
-			keys = append(keys, map[string]any{"id": fmt.Sprint("k", i, oddText(r)), "name": oddText(r), "type": "API_KEY"})
-		}
-		file := func(name string, items []map[string]any) imports.File {
-			text, err := json.Marshal(map[string]any{"items": items})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return imports.File{Name: name, Content: text}
-		}
-		d, err := usageplans.Import(file("f.json", plans), usageplans.Keys{Plan: plans[0]["id"].(string), File: file("k.json", keys)})
-		if err != nil && strings.Contains(err.Error(), "the control character") {
-			continue // JSON may hold one as it is, and YAML may not
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkRules(t, d)
-		checkLines(t, d)
-	}
-}
-
-// checkLines checks that each loss is one line that cannot steer a terminal.
-func checkLines(t testing.TB, d *imports.Result) {
-	t.Helper()
-	for _, l := range d.Lost {
-		if strings.ContainsAny(l.String(), "\n\x1b") {
-			t.Fatalf("%q breaks the line", l)
-		}
 	}
 }
 

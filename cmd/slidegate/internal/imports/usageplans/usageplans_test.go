@@ -3,19 +3,12 @@ package usageplans
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
-	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
 func TestUsagePlanErrors(t *testing.T) {
@@ -111,19 +104,6 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// Throttles of single methods are listed, and become no rules.
-func TestMethods(t *testing.T) {
-	text := `{"items": [{"id": "p", "apiStages": [{"apiId": "a", "stage": "s", "throttle": {"/pets/GET": {"rateLimit": 1, "burstLimit": 1}}}]}]}`
-	d, err := Import(imports.File{Name: "f.json", Content: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "f.json:1:79: plan p: API a, stage s: throttle: limits single methods"
-	if !slices.ContainsFunc(d.Lost, func(l imports.Lost) bool { return strings.HasPrefix(l.String(), want) }) || len(d.Document.Rules) > 0 {
-		t.Errorf("lost %s of\n%s", d.Lost, d.Text)
-	}
-}
-
 // The keys of a plan without a limit that could be imported have the limits of
 // keys without a plan.
 func TestPlanOfNothing(t *testing.T) {
@@ -156,76 +136,4 @@ func TestTooManyPlans(t *testing.T) {
 	if _, err := Import(imports.File{Name: "f.json", Content: text}); err == nil || !strings.Contains(err.Error(), "1001 plans with 1001 different limits are more") {
 		t.Errorf("got %v", err)
 	}
-}
-
-// A caller with a plan has the limits of the plan and no others, for random
-// plans.
-func TestPlansDoAsTheGateway(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	for range 300 {
-		var plans []usagePlanText
-		for i := range 1 + r.IntN(5) {
-			plans = append(plans, randomPlan(r, i))
-		}
-		text, err := json.Marshal(map[string]any{"items": plans})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := Import(imports.File{Name: "f.json", Content: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, err := rulefile.Parse("imported", []byte(d.Text))
-		if err != nil {
-			t.Fatalf("%v in:\n%s", err, d.Text)
-		}
-		req := &request.Request{Path: "/", APIKey: "k"}
-		for _, p := range plans {
-			var got []string
-			for _, rule := range set.Match(nil, req) {
-				if terms := rule.Terms(req, p.Name, nil, time.Unix(0, 0)); !terms.Unlimited {
-					got = append(got, inFull(&terms.Limits[0]))
-				}
-			}
-			slices.Sort(got)
-			if diff := cmp.Diff(p.want, got); diff != "" {
-				t.Fatalf("plan %s (-gateway +rules):\n%s\nof:\n%s\nin:\n%s", p.Name, diff, text, d.Text)
-			}
-		}
-	}
-}
-
-// usagePlanText is a plan as JSON, and its limits in full.
-type usagePlanText struct {
-	ID       string             `json:"id"`
-	Name     string             `json:"name"`
-	Throttle map[string]float64 `json:"throttle,omitempty"`
-	Quota    map[string]any     `json:"quota,omitempty"`
-	want     []string
-}
-
-func randomPlan(r *rand.Rand, i int) usagePlanText {
-	p := usagePlanText{ID: fmt.Sprint("id", i), Name: fmt.Sprint("plan ", i)}
-	if r.IntN(4) > 0 {
-		rate, burst := []float64{0.5, 1.5, 1, 2, 5, 10}[r.IntN(6)], []int64{1, 2, 5, 10}[r.IntN(4)]
-		p.Throttle = map[string]float64{"rateLimit": rate, "burstLimit": float64(burst)}
-		window := time.Second
-		if rate != math.Trunc(rate) {
-			rate, window = 2*rate, 2*time.Second
-		}
-		p.want = append(p.want, inFull(&limit.Limit{Algorithm: limit.TokenBucket, Capacity: int64(rate), Window: window, Burst: burst}))
-	}
-	if r.IntN(4) > 0 {
-		n := 1 + r.Int64N(1000)
-		period := []string{"DAY", "WEEK", "MONTH"}[r.IntN(3)]
-		p.Quota = map[string]any{"limit": n, "period": period}
-		days := map[string]time.Duration{"DAY": 1, "WEEK": 7, "MONTH": 30}[period]
-		p.want = append(p.want, inFull(&limit.Limit{Algorithm: limit.FixedWindow, Capacity: n, Window: days * 24 * time.Hour}))
-	}
-	slices.Sort(p.want)
-	return p
-}
-
-func inFull(l *limit.Limit) string {
-	return fmt.Sprintf("%s %d in %s, burst %d", l.Algorithm, l.Capacity, l.Window, l.Burst)
 }
