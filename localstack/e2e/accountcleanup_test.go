@@ -3,23 +3,17 @@
 package e2e
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
-	"github.com/slidegate/slidegate/internal/lambda/predeploy"
 )
 
 // removed reports what was removed, or has to be removed by hand.
@@ -123,33 +117,9 @@ func (a *live) removeTable(name string) error {
 	return err
 }
 
-// removeLog deletes a log group by a signed request: nothing else here needs
-// that service's package.
 func (a *live) removeLog(name string) error {
 	ctx, cancel := cleaning()
 	defer cancel()
-	body, _ := json.Marshal(map[string]string{"logGroupName": name})
-	address := cmp.Or(a.emulator, "https://logs."+a.cfg.Region+".amazonaws.com") + "/"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/x-amz-json-1.1")
-	request.Header.Set("X-Amz-Target", "Logs_20140328.DeleteLogGroup")
-	identity, err := a.cfg.Credentials.Retrieve(ctx)
-	if err == nil {
-		err = v4.NewSigner().SignHTTP(ctx, identity, request, predeploy.Hash(body), "logs", a.cfg.Region, time.Now())
-	}
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the service answers %d: %s", answer.StatusCode, text)
-	}
-	return nil
+	_, err := cloudwatchlogs.NewFromConfig(a.cfg).DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: &name})
+	return err
 }

@@ -37,7 +37,6 @@ func TestEndToEnd(t *testing.T) {
 		d.verified(t)
 	})
 	t.Run("after the window it is allowed again", func(t *testing.T) { d.recovers(t, alice) })
-	t.Run("deployments publish rules, and rollbacks the old ones", func(t *testing.T) { d.deploysRules(t) })
 	if *wide {
 		t.Run("rules are published while traffic flows", func(t *testing.T) { d.publishesUnderTraffic(t, "ivan"+d.run) })
 		t.Run("a table is lost and created again", func(t *testing.T) { d.losesTable(t, "judy"+d.run) })

@@ -29,6 +29,12 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
 
+// stack is the name of the sample.
+const stack = "Slidegate"
+
+// resource is a resource of a template.
+type resource = map[string]any
+
 // strictAWS is an emulator that evaluates policies, with a limiter.
 type strictAWS struct {
 	t         *testing.T
