@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/didip/tollbooth/v8"
 	"github.com/go-chi/httprate"
 	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/throttled/throttled/v2"
@@ -189,10 +188,6 @@ var inMemory = []subject{
 		w, r := &discard{}, httptest.NewRequest(http.MethodGet, "/", nil)
 		return &opened{decide: func(_ context.Context, key string) (bool, error) { return !lim.OnLimit(w, r, key), nil }}
 	}},
-	{"tollbooth", func(_ *testing.B, quota int64) *opened {
-		lim := tollbooth.NewLimiter(float64(quota)/60, nil).SetBurst(int(quota))
-		return &opened{decide: func(_ context.Context, key string) (bool, error) { return !lim.LimitReached(key), nil }}
-	}},
 	// x/time/rate leaves the map of keys to its users.
 	{"x-time-rate", func(_ *testing.B, quota int64) *opened {
 		var mu sync.Mutex
@@ -281,30 +276,6 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// BenchmarkMiddleware sends allowed requests through handlers. The client is new
-// every 100 requests.
-func BenchmarkMiddleware(b *testing.B) {
-	alone := library{name: bare, limit: func(next http.Handler) (http.Handler, error) { return next, nil }}
-	for _, l := range append([]library{alone}, libraries...) {
-		b.Run("load=allowed/limiter="+strings.ReplaceAll(l.name, "/", "-"), func(b *testing.B) {
-			b.ReportAllocs()
-			h, err := l.limit(noContent)
-			check(b, err)
-			w, r := &discard{header: http.Header{}}, httptest.NewRequest(http.MethodGet, "/", nil)
-			for n := 0; b.Loop(); n++ {
-				if n%capacity == 0 {
-					client := n / capacity
-					r.RemoteAddr = fmt.Sprintf("10.%d.%d.%d:1234", client>>16&255, client>>8&255, client&255)
-				}
-				clear(w.header)
-				if h.ServeHTTP(w, r); w.status != http.StatusNoContent {
-					b.Fatalf("status %d", w.status)
-				}
-			}
-		})
-	}
 }
 
 // discard is a response without a reader.
