@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
+	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/store/dynamo"
 	"github.com/slidegate/slidegate/internal/store/memory"
+	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 )
 
 // A rule covers the requests that it matches and that come to the rules, also if
@@ -244,5 +250,59 @@ func TestMemory(t *testing.T) {
 	}
 	if got, _ := c.Peak(1); got != 600 || cap(c.times) > 4*600 {
 		t.Errorf("peak %d with room for %d times; want 600 and at most 2,400", got, cap(c.times))
+	}
+}
+
+// fleet hands each request to one of several processes at random, as API Gateway
+// does. Each has a store with its own snapshots of one table.
+type fleet struct {
+	random  *rand.Rand
+	engines []*engine.Engine
+}
+
+func (f *fleet) Decide(ctx context.Context, now time.Time, req *request.Request) (*engine.Decision, error) {
+	return f.engines[f.random.IntN(len(f.engines))].Decide(ctx, now, req)
+}
+
+// TestCallsPerDecision has the figures of docs/accuracy.md: calls of DynamoDB per
+// decision, for requests at random times by a limit of 100 in 60 seconds.
+func TestCallsPerDecision(t *testing.T) {
+	const perUser = "rules: [{name: per-user, key: 'user:{header.x-user}', limits: [{capacity: 100, window: 60s}]}]"
+	for i, tc := range []struct {
+		name              string
+		processes, keys   int
+		load, minutes     float64 // load is times the limit
+		maxWrites, maxAll float64 // per decision
+	}{
+		{"flood, one process", 1, 3, 60, 3, 0.05, 0.05},
+		{"flood, five processes", 5, 3, 60, 3, 0.05, 0.05},
+		{"half load, one process", 1, 4, 0.5, 10, 1.01, 1.01},
+		{"half load, five processes", 5, 4, 0.5, 10, 1.01, 1.01},
+	} {
+		random := rand.New(rand.NewPCG(uint64(i), 1))
+		table, f, stores := dynamomodel.New("counters", "k"), fleet{random: random}, []*dynamo.Store{}
+		var failures Failures
+		for range tc.processes {
+			store := dynamo.New(table, "counters", dynamo.Options{Wall: time.Now})
+			e, _ := newEngine(t, perUser, store, &failures)
+			stores, f.engines = append(stores, store), append(f.engines, e)
+		}
+		var log strings.Builder
+		for at := 0.0; at < tc.minutes*60; at += random.ExpFloat64() * 60 / (tc.load * 100 * float64(tc.keys)) {
+			fmt.Fprintf(&log, `{"time":%.9f,"path":"/","headers":{"x-user":"%d"}}`+"\n", 1_767_225_600+at, random.IntN(tc.keys))
+		}
+		report, err := Run(t.Context(), &logs.Traffic{Logs: []logs.Log{text(log.String())}}, Options{Engine: &f})
+		if err != nil || failures.First() != nil {
+			t.Fatal(err, failures.First())
+		}
+		var reads, writes float64
+		for _, store := range stores {
+			r, w := dynamo.Calls(store)
+			reads, writes = reads+float64(r)/float64(report.Requests), writes+float64(w)/float64(report.Requests)
+		}
+		t.Logf("%s: %d requests, %d allowed; per decision %.4f writes, %.4f reads", tc.name, report.Requests, report.Allowed, writes, reads)
+		if writes > tc.maxWrites || reads+writes > tc.maxAll || (tc.load > 1) != (report.Denied > report.Allowed) {
+			t.Errorf("%s: want at most %g writes and %g calls", tc.name, tc.maxWrites, tc.maxAll)
+		}
 	}
 }
