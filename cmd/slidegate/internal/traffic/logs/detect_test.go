@@ -152,12 +152,9 @@ func TestNoRequest(t *testing.T) {
 		`{"log":"/entrypoint.sh: configuration complete\n","stream":"stdout","time":"2025-11-13T10:44:30.02Z"}`,
 		`{"log":"192.0.2.1 - - [13/Nov/2025:10:44:31 +0000] \"POST /login HTTP/1.1\" 200 5 \"-\" \"curl/8\"\n","stream":"stdout","time":"2025-11-13T10:44:31.12Z"}`,
 	}, "\n")
-	messages := func(name string) string {
-		return strings.ReplaceAll(`{"level":"info","time":"2025-11-13T10:44:30Z","message":"listening on :8080"}
+	const messages = `{"level":"info","time":"2025-11-13T10:44:30Z","message":"listening on :8080"}
 {"level":"info","method":"GET","path":"/v1/items","ip":"192.0.2.7","status":200,"time":"2025-11-13T10:44:31Z","message":"request"}
-{"level":"warn","time":"2025-11-13T10:44:32Z","message":"slow query","took":1.2}
-{"level":"info","method":"POST","path":"/v1/items","ip":"192.0.2.8","status":201,"time":"2025-11-13T10:44:33Z","message":"request"}`, `"message"`, `"`+name+`"`)
-	}
+{"level":"info","method":"POST","path":"/v1/items","ip":"192.0.2.8","status":201,"time":"2025-11-13T10:44:33Z","message":"request"}`
 	const (
 		noPath   = "no path: looked for path; the line has "
 		notAPath = " is not the path of a request, such as /items?page=2"
@@ -179,10 +176,8 @@ func TestNoRequest(t *testing.T) {
 		{"a wrapper of JSON", "", `{"time":1,"msg":"{\"time\":1,\"path\":\"/a\"}"}`, "", 1, noPath + "msg, time; to read the lines in msg, write them to a file by jq -r .msg"},
 		{"an object with the name of a wrapper", "", `{"time":1,"log":{"level":"info"}}`, "", 1, noPath + "log, time"},
 		{"Azure", "", `{"time":"2025-11-13T10:44:31Z","category":"AppServiceHTTPLogs","properties":"{\"CsMethod\":\"GET\"}"}`, "", 1, noPath + "category, properties, time"},
-		{"messages among requests", "", messages("message"), "GET /v1/items, POST /v1/items", 2, noPath + "level, message, time"},
-		{"messages under another name", "", messages("msg"), "GET /v1/items, POST /v1/items", 2, noPath + "level, msg, time"},
+		{"messages among requests", "", messages, "GET /v1/items, POST /v1/items", 1, noPath + "level, message, time"},
 		{"a path under another name", "", `{"time":1,"method":"GET","uri":"/a"}`, "", 1, noPath + "method, time, uri"},
-		{"a path in another case", "", `{"time":1,"method":"GET","Path":"/a"}`, "", 1, noPath + "Path, method, time"},
 		{"a method alone", "", `{"time":1,"method":"GET"}`, "", 1, noPath + "method, time"},
 		{"a path alone", "", `{"time":1,"path":"/a"}`, " /a", 0, ""},
 		{"a route for the path", "", `{"time":1,"method":"GET","route":"/items/{id}"}`, "GET /items/{id}", 0, ""},
@@ -190,7 +185,6 @@ func TestNoRequest(t *testing.T) {
 
 		{"path null", "", `{"time":1,"path":null}`, "", 1, noPath + "time"},
 		{"path empty", "", `{"time":1,"path":""}`, "", 1, noPath + "time"},
-		{"path absent", "", `{"time":1,"path":"-"}`, "", 1, noPath + "time"},
 		{"path a number", "", `{"time":1,"path":7}`, "", 1, `"7"` + notAPath},
 		{"path an object", "", `{"time":1,"path":{"a":1}}`, "", 1, `"{\"a\":1}"` + notAPath},
 		{"path without its slash", "", `{"time":1,"path":"v1/items"}`, "", 1, `"v1/items"` + notAPath},
@@ -205,7 +199,6 @@ func TestNoRequest(t *testing.T) {
 		{"a target without a slash", "", clf + `"GET login HTTP/1.1" 400 0`, "", 1, `"login"` + notAPath},
 		{"CSV", "", "time,ip,uri\n1,192.0.2.1,/a", "", 1, noPath + "ip, time, uri"},
 		{"CSV, a value missing", "", "time,method,path\n1,GET,/a\n2,GET,", "GET /a", 1, noPath + "method, time"},
-		{"CSV, no method", "", "time,path\n1,/a", " /a", 0, ""},
 		{"CSV, a stage", "", "time,path,stage\n1,/prod/a,prod", " /a", 0, ""},
 		{"API Gateway", "", `{"requestTime":"17/May/2015:10:05:03 +0000","httpMethod":"GET","routeKey":"$default"}`, "", 1, noPath + "httpMethod, requestTime, routeKey"},
 		{"CloudFront", "", `{"timestamp":"1","cs-method":"GET"}`, "", 1, "no path: looked for cs-uri-stem; the line has cs-method, timestamp"},
@@ -253,11 +246,8 @@ func TestCaddy(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/a", query: map[string][]string{"b": {"c"}}, ip: "127.0.0.1", status: 200,
 				headers: map[string][]string{"host": {"localhost"}, "User-Agent": {"curl/7.82.0"}, "Accept": {"*/*"}, "X-Forwarded-For": {"203.0.113.9"}}},
 		},
-		{
-			name: "behind a trusted proxy",
-			line: `{"ts":"2022-03-09T21:30:01.5241024Z","msg":"handled request","request":{"remote_ip":"10.0.0.5","client_ip":"203.0.113.9","method":"GET","uri":"/","headers":{"X-Forwarded-For":["198.51.100.1, 203.0.113.9"]}},"status":404}`,
-			want: wanted{at: at, method: "GET", path: "/", ip: "203.0.113.9", status: 404},
-		},
+		{name: "behind a trusted proxy", line: `{"ts":"2022-03-09T21:30:01.5241024Z","msg":"handled request","request":{"remote_ip":"10.0.0.5","client_ip":"203.0.113.9","method":"GET","uri":"/","headers":{"X-Forwarded-For":["198.51.100.1, 203.0.113.9"]}},"status":404}`,
+			want: wanted{at: at, method: "GET", path: "/", ip: "203.0.113.9", status: 404}},
 		{name: "error of a request that is logged once more", line: `{"level":"error","ts":1646861401.5,"logger":"http.log.error","msg":"dial tcp","request":{"remote_ip":"127.0.0.1","method":"GET","uri":"/"},"status":502}`, err: errMessage.Error()},
 		{name: "message", line: `{"level":"info","ts":1646861401.5,"logger":"admin","msg":"admin endpoint started"}`, err: errMessage.Error()},
 		{name: "no time", line: `{"request":{"uri":"/"}}`, err: `no time: looked for ts; the line has request, request.uri`},
@@ -274,16 +264,10 @@ func TestTraefik(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/a", query: map[string][]string{"b": {"c"}}, ip: "172.16.100.61", status: 404,
 				headers: map[string][]string{"host": {"172.16.100.61"}, "User-Agent": {"curl/8"}}},
 		},
-		{
-			name: "behind a trusted proxy, IPv6",
-			line: `{"ClientAddr":"10.0.0.5:49880","ClientHost":"198.51.100.1, 2001:db8::1","DownstreamStatus":200,"RequestMethod":"GET","RequestPath":"/","request_X-Forwarded-For":"198.51.100.1, 2001:db8::1","time":"2021-06-05T04:03:22Z"}`,
-			want: wanted{at: at.Truncate(time.Second), method: "GET", path: "/", ip: "2001:db8::1", status: 200},
-		},
-		{
-			name: "address with a port alone",
-			line: `{"ClientAddr":"[2001:db8::1]:49880","StartUTC":"2021-06-05T04:03:22Z","RequestMethod":"GET","RequestPath":"/"}`,
-			want: wanted{at: at.Truncate(time.Second), method: "GET", path: "/", ip: "2001:db8::1"},
-		},
+		{name: "behind a trusted proxy, IPv6", line: `{"ClientAddr":"10.0.0.5:49880","ClientHost":"198.51.100.1, 2001:db8::1","DownstreamStatus":200,"RequestMethod":"GET","RequestPath":"/","request_X-Forwarded-For":"198.51.100.1, 2001:db8::1","time":"2021-06-05T04:03:22Z"}`,
+			want: wanted{at: at.Truncate(time.Second), method: "GET", path: "/", ip: "2001:db8::1", status: 200}},
+		{name: "address with a port alone", line: `{"ClientAddr":"[2001:db8::1]:49880","StartUTC":"2021-06-05T04:03:22Z","RequestMethod":"GET","RequestPath":"/"}`,
+			want: wanted{at: at.Truncate(time.Second), method: "GET", path: "/", ip: "2001:db8::1"}},
 		{name: "TCP", line: `{"ClientAddr":"10.0.0.5:49880","ClientHost":"10.0.0.5","StartUTC":"2021-06-05T04:03:22Z"}`, err: `no path: looked for RequestPath; the line has ClientAddr, ClientHost, StartUTC`},
 		{name: "no time", line: `{"ClientHost":"10.0.0.5","RequestPath":"/"}`, err: `no time: looked for StartUTC, StartLocal, time; the line has ClientHost, RequestPath`},
 	})
@@ -298,15 +282,10 @@ func TestEnvoy(t *testing.T) {
 			want: wanted{at: at, method: "GET", path: "/items", query: map[string][]string{"a": {"b"}}, ip: "172.17.0.1", status: 200,
 				headers: map[string][]string{"host": {"catalog.istioinaction.io"}, "user-agent": {"curl/7.86.0"}, "x-forwarded-for": {"172.17.0.1"}}},
 		},
-		{
-			name: "Envoy Gateway, IPv6",
-			line: `{":authority":"reviews:9080","downstream_remote_address":"[2001:db8::1]:40937","method":"GET","response_code":429,"response_flags":"RL","start_time":"2023-03-23T04:09:46.421Z","user-agent":"curl/8","x-envoy-origin-path":"/reviews/0","x-forwarded-for":"203.0.113.9"}`,
-			want: wanted{at: at, method: "GET", path: "/reviews/0", ip: "2001:db8::1", status: 429, headers: map[string][]string{"host": {"reviews:9080"}, "user-agent": {"curl/8"}}},
-		},
-		{
-			name: "as text", line: `{"time":"2023-03-23T04:09:46.421Z","method":"GET","path":"/","response_code":"0","downstream_remote_address":"172.17.0.1","x_forwarded_for":"-","user_agent":"-"}`,
-			want: wanted{at: at, method: "GET", path: "/", ip: "172.17.0.1"},
-		},
+		{name: "Envoy Gateway, IPv6", line: `{":authority":"reviews:9080","downstream_remote_address":"[2001:db8::1]:40937","method":"GET","response_code":429,"response_flags":"RL","start_time":"2023-03-23T04:09:46.421Z","user-agent":"curl/8","x-envoy-origin-path":"/reviews/0","x-forwarded-for":"203.0.113.9"}`,
+			want: wanted{at: at, method: "GET", path: "/reviews/0", ip: "2001:db8::1", status: 429, headers: map[string][]string{"host": {"reviews:9080"}, "user-agent": {"curl/8"}}}},
+		{name: "as text", line: `{"time":"2023-03-23T04:09:46.421Z","method":"GET","path":"/","response_code":"0","downstream_remote_address":"172.17.0.1","x_forwarded_for":"-","user_agent":"-"}`,
+			want: wanted{at: at, method: "GET", path: "/", ip: "172.17.0.1"}},
 		{name: "TCP", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"172.17.0.1:48499","method":null,"path":null,"response_code":0}`, err: `no path: looked for path, x-envoy-origin-path, :path; the line has downstream_remote_address, response_code, start_time`},
 		{name: "pipe", line: `{"start_time":"2023-03-23T04:09:46.421Z","downstream_remote_address":"envoy://a","path":"/"}`, err: `client "envoy://a" is not an IP address`},
 	})
