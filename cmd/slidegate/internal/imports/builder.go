@@ -43,12 +43,6 @@ func (b *Builder) Comment(path, comment string) {
 	b.comments[path] = comment
 }
 
-// AddDeny adds an entry to deny.
-func (b *Builder) AddDeny(s *ruledoc.Selector, comment string) {
-	b.Comment(fmt.Sprintf("deny[%d]", len(b.Deny)), comment)
-	b.Deny = append(b.Deny, *s)
-}
-
 // AddRule adds a rule. The document has its rules in the order of their places.
 func (b *Builder) AddRule(at Place, r ruledoc.Rule, comment string) *Rule {
 	added := &Rule{r, at, comment}

@@ -163,7 +163,8 @@ func (im *importer) addDeny(n *node) bool {
 	if !ok || n.parent != nil || n.ShadowMode {
 		return false
 	}
-	im.AddDeny(&ruledoc.Selector{CIDRs: ruledoc.Texts{network.String()}}, n.place.Name+": "+n.String())
+	im.Comment(fmt.Sprintf("deny[%d]", len(im.Deny)), n.place.Name+": "+n.String())
+	im.Deny = append(im.Deny, ruledoc.Selector{CIDRs: ruledoc.Texts{network.String()}})
 	im.RecordOnce(n.place, "requests_per_unit: 0", "it is in deny: the answer says that the client is blocked, and names no limit")
 	return true
 }

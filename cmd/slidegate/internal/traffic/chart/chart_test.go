@@ -57,9 +57,9 @@ func TestGolden(t *testing.T) {
 	for name, got := range map[string]string{
 		"timeline.inline":  timeline(24, time.Hour, 120).SVG(Inline),
 		"timeline.light":   timeline(300, 15*time.Minute, 5).SVG(Light),
-		"timeline.narrow":  narrow.SVG(Both),
+		"timeline.narrow":  narrow.SVG(Dark),
 		"timeline.empty":   (&Timeline{Frame: Frame{ID: "e", Title: "Nothing", Width: Wide}, Bucket: 1}).SVG(Dark),
-		"steps.both":       burst(4).SVG(Both),
+		"steps.light":      burst(4).SVG(Light),
 		"bar.inline":       Bar("p", "peak 12 of 10", 12, 10, Denied),
 		"spark.inline":     Spark("k", "requests over time", small),
 		"timeline.oneonly": timeline(1, time.Second, 1).SVG(Light),
@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 func TestEveryDrawingIsWithinItsBox(t *testing.T) {
 	values := []float64{0, 1, 1e18, 0.3}
 	var drawings []string
-	for _, theme := range []Theme{Inline, Light, Dark, Both} {
+	for _, theme := range []Theme{Inline, Light, Dark} {
 		for _, width := range []int{240, Narrow, Wide, 2000} {
 			for _, n := range []int{0, 1, 2, 7, 400} {
 				for _, bucket := range []time.Duration{time.Nanosecond, time.Second, time.Hour, 1000 * time.Hour} {
@@ -192,7 +192,7 @@ func TestTextIsEscaped(t *testing.T) {
 	line.ID, line.Title, line.Desc, line.Unit, line.Series[0].Name, line.Series[1].Kind = bad, bad, bad, bad, bad, bad
 	steps := burst(1)
 	steps.XLabel, steps.YLabel, steps.Legend[0].Name, steps.Panels[0].Title, steps.Panels[0].Subtitle, steps.Panels[0].Peak = bad, bad, bad, bad, bad, bad
-	for _, svg := range []string{line.SVG(Inline), steps.SVG(Both), line.SVG(Light), Bar(bad, bad, 2, 1, bad), Spark(bad, bad, nil)} {
+	for _, svg := range []string{line.SVG(Inline), steps.SVG(Dark), line.SVG(Light), Bar(bad, bad, 2, 1, bad), Spark(bad, bad, nil)} {
 		if strings.Contains(svg, "<script") || strings.ContainsAny(svg, "\x00\u202e") {
 			t.Errorf("not escaped:\n%s", svg)
 		}
@@ -253,7 +253,7 @@ func TestThemes(t *testing.T) {
 			t.Errorf("no rule has %s", p.name)
 		}
 	}
-	for theme, want := range map[Theme]string{Light: "#ffffff", Dark: "#0d1117", Both: "prefers-color-scheme"} {
+	for theme, want := range map[Theme]string{Light: "#ffffff", Dark: "#0d1117"} {
 		if svg := burst(1).SVG(theme); strings.Contains(svg, "var(") || !strings.Contains(svg, want) {
 			t.Errorf("theme %d has variables, or not %s", theme, want)
 		}

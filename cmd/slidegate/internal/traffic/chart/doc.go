@@ -3,7 +3,7 @@
 //
 // Each drawing has two renderings. Inline is for a page: its shapes have
 // classes, and the page's own style sheet (Style) says their colours, in light
-// and in dark. Light, Dark and Both are for files: they carry their style.
+// and in dark. Light and Dark are for files: they carry their style.
 //
 // A drawing is in pixels of its own width, so text has its real size if the
 // page shows it at that width. A page has a second, narrow drawing for phones

@@ -15,7 +15,6 @@ const (
 	Inline Theme = iota // from the style sheet of the page, which has Style
 	Light               // its own, for a light background
 	Dark                // its own, for a dark background
-	Both                // its own, by what the reader's device prefers
 )
 
 // Kind is what a shape stands for. It is the shape's class, and so its colour.
@@ -75,17 +74,13 @@ func Style() string {
 // own returns the style sheet of a file. It has colours instead of variables,
 // because many viewers of SVG do not know these.
 func (t Theme) own() string {
-	var light, dark []string
+	var colours []string
 	for _, p := range palette {
-		name := "var(" + p.name + ")"
-		light, dark = append(light, name, p.light), append(dark, name, p.dark)
+		colour := p.light
+		if t == Dark {
+			colour = p.dark
+		}
+		colours = append(colours, "var("+p.name+")", colour)
 	}
-	inLight, inDark := strings.NewReplacer(light...).Replace(rules), strings.NewReplacer(dark...).Replace(rules)
-	switch t {
-	case Light:
-		return inLight
-	case Dark:
-		return inDark
-	}
-	return inLight + "@media (prefers-color-scheme:dark){\n" + inDark + "}\n"
+	return strings.NewReplacer(colours...).Replace(rules)
 }

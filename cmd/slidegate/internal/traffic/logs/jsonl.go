@@ -120,8 +120,5 @@ func plainError(err error) error {
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return errors.New("line is not a JSON object")
 	}
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("line is not JSON: %w", err)
-	}
-	return err
+	return fmt.Errorf("line is not JSON: %w", err)
 }

@@ -16,18 +16,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: pictures FOLDER")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "pictures:", err)
-		os.Exit(1)
-	}
-}
-
-// run draws into folder.
-func run(folder string) error {
 	for name, text := range figures() {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			return err
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), []byte(text), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "pictures:", err)
+			os.Exit(1)
 		}
 	}
-	return nil
 }
