@@ -1,7 +1,7 @@
 package logs
 
 import (
-	"cmp"
+	"container/heap"
 	"slices"
 )
 
@@ -13,12 +13,31 @@ type chunk struct {
 	requests []*record // by time
 }
 
-// queue has chunks by their earliest requests. Those of the same time are in the
-// order of the logs and their lines.
+// queue is a heap of chunks by their earliest requests. Those of the same time are
+// in the order of the logs and their lines.
 type queue []*chunk
 
-func (c *chunk) compare(other *chunk) int {
-	return cmp.Or(c.requests[0].time.Compare(other.requests[0].time), cmp.Compare(c.log.index, other.log.index), cmp.Compare(c.number, other.number))
+// Len implements heap.Interface, as do the next methods.
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	if order := a.requests[0].time.Compare(b.requests[0].time); order != 0 {
+		return order < 0
+	}
+	return a.log.index < b.log.index || a.log == b.log && a.number < b.number
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *queue) Push(c any) { *q = append(*q, c.(*chunk)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	c := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return c
 }
 
 // add adds a chunk, and sorts its requests.
@@ -27,22 +46,19 @@ func (q *queue) add(c *chunk) {
 		return
 	}
 	slices.SortStableFunc(c.requests, func(a, b *record) int { return a.time.Compare(b.time) })
-	i, _ := slices.BinarySearchFunc(*q, c, (*chunk).compare)
-	*q = slices.Insert(*q, i, c)
+	heap.Push(q, c)
 }
 
 // next removes the earliest request, and returns it with its log.
 func (q *queue) next() (*record, *logReader) {
-	c, others := (*q)[0], (*q)[1:]
+	c := (*q)[0]
 	r := c.requests[0]
 	c.log.waiting -= r.bytes
 	c.requests[0] = nil // a chunk may stay for a request that is far ahead
-	if c.requests = c.requests[1:]; len(c.requests) == 0 {
-		*q = slices.Delete(*q, 0, 1)
-		return r, c.log
+	if c.requests = c.requests[1:]; len(c.requests) > 0 {
+		heap.Fix(q, 0)
+	} else {
+		heap.Pop(q)
 	}
-	i, _ := slices.BinarySearchFunc(others, c, (*chunk).compare)
-	copy(*q, others[:i]) // the few that are earlier now move up
-	(*q)[i] = c
 	return r, c.log
 }
