@@ -46,31 +46,22 @@ type Redis struct {
 // how to get one.
 func StartRedis(t testing.TB, config ...string) *Redis {
 	t.Helper()
-	s, err := OpenRedis(config...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
-// OpenRedis starts a server for a program that is no test.
-func OpenRedis(config ...string) (*Redis, error) {
-	dir, err := os.MkdirTemp("", "redis-for-tests")
-	if err != nil {
-		return nil, err
-	}
-	s := &Redis{dir: dir}
+	s, err := &Redis{dir: t.TempDir()}, error(nil)
 	for range 3 { // another process may take the free port first
 		if err = s.configure(config); err != nil {
 			break
 		}
 		if err = s.run(); err == nil {
 			s.Client = goredis.NewClient(&goredis.Options{Addr: s.Address, DisableIdentity: true})
-			return s, nil
+			t.Cleanup(func() {
+				s.Client.Close()
+				s.stop()
+			})
+			return s
 		}
 	}
-	return nil, errors.Join(err, os.RemoveAll(dir))
+	t.Fatal(err)
+	return nil
 }
 
 // configure writes the configuration, for a free port.
@@ -84,13 +75,6 @@ func (s *Redis) configure(config []string) error {
 }
 
 func (s *Redis) file(kind string) string { return filepath.Join(s.dir, "redis."+kind) }
-
-// Close stops the server and deletes its files.
-func (s *Redis) Close() {
-	s.Client.Close()
-	s.stop()
-	_ = os.RemoveAll(s.dir)
-}
 
 // StartCluster starts a Redis Cluster of one server, and waits until it serves
 // all 16,384 hash slots.
