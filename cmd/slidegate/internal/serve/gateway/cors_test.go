@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 	"github.com/slidegate/slidegate/internal/decide/headers"
 )
 
@@ -51,10 +52,10 @@ func TestOnlyPreflightsAreFree(t *testing.T) {
 // Bans and rules apply to it all the same.
 func TestServerWideOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startSite(t, "deny: [{methods: [OPTIONS]}]\nrules: [{name: all, key: all, limits: [{capacity: 1, window: 60s}]}]", 0)
+		s := startSite(t, "deny: [{methods: [OPTIONS]}]\nrules: [{name: all, key: all, limits: [{capacity: 1, window: 60s}]}]", gateway.Options{})
 		conn := s.send("OPTIONS * HTTP/1.1\nHost: x\nConnection: close\n\n")
 		defer conn.Close()
-		if status, body := readAnswer(conn); status != http.StatusForbidden {
+		if status, _, body := readAnswer(conn); status != http.StatusForbidden {
 			t.Errorf("answered %d, %q", status, body)
 		}
 		s.close(t)

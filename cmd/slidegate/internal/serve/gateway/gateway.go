@@ -3,13 +3,11 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/assemble/httplimit"
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -25,10 +23,6 @@ type Options struct {
 	Backend *url.URL // where to pass allowed requests on; nil echoes them
 	// PassHost has the backend get the Host of the client, not its own.
 	PassHost bool
-	// MaxDelay bounds how long an allowed request waits for its turn in a leaky
-	// bucket; 0 stands for rules.LongestHold. A request with a longer delay is
-	// denied, and stays charged: passing it on early would let a burst through.
-	MaxDelay time.Duration
 	Timeouts Timeouts
 	// Dial connects to the backend; nil stands for the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -64,7 +58,7 @@ func New(o Options) http.Handler {
 			costs.Report(ctx, d, of, malformed)
 			o.Decider.Finish(ctx, d, of)
 		},
-		MaxDelay: cmp.Or(o.MaxDelay, rules.LongestHold), Log: log, Next: http.HandlerFunc(echo),
+		MaxDelay: rules.LongestHold, Log: log, Next: http.HandlerFunc(echo),
 	}
 	if o.Backend != nil {
 		h.Next = newProxy(&o, log)

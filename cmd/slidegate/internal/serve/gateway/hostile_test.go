@@ -259,7 +259,7 @@ func TestIdleClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startSite(t, document, 0)
+				s := startSite(t, document, gateway.Options{})
 				conn := s.send(sent)
 				defer conn.Close()
 				_ = conn.SetReadDeadline(time.Now().Add(timeout))

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -51,13 +50,7 @@ func TestBrokenAnswersAreLoggedOnce(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	for range 5 {
-		conn, err := net.Dial("tcp", f.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		_, _ = io.ReadAll(conn)
-		conn.Close()
+		exchange(t, f.address, "GET / HTTP/1.1\nHost: x\n\n")
 	}
 	f.handled.Wait()
 	if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "an answer broke off") || strings.Contains(logged, "suppressed") {

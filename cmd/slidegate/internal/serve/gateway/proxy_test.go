@@ -203,7 +203,7 @@ func TestIdleConnections(t *testing.T) {
 		var reached []string
 		dial := dialed(t, func(_ http.ResponseWriter, r *http.Request) { reached = append(reached, r.RemoteAddr) })
 		dials := 0
-		s := startSiteBefore(t, generous, gateway.Options{
+		s := startSite(t, generous, gateway.Options{
 			Backend: &url.URL{Scheme: "http", Host: "backend"},
 			Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 				dials++

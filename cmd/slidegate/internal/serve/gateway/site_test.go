@@ -1,13 +1,9 @@
 package gateway_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -48,35 +44,23 @@ type addressed struct{ net.Conn }
 
 func (addressed) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 50_000} }
 
-// site is a gateway on a fake clock. It records when it passes requests on.
+// site is a gateway on a fake clock.
 type site struct {
 	net     *pipes
 	started time.Time
-	log     bytes.Buffer
 	stop    context.CancelFunc
 	stopped chan error
-
-	mu      sync.Mutex
-	reached []string // path and the time since the start
 }
 
-// startSite serves rules until close, with the echo as backend.
-func startSite(t *testing.T, document string, maxDelay time.Duration) *site {
-	t.Helper()
-	return startSiteBefore(t, document, gateway.Options{MaxDelay: maxDelay})
-}
-
-// startSiteBefore serves rules until close. o names the backend, and sets
-// timeouts.
-func startSiteBefore(t *testing.T, document string, o gateway.Options) *site {
+// startSite serves rules until close. o names the backend, and sets timeouts.
+func startSite(t *testing.T, document string, o gateway.Options) *site {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	s := &site{net: newPipes(), started: time.Now(), stop: stop, stopped: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	o.Decider, o.Log = newDecider(t, document, time.Now, log), log
+	o.Decider, o.Log = newDecider(t, document, time.Now, quiet), quiet
 	handler := gateway.New(o)
 	go func() {
-		s.stopped <- gateway.Server{Handler: recording{s, handler}, Timeouts: o.Timeouts, Log: log}.Serve(ctx, s.net)
+		s.stopped <- gateway.Server{Handler: handler, Timeouts: o.Timeouts, Log: quiet}.Serve(ctx, s.net)
 	}()
 	return s
 }
@@ -89,67 +73,9 @@ func (s *site) close(t *testing.T) {
 	}
 }
 
-// recording records when the gateway answers a request. The echo answers as
-// soon as the gateway passes the request on.
-type recording struct {
-	site    *site
-	gateway http.Handler
-}
-
-func (h recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.gateway.ServeHTTP(&recordingWriter{ResponseWriter: w, site: h.site, path: r.URL.Path}, r)
-}
-
-type recordingWriter struct {
-	http.ResponseWriter
-	site *site
-	path string
-	gone bool // the answer is for a client that has hung up
-}
-
-func (w *recordingWriter) WriteHeader(status int) {
-	w.gone = status == http.StatusServiceUnavailable
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *recordingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *recordingWriter) Write(body []byte) (int, error) {
-	if w.gone {
-		return len(body), nil
-	}
-	w.site.mu.Lock()
-	w.site.reached = append(w.site.reached, w.path+" "+time.Since(w.site.started).String())
-	w.site.mu.Unlock()
-	return w.ResponseWriter.Write(body)
-}
-
 // send sends text unchanged over a new connection.
 func (s *site) send(text string) net.Conn {
 	conn := s.net.dial()
 	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n")) }()
 	return conn
-}
-
-// get sends a request, and returns the status, the fields and the time until
-// the answer.
-func (s *site) get(t *testing.T, path string) (int, http.Header, time.Duration) {
-	t.Helper()
-	sent := time.Now()
-	conn := s.net.dial()
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Error(err)
-		return 0, nil, 0
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Error(err)
-		return 0, nil, 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Error(err)
-	}
-	return response.StatusCode, response.Header, time.Since(sent)
 }

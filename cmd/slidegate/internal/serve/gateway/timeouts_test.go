@@ -86,13 +86,13 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startSiteBefore(t, document, gateway.Options{
+				s := startSite(t, document, gateway.Options{
 					Backend: &url.URL{Scheme: "http", Host: "backend"}, Dial: dialed(t, test.backend), Timeouts: test.timeouts,
 				})
 				conn, start := s.send(test.sent), time.Now()
 				defer conn.Close()
-				status, body := readAnswer(conn)
-				if after := s.firstByte(start); status != test.status || !strings.Contains(body, test.body) || test.status != 0 && after != test.after {
+				status, begun, body := readAnswer(conn)
+				if after := begun.Sub(start); status != test.status || !strings.Contains(body, test.body) || test.status != 0 && after != test.after {
 					t.Errorf("answered %d after %v, %q; want %d after %v, %q", status, after, body, test.status, test.after, test.body)
 				}
 				if waited := time.Since(start); (test.status == 0 || test.status == 408) && waited != test.after {
@@ -129,7 +129,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 						}
 					}
 				}
-				s := startSiteBefore(t, document, gateway.Options{
+				s := startSite(t, document, gateway.Options{
 					Backend: &url.URL{Scheme: "http", Host: "backend"}, Dial: dialed(t, endless), Timeouts: test.timeouts,
 				})
 				start := time.Now()
@@ -158,32 +158,21 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// readAnswer returns an answer; 0 if the connection closes before it.
-func readAnswer(conn net.Conn) (status int, body string) {
+// readAnswer returns an answer, and when it began; 0 if the connection closes before.
+func readAnswer(conn net.Conn) (status int, begun time.Time, body string) {
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, ""
+		return 0, begun, ""
 	}
+	begun = time.Now()
 	data, _ := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(data)
-}
-
-// firstByte returns the time from start to the first byte of an answer.
-func (s *site) firstByte(start time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.reached) == 0 {
-		return 0
-	}
-	_, after, _ := strings.Cut(s.reached[0], " ")
-	d, _ := time.ParseDuration(after)
-	return d - start.Sub(s.started)
+	return answer.StatusCode, begun, string(data)
 }
 
 // TestDrainTime: an answer that takes longer is cut off when the gateway stops.
 func TestDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startSiteBefore(t, document, gateway.Options{Backend: &url.URL{Scheme: "http", Host: "backend"}, Dial: dialed(t, slowAnswer)})
+		s := startSite(t, document, gateway.Options{Backend: &url.URL{Scheme: "http", Host: "backend"}, Dial: dialed(t, slowAnswer)})
 		conn, cut := s.send("GET / HTTP/1.1\nHost: x\n\n"), make(chan time.Time)
 		defer conn.Close()
 		go func() {
@@ -226,11 +215,17 @@ func TestDeniedUploadIsAnswered(t *testing.T) {
 // TestStopWhileDelayed: a gateway that stops still answers delayed requests.
 func TestStopWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 9s, queue: 5}]}]", 0)
-		s.get(t, "/")
+		s := startSite(t, "rules: [{name: slow, key: all, limits: [{algorithm: leaky_bucket, capacity: 1, window: 9s, queue: 5}]}]", gateway.Options{})
+		get := func() (int, time.Duration) {
+			conn := s.send("GET / HTTP/1.1\nHost: x\nConnection: close\n\n")
+			defer conn.Close()
+			status, begun, _ := readAnswer(conn)
+			return status, begun.Sub(s.started)
+		}
+		get()
 		var client sync.WaitGroup
 		client.Go(func() {
-			if status, _, took := s.get(t, "/"); status != http.StatusOK || took != 9*time.Second {
+			if status, took := get(); status != http.StatusOK || took != 9*time.Second {
 				t.Errorf("status %d after %v", status, took)
 			}
 		})

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
@@ -27,27 +25,11 @@ rules:
   - {name: per-user, when: {caller: known}, key: "user:{jwt.sub}", limit: 5/minute}
 `
 
-// bearers verifies nothing: a token is its own subject, unless it is "bad".
-type bearers struct{}
-
-func (bearers) Authenticate(_ context.Context, _ time.Time, r *request.Request) error {
-	switch token := strings.TrimPrefix(http.Header(r.Headers).Get("Authorization"), "Bearer "); token {
-	case "":
-	case "bad":
-		r.Rejected = true
-	case "down":
-		return errors.New("the issuer is away")
-	default:
-		r.Claims = map[string]any{"sub": token}
-	}
-	return nil
-}
-
 func newUsageGateway(t *testing.T, now *time.Time) (http.Handler, *fakestore.Store) {
 	t.Helper()
 	clock, store := func() time.Time { return *now }, fakestore.New(nil)
 	source := engine.Fixed{Set: parse(t, usageRules)}
-	decider := &engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock, Callers: bearers{}}
+	decider := &engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock, Callers: callers{}}
 	reporter := usage.New(usage.Options{Rules: source, Store: store, Now: clock})
 	return gateway.New(gateway.Options{Decider: decider, Log: quiet, UsagePath: "/usage", Usage: reporter.Of}), store
 }
@@ -58,7 +40,7 @@ func TestUsagePath(t *testing.T) {
 	at := now
 	h, store := newUsageGateway(t, &at)
 	const (
-		v1, ann, bad  = "X-Forwarded-For: 192.0.2.1", "Authorization: Bearer ann", "Authorization: Bearer bad"
+		v1, ann, bad  = "X-Forwarded-For: 192.0.2.1", "Authorization: ann", "Authorization: bad"
 		none, one     = `"used":0,"remaining":3,"reset_s":0`, `"used":1,"remaining":2`
 		three, policy = `"used":3,"remaining":0`, `rel="related"`
 	)
@@ -86,7 +68,7 @@ func TestUsagePath(t *testing.T) {
 		{"GET", "/usage", []string{"X-Forwarded-For: 192.0.2.5", bad}, 401, "", ""},
 		{"GET", "/usage", []string{"X-Forwarded-For: 192.0.2.5", bad}, 401, "", ""},
 		{"GET", "/usage", []string{"X-Forwarded-For: 192.0.2.5", bad}, 429, "quota-exceeded", policy}, // guessing is limited
-		{"GET", "/usage", []string{v1, "Authorization: Bearer down"}, 503, `"status":503`, ""},
+		{"GET", "/usage", []string{v1, "Authorization: no answer"}, 503, `"status":503`, ""},
 	} {
 		at = at.Add(time.Second)
 		r := httptest.NewRequestWithContext(t.Context(), step.method, step.path, nil)
