@@ -21,26 +21,19 @@ func TestRefused(t *testing.T) {
 	for body, want := range map[string]struct{ pointer, detail string }{
 		``:                                   {"", "the body is no JSON: unexpected end of JSON input at byte 0: want a JSON object"},
 		`{`:                                  {"", "unexpected end of JSON input at byte 1"},
-		`{"method": GET}`:                    {"", "invalid character 'G' looking for beginning of value at byte 12"},
 		`{} {}`:                              {"", "invalid character '{' after top-level value at byte 4"},
-		`[]`:                                 {"", "want a JSON object"},
 		`null`:                               {"", "want a JSON object"},
 		"{\"method\": \"\xff\"}":             {"", "UTF-8"},
 		`{}`:                                 {"/method", "method: want the method of the client's request, such as GET"},
-		`{"method": "A B", "path":"/"}`:      {"/method", "method: want the method"},
 		`{"method": 7, "path": "/"}`:         {"/method", "method: want a string"},
-		`{"method": null, "path":"/"}`:       {"/method", "method: want a string"},
 		`{"method": "GET"}`:                  {"/path", "path: want the target of the client's request as it was sent"},
 		`{"method": "GET", "path": "items"}`: {"/path", "path: want the target"},
 		`{"Method": "GET", "path": "/"}`:     {"/Method", "there is no such name: the names are"},
 		`{"method": "GET", "method": "PUT"}`: {"/method", "the name is there twice"},
-		`{` + ok + `, "jwt": {"a": {"b/c": 1, "b/c": 2}}}`:   {"/jwt/a/b~1c", "the name is there twice"},
 		`{` + ok + `, "jwt": {"a": [{}, {"b": 1, "b": 2}]}}`: {"/jwt/a/1/b", "the name is there twice"},
 		`{` + ok + `, "ip": "localhost"}`:                    {"/ip", "ip: want an IPv4 or IPv6 address"},
-		`{` + ok + `, "ip": "192.0.2.1:http"}`:               {"/ip", "ip: want an IPv4 or IPv6 address"},
 		`{` + ok + `}`:                                       {"/ip", "rule per-ip reads {ip}, which the request lacks: add ip, the address of the client"},
 		`{` + ok + `, "headers": ["Host: a"]}`:               {"/headers", "headers: want an object of strings or lists of strings"},
-		`{` + ok + `, "headers": {"Host": 1}}`:               {"/headers/Host", "headers.Host: want a string or a list of strings"},
 		`{` + ok + `, "headers": {"Host": ["a", null]}}`:     {"/headers/Host", "headers.Host: want a string or a list of strings"},
 		`{` + ok + `, "path_params": {"id": 7}}`:             {"/path_params/id", "path_params.id: want a string"},
 		`{` + ok + `, "jwt": "eyJhbGciOiJub25lIn0"}`:         {"/jwt", "jwt: want the claims of a token, an object, and not the token itself"},
@@ -229,11 +222,5 @@ func TestNoDecision(t *testing.T) {
 			t.Errorf("status %d, %v, %s", got.StatusCode, got.Header, got.body)
 		}
 		wantSchema(t, "Problem", got.body)
-	}
-}
-
-func TestHealth(t *testing.T) {
-	if got := send(t, newAPI(t, exampleRules(t)), "GET", "/healthz", ""); got.StatusCode != 200 || got.body != `{"status":"ok"}`+"\n" {
-		t.Errorf("status %d, %s", got.StatusCode, got.body)
 	}
 }
