@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,14 +12,12 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 	"github.com/slidegate/slidegate/internal/assemble/app"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
@@ -119,36 +116,6 @@ func TestDenialsAsText(t *testing.T) {
 	}
 }
 
-// TestDenialsOfManyKeys: a summary finds the keys denied most among any number,
-// counts them without excess, and loses no denial.
-func TestDenialsOfManyKeys(t *testing.T) {
-	log, observer, decide := deciding(t, false)
-	for i := range 10_500 {
-		ip := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String()
-		decide("/", ip)
-		decide("/", ip)
-	}
-	for range 250 {
-		decide("/", "10.0.0.0")
-		decide("/", "10.0.41.0")
-	}
-	observer.Flush(t.Context())
-	got := summaries(t, log)
-	if len(got) != 1 || got[0].Denied != 11_000 {
-		t.Fatalf("%+v", got)
-	}
-	sum := got[0].Others
-	for i, k := range got[0].Keys {
-		sum += k.Denied
-		if heavy := k.Key == "ip:10.0.0.0" || k.Key == "ip:10.0.41.0"; heavy != (i < 2) || heavy && (k.Denied < 250 || k.Denied > 251) {
-			t.Errorf("key %d is %+v", i, k)
-		}
-	}
-	if sum != got[0].Denied {
-		t.Errorf("keys and others are %d denials: %+v", sum, got[0])
-	}
-}
-
 // TestEachDecision: each decision is a line, with the request's fields as replay
 // reads them.
 func TestEachDecision(t *testing.T) {
@@ -170,79 +137,6 @@ func TestEachDecision(t *testing.T) {
 }
 
 const askEvents = "GET /live/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-
-// small accepts connections with the smallest buffers.
-type small struct{ net.Listener }
-
-func (l small) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err == nil {
-		err = conn.(*net.TCPConn).SetWriteBuffer(1)
-	}
-	return conn, err
-}
-
-// TestDeafBrowsers: streams that nothing reads end once their buffers are full.
-// They neither keep others out nor delay the end of serve.
-func TestDeafBrowsers(t *testing.T) {
-	g := openGate(t, memory.New(0))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stopped := make(chan error, 1)
-	go func() {
-		stopped <- gateway.Server{Handler: g.page, Timeouts: gateway.Timeouts{Write: 100 * time.Millisecond}, Log: slog.New(slog.DiscardHandler)}.Serve(ctx, small{l})
-	}()
-	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1) }), err)
-	}}
-	ask := func(d net.Dialer) (net.Conn, *bufio.Reader) {
-		t.Helper()
-		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		if _, err := io.WriteString(conn, askEvents); err != nil {
-			t.Fatal(err)
-		}
-		read := bufio.NewReaderSize(conn, 16)
-		if line, err := read.ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" {
-			t.Fatalf("answered %q, %v", line, err)
-		}
-		return conn, read
-	}
-	var deaf []net.Conn
-	for range 16 {
-		conn, _ := ask(dialer)
-		deaf = append(deaf, conn)
-	}
-	g.ticks <- time.Now() // all parts: more than the buffers hold
-	for i, conn := range deaf {
-		for start := time.Now(); ; time.Sleep(time.Millisecond) {
-			if _, err := io.WriteString(conn, "\n"); err != nil {
-				break // the server has closed it
-			}
-			if time.Since(start) > 5*time.Second {
-				t.Fatalf("browser %d has its connection after %v", i, time.Since(start))
-			}
-		}
-	}
-	_, read := ask(net.Dialer{})
-	g.ticks <- time.Now()
-	for line := ""; !strings.HasPrefix(line, "data: "); {
-		if line, err = read.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g.stop()
-	stop()
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
-}
 
 // onePipe is a listener in memory, which accepts one connection.
 type onePipe struct {

@@ -152,6 +152,22 @@ func TestExplainRequired(t *testing.T) {
 	}
 }
 
+// openGateway opens rules in a file, and returns what that logs.
+func openGateway(t *testing.T, document string) (*session.Session, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	s, err := OpenGateway(t.Context(), session.Locations{RulesFile: path}, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	return s, log.String()
+}
+
 // TestServeWarnsOfKeys: API keys that the local gateway cannot verify are named
 // at its start.
 func TestServeWarnsOfKeys(t *testing.T) {
@@ -160,17 +176,7 @@ func TestServeWarnsOfKeys(t *testing.T) {
 		"{api_key: {from: api_gateway}}":                      "no API keys of API Gateway here",
 		"{jwt: [{issuer: 'https://a.example', audience: x}]}": "",
 	} {
-		path := filepath.Join(t.TempDir(), "rules.yaml")
-		if err := os.WriteFile(path, []byte("{rules: [], authentication: "+authentication+"}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var log strings.Builder
-		s, err := OpenGateway(t.Context(), session.Locations{RulesFile: path}, nil, slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		if got := log.String(); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Count(got, "\n") > 1 {
+		if _, got := openGateway(t, "{rules: [], authentication: "+authentication+"}"); !strings.Contains(got, want) || (want == "") != (got == "") || strings.Count(got, "\n") > 1 {
 			t.Errorf("%s: logged %q, want %q once", authentication, got, want)
 		}
 	}
@@ -180,16 +186,7 @@ func TestServeWarnsOfKeys(t *testing.T) {
 // the load.
 func TestServeCountsAlone(t *testing.T) {
 	for defaults, want := range map[string]int{"": 1, "defaults: {on_error: local}, ": 1, "defaults: {instances: 20}, ": 20} {
-		path := filepath.Join(t.TempDir(), "rules.yaml")
-		if err := os.WriteFile(path, []byte("{"+defaults+"rules: []}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, err := OpenGateway(t.Context(), session.Locations{RulesFile: path}, nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		if s.Rules.Instances != want {
+		if s, _ := openGateway(t, "{"+defaults+"rules: []}"); s.Rules.Instances != want {
 			t.Errorf("%q: counts as one of %d processes, want %d", defaults, s.Rules.Instances, want)
 		}
 	}
