@@ -95,14 +95,11 @@ func TestLocal(t *testing.T) {
 	}{
 		{"", "", false},
 		{"http://127.0.0.1:4566", "", true},
-		{"http://127.1.2.3", "", true},
 		{"http://[::1]:4566", "", true},
 		{"http://localhost:4566", "", true},
-		{"http://aws.localhost:4566", "", true},
 		{"http://localhost.localstack.cloud:4566", "", true},
 		{"http://localhost.example.com:4566", "", false},
 		{"http://10.0.0.1:4566", "", false},
-		{"https://cloudformation.eu-north-1.amazonaws.com", "", false},
 		{"", "http://127.0.0.1:4566", true},
 		{"http://127.0.0.1:4566", "https://cloudformation.eu-north-1.amazonaws.com", false},
 	} {
@@ -320,7 +317,6 @@ func TestPlantedCode(t *testing.T) {
 		{"the same code, uploaded in parts", lies("authorizer", object{content["authorizer"], "nlmFWpWzM2sDr5HbVrpWpWzM2sDr5HbVrpWpWzM2sDg=-2"}), "", true},
 		{"the same code, without a checksum", lies("authorizer", object{content["authorizer"], ""}), "", true},
 		{"other code", lies("authorizer", newObject(planted)), isNot(0, "authorizer"), false},
-		{"other code of the Lambda that publishes", lies("operations", newObject(planted)), isNot(1, "operations"), false},
 		{"other code, uploaded in parts", lies("authorizer", object{planted, "nlmFWpWzM2sDr5HbVrpWpWzM2sDr5HbVrpWpWzM2sDg=-2"}), isNot(0, "authorizer"), false},
 		{"other code, without a checksum", lies("authorizer", object{planted, ""}), isNot(0, "authorizer"), false},
 		{"an object that cannot be read", refused("read", lies("authorizer", object{planted, ""})), "read s3://" + key["authorizer"] + ", to compare it with ", false},
@@ -369,8 +365,12 @@ func TestRunsOtherCode(t *testing.T) {
 
 // keep has a stack state the parameters that were sent.
 func (c *cloud) keep(stack string) {
+	s := c.stacks[stack]
 	for name, value := range c.sent {
-		c.stacks[stack].Parameters = append(c.stacks[stack].Parameters, types.Parameter{ParameterKey: aws.String(name), ParameterValue: aws.String(value)})
+		if value != "(previous)" {
+			s.Parameters = slices.DeleteFunc(s.Parameters, func(p types.Parameter) bool { return *p.ParameterKey == name })
+			s.Parameters = append(s.Parameters, types.Parameter{ParameterKey: &name, ParameterValue: &value})
+		}
 	}
-	c.stacks[stack].StackStatus = types.StackStatusCreateComplete
+	s.StackStatus = types.StackStatusCreateComplete
 }

@@ -10,7 +10,6 @@ import (
 	v2types "github.com/aws/aws-sdk-go-v2/service/apigatewayv2/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/test/golden"
@@ -230,6 +229,13 @@ func TestRefusals(t *testing.T) {
 		"a stranger's Slidegate": {protocol: http, plant: func(c *cloud, _ *Options) {
 			c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Slidegate", URI: functionURI}
 		}, want: "it has an authorizer Slidegate already, which invokes "},
+		"another limiter": {protocol: http, plant: func(c *cloud, _ *Options) { c.asks("x", authorizerName, otherURI) },
+			want: "HTTP API shop (a1): it has an authorizer Slidegate already, which invokes " + otherURI + ", and table rules has no state of it for stage prod: " +
+				"first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-a1.json of an earlier version is"},
+		"a namesake of another account": {protocol: http, plant: func(c *cloud, _ *Options) { c.asks("x", "Tokens", otherURI) }, want: "GET /items has authorizer Tokens"},
+		"no stack":                      {protocol: http, plant: func(c *cloud, _ *Options) { c.function = noStack }, want: "stack slidegate does not exist, or create it: slidegate aws deploy --rules rules.yaml"},
+		"no stack of another name": {protocol: http, plant: func(c *cloud, o *Options) { c.function, o.Limiter.Stack = noStack, "shop" },
+			want: "stack shop does not exist, or create it: slidegate aws deploy --stack shop --rules rules.yaml"},
 		"a canary":               {protocol: rest, plant: func(c *cloud, _ *Options) { c.stages[0].Canary = true }, want: "stage prod has a canary"},
 		"a stage without deploy": {protocol: socket, plant: func(c *cloud, _ *Options) { c.stages[0].Deployment = "" }, want: "stage prod has no deployment"},
 		"no permission":          {protocol: rest, plant: func(c *cloud, _ *Options) { c.policy = "" }, want: "aws lambda add-permission --function-name authorize --statement-id slidegate-a1 --action lambda:InvokeFunction --principal apigateway.amazonaws.com --source-arn 'arn:aws:execute-api:eu-north-1:123456789012:a1/authorizers/*'"},
@@ -273,21 +279,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoStack: the command that creates the stack is the next step.
-func TestNoStack(t *testing.T) {
-	for stack, want := range map[string]string{
-		"slidegate": "stack slidegate does not exist, or create it: slidegate aws deploy --rules rules.yaml",
-		"shop":      "stack shop does not exist, or create it: slidegate aws deploy --stack shop --rules rules.yaml",
-	} {
-		c := newCloud(apis.HTTP)
-		c.function = noStack
-		_, err := c.region().Attach(t.Context(), Options{API: "a1", Stage: "prod", Limiter: Limiter{Stack: stack}})
-		if !errors.Is(err, aws.ErrNoStack) || err.Error() != want {
-			t.Errorf("%v\nwant %s", err, want)
-		}
-	}
-}
-
 // TestPlan: without a place to save to, nothing changes.
 func TestPlan(t *testing.T) {
 	c := newCloud(apis.HTTP)
@@ -315,9 +306,7 @@ func TestPlan(t *testing.T) {
 // TestAlready: methods that ask the limiter are no others', and no change.
 func TestAlready(t *testing.T) {
 	c := newCloud(apis.HTTP)
-	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Limits", URI: functionURI}
-	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	c.set("POST /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
+	c.asks("x", "Limits", functionURI)
 	if report, err := c.attach(t); err != nil || report.Status != Unchanged || len(c.kept) > 0 {
 		t.Errorf("%+v, error %v", report, err)
 	}
@@ -350,34 +339,6 @@ func TestSecondStage(t *testing.T) {
 		if err != nil || report.Status != Unchanged || len(c.kept) != 1 || len(c.calls) > 0 || (len(report.Notes) > 0) != (protocol == apis.WebSocket) {
 			t.Errorf("%s, deployed: %+v, error %v; calls %q", protocol, report, err, c.calls)
 		}
-	}
-}
-
-// TestSecondLimiter: API Gateway asks one authorizer of a method, so another limiter
-// has to be detached first.
-func TestSecondLimiter(t *testing.T) {
-	c := newCloud(apis.HTTP)
-	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: authorizerName, URI: otherURI}
-	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	_, err := c.attach(t)
-	c.set("POST /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	_, all := c.attach(t)
-	want := "HTTP API shop (a1): it has an authorizer Slidegate already, which invokes " + otherURI + ", and table rules has no state of it for stage prod: " +
-		"first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-a1.json of an earlier version is"
-	for _, err := range []error{err, all} {
-		if err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
-}
-
-// TestNamesake: a function of another account that has the same name is no limiter.
-func TestNamesake(t *testing.T) {
-	c := newCloud(apis.HTTP)
-	c.live.Authorizers["x"] = apis.Authorizer{ID: "x", Name: "Tokens", URI: otherURI}
-	c.set("GET /items", apis.Authorization{Type: "CUSTOM", Authorizer: "x"})
-	if report, err := c.attach(t); err == nil || !strings.Contains(err.Error(), "GET /items has authorizer Tokens") {
-		t.Errorf("%+v, error %v", report, err)
 	}
 }
 

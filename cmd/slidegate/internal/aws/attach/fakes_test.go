@@ -99,7 +99,7 @@ func newCloud(protocol string) *cloud {
 }
 
 func (c *cloud) region() *Region {
-	return &Region{Stacks: c, Functions: c, Table: func(string) Table { return c }, REST: fakeREST{c}, V2: fakeV2{c}, Name: testRegion}
+	return &Region{Stacks: c, Functions: c, Table: func(string) Table { return c }, REST: fakeREST{cloud: c}, V2: fakeV2{cloud: c}, Name: testRegion}
 }
 
 // change carries out a call that changes something, or fails.
@@ -137,6 +137,13 @@ func (c *cloud) method(id, verb string) *apis.Method {
 func (c *cloud) set(name string, a apis.Authorization) {
 	at := slices.IndexFunc(c.live.Methods, func(m apis.Method) bool { return m.Name == name })
 	c.live.Methods[at].Authorization = a
+}
+
+// asks has the methods ask another authorizer.
+func (c *cloud) asks(id, name, uri string) {
+	c.live.Authorizers[id] = apis.Authorizer{ID: id, Name: name, URI: uri}
+	c.set("GET /items", apis.Authorization{Type: apis.Custom, Authorizer: id})
+	c.set("POST /items", apis.Authorization{Type: apis.Custom, Authorizer: id})
 }
 
 func (c *cloud) addAuthorizer(a apis.Authorizer) (id string, err error) {
@@ -254,17 +261,16 @@ func (c *cloud) GetPolicy(context.Context, *lambda.GetPolicyInput, ...func(*lamb
 	return &lambda.GetPolicyOutput{Policy: &c.policy}, c.permit("GetPolicy")
 }
 
-type fakeREST struct{ *cloud }
+type fakeREST struct {
+	*cloud
+	REST // nil: calls that attach does not make
+}
 
 func (f fakeREST) GetRestApi(_ context.Context, in *apigateway.GetRestApiInput, _ ...func(*apigateway.Options)) (*apigateway.GetRestApiOutput, error) {
 	if f.protocol != apis.RESTProtocol || *in.RestApiId != "a1" {
 		return nil, &resttypes.NotFoundException{}
 	}
 	return &apigateway.GetRestApiOutput{Name: sdk.String("shop"), Tags: f.tags}, f.permit("GetRestApi")
-}
-
-func (f fakeREST) GetRestApis(context.Context, *apigateway.GetRestApisInput, ...func(*apigateway.Options)) (*apigateway.GetRestApisOutput, error) {
-	panic("attach lists no APIs")
 }
 
 func (f fakeREST) GetAuthorizers(context.Context, *apigateway.GetAuthorizersInput, ...func(*apigateway.Options)) (*apigateway.GetAuthorizersOutput, error) {
@@ -393,17 +399,16 @@ func (f fakeREST) UpdateStage(_ context.Context, in *apigateway.UpdateStageInput
 	return nil, f.serve(*in.StageName, *in.PatchOperations[0].Value)
 }
 
-type fakeV2 struct{ *cloud }
+type fakeV2 struct {
+	*cloud
+	V2
+}
 
 func (f fakeV2) GetApi(_ context.Context, in *apigatewayv2.GetApiInput, _ ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApiOutput, error) {
 	if f.protocol == apis.RESTProtocol || *in.ApiId != "a1" {
 		return nil, &v2types.NotFoundException{}
 	}
 	return &apigatewayv2.GetApiOutput{Name: sdk.String("shop"), ProtocolType: v2types.ProtocolType(f.protocol), Tags: f.tags}, nil
-}
-
-func (f fakeV2) GetApis(context.Context, *apigatewayv2.GetApisInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetApisOutput, error) {
-	panic("attach lists no APIs")
 }
 
 func (f fakeV2) GetAuthorizers(context.Context, *apigatewayv2.GetAuthorizersInput, ...func(*apigatewayv2.Options)) (*apigatewayv2.GetAuthorizersOutput, error) {

@@ -383,18 +383,6 @@ func stateFile(t *testing.T, content string) {
 	}
 }
 
-// TestDetachCommand has the stage as a shell takes it.
-func TestDetachCommand(t *testing.T) {
-	for want, r := range map[string]Report{
-		"slidegate aws detach a1 --stage prod":                                {API: "a1", Stage: "prod", Limiter: "stack://slidegate"},
-		"slidegate aws detach a1 --stage '$default' --limiter stack://shop/L": {API: "a1", Stage: "$default", Limiter: "stack://shop/L"},
-	} {
-		if got := r.DetachCommand(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
-
 // TestInvokedBy: versions and aliases are the function's, other functions are not.
 func TestInvokedBy(t *testing.T) {
 	l := limiter{uri: functionURI}
