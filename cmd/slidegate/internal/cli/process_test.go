@@ -161,15 +161,6 @@ func TestServeDecide(t *testing.T) {
 	p.interrupt()
 }
 
-// A warning says that other machines may reach the address.
-func TestExposed(t *testing.T) {
-	for address, want := range map[string]bool{"127.0.0.1": false, "127.0.0.9": false, "::1": false, "0.0.0.0": true, "::": true, "192.0.2.1": true} {
-		if got := exposed(&net.TCPAddr{IP: net.ParseIP(address), Port: 8080}); got != want {
-			t.Errorf("%s: %t, want %t", address, got, want)
-		}
-	}
-}
-
 // process is slidegate as a process of its own.
 type process struct {
 	logLine // of a gateway that listens

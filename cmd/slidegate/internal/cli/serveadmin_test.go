@@ -18,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/admin"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
 // TestServeAdmin: Prometheus scrapes serve under load. In the end, metrics and
@@ -75,60 +74,6 @@ rules:
 	})
 	wantStatus(t, p.Admin, got)
 	p.end(os.Interrupt, 0)
-}
-
-// TestServeAdminOfTables: with rules and counters in DynamoDB, metrics also agree
-// with the requests that were sent. A busy emulator may miss the deadline of serve
-// twice.
-func TestServeAdminOfTables(t *testing.T) {
-	for range 3 {
-		if serveAdminOfTables(t) {
-			return
-		}
-	}
-	t.Error("decisions lacked the store three times")
-}
-
-// serveAdminOfTables reports whether the store answered in time.
-func serveAdminOfTables(t *testing.T) bool {
-	t.Helper()
-	const clients, requests, capacity = 4, 40, 10
-	rules, counters := newTable(t), dynamotest.Counters(t, dynamotest.Connect(t))
-	rules.apply(t, file(t, "rules.yaml", `
-deny: [{path: /admin/**}]
-rules: [{name: api, key: 'user:{header.x-user}', limit: 10/hour}]
-`))
-	p := startServe(t, "--admin", "127.0.0.1:0", "--rules", "dynamodb://"+rules.name, "--store", "dynamodb://"+counters)
-	answers := load(t, p.URL, clients, requests)
-	got := scrape(t, p.Admin)
-	if degraded := got["slidegate_degraded_total"]; degraded > 0 {
-		t.Logf("%v decisions lacked the store", degraded)
-		p.end(os.Interrupt, 0)
-		return false
-	}
-	for i, counted := range answers {
-		if counted[200] != capacity {
-			t.Errorf("client %d counted %v", i, counted)
-		}
-	}
-	wantValues(t, got, map[string]float64{
-		"slidegate_decisions_total":             clients * requests,
-		"slidegate_denied_total{api}":           clients * (requests*9/10 - capacity),
-		"slidegate_denied_total{}":              clients * requests / 10,
-		"slidegate_snapshot_denials_total":      clients * (requests*9/10 - capacity),
-		"slidegate_degraded_total":              0,
-		"slidegate_writes_total":                clients * capacity,
-		"slidegate_store_attempts_total":        clients*capacity + got["slidegate_reads_total"],
-		"slidegate_store_latency_seconds_count": clients*capacity + got["slidegate_reads_total"],
-		"slidegate_breaker_open":                0,
-		"slidegate_rules_breaker_open":          0,
-		"slidegate_rules_version":               1,
-	})
-	if _, body := send(t, "GET", p.Admin+"/readyz", ""); body != "{\"ready\":true}\n" {
-		t.Errorf("/readyz answers %q", body)
-	}
-	p.end(os.Interrupt, 0)
-	return true
 }
 
 // load has each client send requests, each tenth of them for a path that is
