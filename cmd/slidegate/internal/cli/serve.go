@@ -96,7 +96,9 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	command.Choice(cmd, &logs, "log", "what to log of decisions: `WHAT` is summary (default), or requests for a line each", "summary", "requests")
 	cmd.Flags().BoolVar(&o.Decide, "decide", false, "answer programs and proxies that ask for decisions")
 	command.Check(cmd, func() error {
-		if o.Token = os.Getenv(tokenVariable); o.Decide && o.Token != "" && !isToken(o.Token) {
+		o.Token = os.Getenv(tokenVariable)
+		unfit := strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) // for a header
+		if o.Decide && o.Token != "" && (unfit || len(o.Token) < 16) {
 			return errors.New(tokenVariable + ": want 16 characters or more, ASCII without spaces and line breaks")
 		}
 		return nil
@@ -135,11 +137,6 @@ func checkAddress(flag, address, port string) error {
 // tokenVariable is the environment variable with the token that those who ask for
 // decisions have to send.
 const tokenVariable = "SLIDEGATE_DECIDE_TOKEN"
-
-// isToken reports whether a header can carry a text, and guessing it takes long.
-func isToken(text string) bool {
-	return len(text) >= 16 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
-}
 
 func serve(ctx context.Context, c *command.Console, where session.Locations, listen, admin string, o operator.ServeOptions, log *slog.Logger, asJSON bool) error {
 	reload := make(chan os.Signal, 1)

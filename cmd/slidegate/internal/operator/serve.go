@@ -33,7 +33,7 @@ import (
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
 	prepare := countAlone(warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log))
-	s, err := session.OpenToServe(ctx, where, prepare, log)
+	s, err := session.OpenToCharge(ctx, where, prepare, log)
 	if err != nil || where.RulesFile == "" {
 		return s, err
 	}
@@ -163,9 +163,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
 		handler := decideapi.New(decider, o.Token, log)
-		if o.UsagePath != "" {
-			handler.ReportUsage(o.UsagePath, reporter.Of)
-		}
+		handler.UsagePath, handler.Usage = o.UsagePath, reporter.Of
 		server := gateway.Server{Handler: handler, Timeouts: o.Timeouts, HeaderSize: cmp.Or(o.HeaderSize, decideapi.HeaderSize), Log: log}
 		return server.Serve(serving, listener)
 	}

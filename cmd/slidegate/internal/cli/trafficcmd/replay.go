@@ -330,7 +330,7 @@ func openReplay(ctx context.Context, where session.Locations, c *command.Console
 		operator.WarnAll(c, set.Warnings)
 		return operator.LoadSecrets(set, where.Remote(), c)
 	}
-	s, err := session.OpenToCharge(ctx, where, prepare)
+	s, err := session.OpenToCharge(ctx, where, prepare, nil)
 	if err == nil && where.RulesTable != "" {
 		s.Overrides = replay.Overrides{Source: operator.RecordedOverrides(s.Table(), c), At: time.Now()}
 	}

@@ -79,9 +79,6 @@ func (l *Locations) RulesName() string {
 	return l.RulesFile
 }
 
-// quiet is the log of commands that report errors themselves.
-var quiet = slog.New(slog.DiscardHandler)
-
 // Session is a command's access to valid rules and to counters that answer.
 type Session struct {
 	Locations
@@ -102,12 +99,18 @@ type Session struct {
 // Open reads the rules and makes sure that the counters answer. It writes
 // nothing. The caller closes the session.
 func Open(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return open(ctx, where, prepare, quiet, false)
+	return open(ctx, where, prepare, nil)
 }
 
-func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guarded bool) (_ *Session, err error) {
+// open opens a session. A session without a log is of a command, which reports errors
+// itself.
+func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (_ *Session, err error) {
+	serves := log != nil
+	if !serves {
+		log = slog.New(slog.DiscardHandler)
+	}
 	s := &Session{Locations: where, process: clock.NewProcess(clock.Machine(time.Now), oplog.LogClockSteps(log))}
-	if guarded {
+	if serves {
 		s.breaker = breaker.New(time.Now, breaker.LogChanges(log, where.StoreName()))
 		s.rulesBreaker = breaker.New(time.Now, breaker.LogChanges(log, where.RulesName()))
 	}
@@ -136,19 +139,10 @@ func open(ctx context.Context, where Locations, prepare app.Prepare, log *slog.L
 
 // OpenToCharge opens a session for a command that decides requests. It refuses
 // rules that CheckCharges refuses. If the rules in a table become so later, the
-// store refuses the requests.
-func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare) (*Session, error) {
-	return openToCharge(ctx, where, prepare, quiet, false)
-}
-
-// OpenToServe is OpenToCharge for a command that serves: requests do not wait for
-// a store that does not answer.
-func OpenToServe(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
-	return openToCharge(ctx, where, prepare, log, true)
-}
-
-func openToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger, guarded bool) (*Session, error) {
-	s, err := open(ctx, where, prepare, log, guarded)
+// store refuses the requests. With a log it is for a command that serves: requests
+// do not wait for a store that does not answer.
+func OpenToCharge(ctx context.Context, where Locations, prepare app.Prepare, log *slog.Logger) (*Session, error) {
+	s, err := open(ctx, where, prepare, log)
 	if err != nil {
 		return nil, err
 	}

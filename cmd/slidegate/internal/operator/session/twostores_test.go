@@ -196,7 +196,7 @@ func (s *twoStores) open(t *testing.T, direct *dynamo.Client) {
 		where.CountersTable = dynamotest.Counters(t, direct)
 	}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	if s.limiter, err = session.OpenToServe(t.Context(), where, app.NewPrepare(log), log); err != nil {
+	if s.limiter, err = session.OpenToCharge(t.Context(), where, app.NewPrepare(log), log); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.limiter.Close)

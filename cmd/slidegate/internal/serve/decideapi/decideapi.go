@@ -56,8 +56,9 @@ type Server struct {
 	log      *slog.Logger
 	warned   sync.Map // names of rules that settle or refund
 
-	usagePath string // empty for none
-	usage     func(context.Context, *request.Request) (*usage.Report, error)
+	// UsagePath answers callers with what Usage reports of them; empty for none.
+	UsagePath string
+	Usage     func(context.Context, *request.Request) (*usage.Report, error)
 }
 
 // New returns the handler. Callers must send the token, unless it is empty. The
@@ -70,10 +71,10 @@ func New(d Decider, token string, log *slog.Logger) *Server {
 // redirect a path that it cleans, and the one behind extAuthz is the client's.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if target, ok := strings.CutPrefix(r.RequestURI, extAuthz); ok && strings.HasPrefix(target, "/") {
-		s.forward(w, r, ofEnvoy(r, target), writeDenial)
+		s.forward(w, r, &forwarded{r.Method, target, r.Host, r.Header.Clone()}, writeDenial)
 		return
 	}
-	if s.usagePath != "" && r.URL.EscapedPath() == s.usagePath {
+	if s.UsagePath != "" && r.URL.EscapedPath() == s.UsagePath {
 		s.reportUsage(w, r)
 		return
 	}
@@ -81,15 +82,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case decisions:
 		s.decideJSON(w, r)
 	case forwardAuth:
-		s.forwardFields(w, r, writeDenial)
+		s.forward(w, r, ofFields(r), writeDenial)
 	case authRequest:
-		s.forwardFields(w, r, writeForbidden)
+		s.forward(w, r, ofFields(r), writeForbidden)
 	case openAPI:
 		s.read(w, r, document)
 	case health:
 		s.read(w, r, []byte(`{"status":"ok"}`+"\n"))
 	default:
-		notFound().write(w)
+		newProblem(http.StatusNotFound, "the endpoints are %s, %s, %s, %s and %s: see %s",
+			decisions, forwardAuth, authRequest, extAuthz+"/PATH", health, openAPI).write(w)
 	}
 }
 

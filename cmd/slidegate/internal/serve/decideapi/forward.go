@@ -12,12 +12,6 @@ import (
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// forwardFields answers a proxy that sends the method and the target of its
-// client's request in fields.
-func (s *Server) forwardFields(w http.ResponseWriter, r *http.Request, deny func(http.ResponseWriter, headers.Denial)) {
-	s.forward(w, r, ofFields(r), deny)
-}
-
 // forward answers a proxy that asks whether to let its client's request through:
 // 200 or the denial. A request that a leaky bucket admits is answered when its
 // turn has come.
@@ -104,12 +98,6 @@ func ofFields(r *http.Request) *forwarded {
 	f.fields.Del(forwardedMethod)
 	f.fields.Del(forwardedURI)
 	return f
-}
-
-// ofEnvoy reads the request of Envoy, which has the method and the host of its
-// client's request.
-func ofEnvoy(r *http.Request, target string) *forwarded {
-	return &forwarded{method: r.Method, target: target, host: r.Host, fields: r.Header.Clone()}
 }
 
 // only returns the value of a field, "" if it is missing or repeated.

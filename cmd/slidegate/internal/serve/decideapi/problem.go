@@ -28,11 +28,6 @@ func badRequest(pointer, detail string) *problem {
 	return p
 }
 
-func notFound() *problem {
-	return newProblem(http.StatusNotFound, "the endpoints are %s, %s, %s, %s and %s: see %s",
-		decisions, forwardAuth, authRequest, extAuthz+"/PATH", health, openAPI)
-}
-
 func wrongMethod(w http.ResponseWriter, allowed, sent string) *problem {
 	w.Header().Set("Allow", allowed)
 	return newProblem(http.StatusMethodNotAllowed, "this endpoint takes %s, and the request is %.20q", allowed, sent)

@@ -1,7 +1,6 @@
 package decideapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -22,12 +20,6 @@ func CheckUsagePath(path string) error {
 	return usage.CheckPath(path)
 }
 
-// ReportUsage has a path answer with what the caller of a request has used. Call
-// it before the first request.
-func (s *Server) ReportUsage(path string, report func(context.Context, *request.Request) (*usage.Report, error)) {
-	s.usagePath, s.usage = path, report
-}
-
 // reportUsage answers POST with a request, which states the caller as for a
 // decision. Nothing is charged.
 func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +30,7 @@ func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) {
 	err := s.decider.Authenticate(r.Context(), req)
 	var report *usage.Report
 	if err == nil {
-		report, err = s.usage(r.Context(), req)
+		report, err = s.Usage(r.Context(), req)
 	}
 	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
 		badRequest("/ip", unmet.Error()).write(w)

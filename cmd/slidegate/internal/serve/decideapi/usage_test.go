@@ -38,7 +38,7 @@ rules:
 	if got := ask(ann); got.StatusCode != http.StatusNotFound {
 		t.Errorf("without a path: status %d", got.StatusCode)
 	}
-	h.ReportUsage("/usage", usage.New(usage.Options{Rules: source, Store: store, Now: clock}).Of)
+	h.UsagePath, h.Usage = "/usage", usage.New(usage.Options{Rules: source, Store: store, Now: clock}).Of
 	for _, step := range []struct {
 		body   string
 		status int

@@ -233,6 +233,9 @@ var hopByHop = []string{
 	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
+// ownField is the name of a field of Slidegate.
+var ownField = regexp.MustCompile(`(?i)^slidegate[^0-9a-z]`)
+
 // keepFields puts back the fields that Connection names. ReverseProxy has removed
 // them, but rules have read them: the backend gets what the rules saw.
 //
@@ -249,19 +252,12 @@ func keepFields(r *httputil.ProxyRequest) {
 			}
 		}
 	}
-	maps.DeleteFunc(r.Out.Header, func(name string, _ []string) bool {
-		const own = "slidegate"
-		return len(name) > len(own) && strings.EqualFold(name[:len(own)], own) && !isAlphanumeric(name[len(own)])
-	})
+	maps.DeleteFunc(r.Out.Header, func(name string, _ []string) bool { return ownField.MatchString(name) })
 	if !strings.EqualFold(r.Out.Header.Get("Upgrade"), "websocket") {
 		for _, name := range []string{"Upgrade", "Connection", "Http2-Settings"} {
 			delete(r.Out.Header, name)
 		}
 	}
-}
-
-func isAlphanumeric(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // buffers are for the bodies of answers.
