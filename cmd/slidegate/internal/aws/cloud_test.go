@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -279,17 +280,9 @@ func release(t *testing.T) Options {
 		o.Code = append(o.Code, filepath.Join(dir, name))
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		w, err := z.Create("bootstrap")
-		if err == nil {
-			_, err = w.Write([]byte(name))
-		}
-		if err == nil {
-			err = z.Close()
-		}
-		if err == nil {
-			err = os.WriteFile(o.Code[len(o.Code)-1], b.Bytes(), 0o600)
-		}
-		if err != nil {
+		w, _ := z.Create("bootstrap") // a buffer takes everything
+		_, _ = w.Write([]byte(name))
+		if err := errors.Join(z.Close(), os.WriteFile(o.Code[len(o.Code)-1], b.Bytes(), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

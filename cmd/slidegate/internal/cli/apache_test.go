@@ -46,7 +46,9 @@ func TestApacheLog(t *testing.T) {
 			if redis, _ := replayApache(t, apacheLog, options, server.URL()); redis != memory {
 				t.Error("Redis decides differently")
 			}
-			flush(t, server)
+			if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
 			partly, _ := replayApache(t, part, options, "memory")
 			if dynamo, _ := replayApache(t, part, options, "dynamodb://"+dynamotest.Counters(t, client)); dynamo != partly {
 				t.Error("DynamoDB decides differently")
@@ -76,13 +78,6 @@ func firstLines(t *testing.T, log string, n int) string {
 		t.Fatal(err)
 	}
 	return file(t, "first.log", string(text))
-}
-
-func flush(t *testing.T, server *servers.Redis) {
-	t.Helper()
-	if err := server.Client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 type apacheReport struct {

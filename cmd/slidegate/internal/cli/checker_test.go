@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,18 +21,14 @@ type decision struct {
 func readDecisions(text string) ([]decision, error) {
 	var all []decision
 	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) != 6 || f[3] != "0" && f[3] != "1" {
-			return nil, fmt.Errorf("line %d is %q", len(all)+1, line)
+		var d decision
+		var rule, key string
+		var allowed int
+		if _, err := fmt.Sscanf(line, "%d\t%s\t%s\t%d\t%d\t%d\n", &d.stamp, &rule, &key, &allowed, &d.remaining, &d.retryAfter); err != nil {
+			return nil, fmt.Errorf("line %d is %q: %w", len(all)+1, line, err)
 		}
-		var n [3]int64
-		for i, field := range []string{f[0], f[4], f[5]} {
-			var err error
-			if n[i], err = strconv.ParseInt(field, 10, 64); err != nil {
-				return nil, fmt.Errorf("line %d: %w", len(all)+1, err)
-			}
-		}
-		all = append(all, decision{n[0], f[1] + "\t" + f[2], f[3] == "1", n[1], n[2]})
+		d.counter, d.allowed = rule+"\t"+key, allowed == 1
+		all = append(all, d)
 	}
 	return all, nil
 }

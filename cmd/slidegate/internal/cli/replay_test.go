@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,32 +81,6 @@ func TestReportFiles(t *testing.T) {
 	write(t, page, before)
 	wantExit(t, 1, "replay testdata/day.log --rules testdata/rules.yaml --format csv --report "+page)
 	wantFile(t, page, before)
-}
-
-// A log of some length shows what was allowed and denied over time.
-func TestReplayOverTime(t *testing.T) {
-	var log strings.Builder
-	for second := range 120 {
-		for range second % 3 {
-			fmt.Fprintf(&log, `{"time":%d,"path":"/"}`+"\n", second)
-		}
-	}
-	rules := file(t, "rules.yaml", "rules: [{name: r, key: all, limit: 50/minute}, {name: s, key: all, mode: shadow, limit: 30/minute}]\n")
-	stdout := mustRun(t, "replay "+file(t, "log.jsonl", log.String())+" --rules "+rules)
-	want := `
-over time   each bar is 2s, from 1970-01-01 00:00:01 UTC on
-allowed     █▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆▆     ▃▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃▆█▃
-would deny                 █▃▆█▃▆█▃▆▆                    ▃▃▆█▃▆█▃▆█▃
-denied                              ▃▃▆█▃▆▆                         ▆█▃▆
-
-rule`
-	if !strings.Contains(stdout, want) {
-		t.Errorf("got %s\nwant %s", stdout, want)
-	}
-	few := mustRun(t, "replay "+file(t, "few.jsonl", log.String()[:187])+" --rules "+rules+" --missing group")
-	if strings.Contains(few, "over time") {
-		t.Errorf("a short log has lines over time:\n%s", few)
-	}
 }
 
 // A client may choose the text of a key. Spreadsheets that open the decisions

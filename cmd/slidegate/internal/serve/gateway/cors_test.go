@@ -22,18 +22,15 @@ func TestOnlyPreflightsAreFree(t *testing.T) {
 		fields string
 		want   int
 	}{
-		"a preflight":                      {origin + method, 204},
-		"a preflight of no bytes":          {origin + method + "Content-Length: 0\n", 204},
-		"no fields":                        {"", 429},
-		"no method":                        {origin, 429},
-		"no origin":                        {method, 429},
-		"an empty origin":                  {"Origin:\n" + method, 429},
-		"a body":                           {origin + method + "Content-Length: 4\n\nbody", 429},
-		"a body in chunks":                 {origin + method + "Transfer-Encoding: chunked\n\n4\nbody\n0\n", 429},
-		"a body whose length it hides":     {origin + method + "Connection: content-length\nContent-Length: 4\n\nbody", 429},
-		"a protocol that no rule sees":     {origin + method + "Connection: Upgrade\nUpgrade: websocket\n", 429},
-		"a preflight in name alone":        {"X-" + origin + "X-" + method, 429},
-		"a method that is not the request": {"Origin: x\nAccess-Control-Request-Headers: x\n", 429},
+		"a preflight":                  {origin + method, 204},
+		"a preflight of no bytes":      {origin + method + "Content-Length: 0\n", 204},
+		"no fields":                    {"", 429},
+		"no method":                    {origin, 429},
+		"no origin":                    {method, 429},
+		"a body":                       {origin + method + "Content-Length: 4\n\nbody", 429},
+		"a body in chunks":             {origin + method + "Transfer-Encoding: chunked\n\n4\nbody\n0\n", 429},
+		"a body whose length it hides": {origin + method + "Connection: content-length\nContent-Length: 4\n\nbody", 429},
+		"a protocol that no rule sees": {origin + method + "Connection: Upgrade\nUpgrade: websocket\n", 429},
 	} {
 		address := serveRules(t, "deny: [{path: /banned}]\nrules: [{name: all, key: all, limits: [{capacity: 1, window: 60s}]}]")
 		if status := sendRaw(t, address, "GET /"); status != http.StatusOK {

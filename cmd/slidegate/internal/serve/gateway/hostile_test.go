@@ -230,22 +230,6 @@ func TestStopsSending(t *testing.T) {
 	}
 }
 
-// TestOutageIsLoggedOnce: a flood of requests to a backend that is down causes
-// one line.
-func TestOutageIsLoggedOnce(t *testing.T) {
-	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 60s}], refund_on: [5xx]}]", func(http.ResponseWriter, *http.Request) {
-		panic(http.ErrAbortHandler)
-	})
-	for range 50 {
-		if answer := exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nConnection: close\n\n"); !strings.HasPrefix(answer, "HTTP/1.1 502 ") {
-			t.Fatalf("answered\n%s", answer)
-		}
-	}
-	if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "backend failed") {
-		t.Errorf("logged %s", logged)
-	}
-}
-
 // TestIdleClients: the gateway closes idle connections. It answers denied uploads
 // before their end, and closes the connections of clients that do not send the rest.
 func TestIdleClients(t *testing.T) {

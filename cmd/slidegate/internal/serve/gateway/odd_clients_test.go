@@ -40,20 +40,27 @@ func TestPathsAreReadAsSent(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswersAreLoggedOnce: of several answers that the backend breaks
-// off, the first is logged.
-func TestBrokenAnswersAreLoggedOnce(t *testing.T) {
-	f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 1h}]}]", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "10")
-		_, _ = io.WriteString(w, "half")
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	})
-	for range 5 {
-		exchange(t, f.address, "GET / HTTP/1.1\nHost: x\n\n")
-	}
-	f.handled.Wait()
-	if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, "an answer broke off") || strings.Contains(logged, "suppressed") {
-		t.Errorf("logged %s", logged)
+// TestFailuresAreLoggedOnce: a flood of requests to a backend that is down, or breaks
+// off its answers, causes one line.
+func TestFailuresAreLoggedOnce(t *testing.T) {
+	for want, begin := range map[string]func(http.ResponseWriter){
+		"backend failed": func(http.ResponseWriter) {},
+		"an answer broke off": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		f := serveBefore(t, "rules: [{name: all, key: all, limits: [{capacity: 1000, window: 1h}], refund_on: [5xx]}]", func(w http.ResponseWriter, _ *http.Request) {
+			begin(w)
+			panic(http.ErrAbortHandler)
+		})
+		for range 50 {
+			exchange(t, f.address, "GET / HTTP/1.1\nHost: x\nConnection: close\n\n")
+		}
+		f.handled.Wait()
+		if logged := f.logged(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, want) || strings.Contains(logged, "suppressed") {
+			t.Errorf("logged %s, want %s", logged, want)
+		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 )
 
 // guarded are the rules for the table below. Each allows one request a minute.
@@ -82,8 +80,7 @@ func TestSpoofing(t *testing.T) {
 // address.
 func serveRules(t *testing.T, document string) string {
 	t.Helper()
-	handler := gateway.New(gateway.Options{Decider: newDecider(t, document, atNow, quiet), Log: quiet})
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(serve(t, document))
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String()
 }
