@@ -156,7 +156,6 @@ func TestRefusals(t *testing.T) {
 		{"an update under way", stack("UPDATE_IN_PROGRESS"), "stack shop is UPDATE_IN_PROGRESS: another operation is under way: deploy again once it has ended; `aws cloudformation describe-stack-events --stack-name shop` shows it", 0},
 		{"a cleanup under way", stack("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"), "another operation is under way", 0},
 		{"a failed creation", stack("ROLLBACK_COMPLETE"), "stack shop is ROLLBACK_COMPLETE: AWS updates no such stack: run `slidegate aws delete --stack shop`, then deploy again", 0},
-		{"a failed rollback of it", stack("ROLLBACK_FAILED"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
 		{"a failed deletion", stack("DELETE_FAILED"), "run `slidegate aws delete --stack shop`, then deploy again", 0},
 		{"a failed rollback of an update", stack("UPDATE_ROLLBACK_FAILED"), "run `aws cloudformation continue-update-rollback --stack-name shop`", 0},
 		{"a failed update that stayed", stack("UPDATE_FAILED"), "take it back by `aws cloudformation rollback-stack --stack-name shop`", 0},

@@ -28,7 +28,6 @@ func TestLocationsOfTheEnvironment(t *testing.T) {
 		"no address":            {"testdata/rules.yaml", "redis://secret@h", explain(""), 2, "SLIDEGATE_STORE: a user without a password"},
 		"memory, for serve":     {"testdata/rules.yaml", "memory", explain(""), 0, "taken to be empty"},
 		"memory, for inspect":   {"testdata/rules.yaml", "memory", "inspect ip:203.0.113.9", 2, "--store is missing"},
-		"a command without":     {"testdata/rules.yaml", "mysql://:secret@h", "rules validate testdata/rules.yaml", 0, "is valid"},
 		// The store would be charged for good: this one is not even read.
 		"replay": {"testdata/rules.yaml", "mysql://:secret@h", "replay testdata/day.log", 0, "requests"},
 	} {

@@ -46,9 +46,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{rule: "api", text: "user:a|b", key: "user:a%7Cb"},
 		{rule: "api", text: "user:a%7Cb", key: "user:a%7Cb"},
 		{rule: "api", text: "user:c|d", key: "user:c|d", unused: true},
-		{rule: "api", text: "user:c%7Cd", key: "user:c%7Cd"},
 		{rule: "api", text: "user:e|f", key: "user:e|f", unused: true},
-		{rule: "api", text: "user:e%7Cf", key: "user:e%7Cf"},
 		{rule: "api", text: "user:w|ritten", key: "user:w|ritten", unused: true},
 		{rule: "api", text: "user:other", key: "user:other"},
 		{rule: "api", text: "user:no|body", key: "user:no%7Cbody"},
@@ -57,11 +55,9 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{rule: "api", text: "tenant:y", listed: true},
 		{rule: "api", text: "", listed: true},
 		{rule: "none", text: "ip:203.0.113.9", key: "ip:203.0.113.9", unused: true},
-		{rule: "none", text: "ip:203.0.113.8", listed: true},
 		{rule: "gone", text: "user:a%7Cb", key: "user:a%7Cb", unused: true},
 		{rule: "gone", text: "user:a|b", listed: true},
 		{rule: "never", text: "user:a|b"},
-		{rule: "plan", text: "user:a|b"},
 	} {
 		target := target{table: table, set: set, Rule: tc.rule}
 		_, err := target.find(t.Context(), tc.text)

@@ -163,21 +163,6 @@ func TestForbidden(t *testing.T) {
 // specification.
 func fieldOf(a answer, name string) string { return strings.Join(a.Header[name], "|") }
 
-func TestPreflights(t *testing.T) {
-	h := newAPI(t, exampleRules(t))
-	for range 5 {
-		got := send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: OPTIONS", root, from1, "Origin: https://a.example", "Access-Control-Request-Method: PUT")
-		if got.StatusCode != 200 || fieldOf(got, "RateLimit") != "" {
-			t.Errorf("status %d, %v", got.StatusCode, got.Header)
-		}
-	}
-	for _, want := range []int{200, 200, 200, 429} { // any other OPTIONS counts
-		if got := send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: OPTIONS", root, from1); got.StatusCode != want {
-			t.Errorf("status %d, want %d", got.StatusCode, want)
-		}
-	}
-}
-
 const paced = `rules: [{name: pace, key: "{ip}", limits: [{capacity: 10, window: 60s, algorithm: leaky_bucket, queue: 4}]}]`
 
 // A request waits for its turn. One whose turn is more than 10 s away is denied.

@@ -102,7 +102,7 @@ func TestToken(t *testing.T) {
 	if rebound.StatusCode != 200 { // a page does not know the token
 		t.Errorf("with the token and a name as Host: status %d", rebound.StatusCode)
 	}
-	// All of them had the key -, so the next request is denied. request is denied.
+	// All of them had the key -, so the next request is denied.
 	if got := send(t, h, "GET", "/v1/forward-auth", "", append(slices.Clone(asTraefik[2:]), asField)...); got.StatusCode != 429 {
 		t.Errorf("status %d: rules see the token", got.StatusCode)
 	}

@@ -37,7 +37,6 @@ rules:
 		denied bool
 	}{
 		{"/find?sort=name;asc&page=3", false},
-		{"/find?page=3&sort=name", false},
 		{"/find?q=a+b%20c", false},
 		{"/find?q=%zz&r=%&&;=&a=%00", false},
 		{"/find?", false},
@@ -106,7 +105,6 @@ func TestRedirects(t *testing.T) {
 		{"http://b:9000", "Location", "http://b:9000/dir/", here + "/dir/"},
 		{"http://b:9000", "Location", "HTTP://B:9000", here},
 		{"http://b:9000", "Location", "//b:9000/dir/?x=1", here + "/dir/?x=1"},
-		{"http://b:9000", "Location", "/dir/", "/dir/"},
 		{"http://b:9000", "Location", "http://b:90001/dir/", "http://b:90001/dir/"},
 		{"http://b:9000", "Location", "http://b/dir/", "http://b/dir/"},
 		{"http://b:9000", "Location", "https://b:9000/dir/", "https://b:9000/dir/"},

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -25,20 +24,14 @@ rules:
   - {name: per-user, when: {caller: known}, key: "user:{jwt.sub}", limit: 5/minute}
 `
 
-func newUsageGateway(t *testing.T, now *time.Time) (http.Handler, *fakestore.Store) {
-	t.Helper()
-	clock, store := func() time.Time { return *now }, fakestore.New(nil)
-	source := engine.Fixed{Set: parse(t, usageRules)}
-	decider := &engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock, Callers: callers{}}
-	reporter := usage.New(usage.Options{Rules: source, Store: store, Now: clock})
-	return gateway.New(gateway.Options{Decider: decider, Log: quiet, UsagePath: "/usage", Usage: reporter.Of}), store
-}
-
 // TestUsagePath is one story: each step is a request, a second after the one
 // before. Fields are "Name: value".
 func TestUsagePath(t *testing.T) {
-	at := now
-	h, store := newUsageGateway(t, &at)
+	at, store, source := now, fakestore.New(nil), engine.Fixed{Set: parse(t, usageRules)}
+	clock := func() time.Time { return at }
+	decider := &engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock, Callers: callers{}}
+	reporter := usage.New(usage.Options{Rules: source, Store: store, Now: clock})
+	h := gateway.New(gateway.Options{Decider: decider, Log: quiet, UsagePath: "/usage", Usage: reporter.Of})
 	const (
 		v1, ann, bad  = "X-Forwarded-For: 192.0.2.1", "Authorization: ann", "Authorization: bad"
 		none, one     = `"used":0,"remaining":3,"reset_s":0`, `"used":1,"remaining":2`
