@@ -36,15 +36,13 @@ exists stays as it is, but for its expiry, which counters need. Deployments by i
 	return command.Reporting(c, cmd, func(ctx context.Context, _ []string) (tablesReport, error) {
 		tables, err := session.CreateTables(ctx, counters, rules)
 		return tablesReport{tables}, err
-	}, printTables)
-}
-
-func printTables(p *command.Printer, r tablesReport) {
-	for _, t := range r.Tables {
-		if t.Created {
-			p.Line("created table %s for %s", t.Table, t.Role)
-		} else {
-			p.Line("table %s for %s exists already", t.Table, t.Role)
+	}, func(p *command.Printer, r tablesReport) {
+		for _, t := range r.Tables {
+			if t.Created {
+				p.Line("created table %s for %s", t.Table, t.Role)
+			} else {
+				p.Line("table %s for %s exists already", t.Table, t.Role)
+			}
 		}
-	}
+	})
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/report"
 	"github.com/slidegate/slidegate/internal/decide/engine"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/store/memory"
@@ -252,24 +251,16 @@ func (f *replayFiles) note(c *command.Console) {
 // write calls run with the files. They appear if run succeeds. If a file cannot
 // be created, write fails before it calls run.
 func (f *replayFiles) write(stdout io.Writer, run func(*replayWriters) error) error {
-	var w replayWriters
-	next := func() error { return run(&w) }
-	for _, file := range []struct {
-		path string
-		to   *io.Writer
-	}{{f.decisions, &w.decisions}, {f.report, &w.report}} {
-		if file.path == "" {
-			continue
+	decide := func(page io.Writer) error {
+		if f.decisions == "" {
+			return run(&replayWriters{report: page})
 		}
-		then := next
-		next = func() error {
-			return command.WriteFile(file.path, stdout, func(out io.Writer) error {
-				*file.to = out
-				return then()
-			})
-		}
+		return command.WriteFile(f.decisions, stdout, func(out io.Writer) error { return run(&replayWriters{out, page}) })
 	}
-	return next()
+	if f.report == "" {
+		return decide(nil)
+	}
+	return command.WriteFile(f.report, stdout, decide)
 }
 
 // draw writes the page of a replay.
@@ -357,10 +348,14 @@ func (f *replayFlags) replay(ctx context.Context, c *command.Console, s *session
 	var seen func(context.Context, *logs.Entry, *request.Request, *engine.Decision) error
 	if f.recording != nil {
 		seen = f.recording.Seen
+		if s.InMemory() {
+			f.recording.Own.Writes = report.Count(store, s.Rules)
+			store = f.recording.Own.Writes
+		}
 	}
 	result, err := replay.Run(ctx, operator.Recorded(f.traffic, progress, c), replay.Options{
 		Engine: engine.New(engine.Options{
-			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: countWrites(s, store, f.recording), Local: memory.New(0), Observer: &failures,
+			Rules: engine.Fixed{Set: s.Rules}, Overrides: s.Overrides, Store: store, Local: memory.New(0), Observer: &failures,
 			Deadline: deadline,
 		}),
 		Rules: s.Rules, Decisions: f.out, Seen: seen,
@@ -403,14 +398,4 @@ func newRecording(s *session.Session) *report.Recording {
 		})
 	}
 	return r
-}
-
-// countWrites returns a store for the replay itself. If the counters are in
-// memory, it counts the writes that DynamoDB would get.
-func countWrites(s *session.Session, store limit.Store, r *report.Recording) limit.Store {
-	if r == nil || !s.InMemory() {
-		return store
-	}
-	r.Own.Writes = report.Count(store, s.Rules)
-	return r.Own.Writes
 }
