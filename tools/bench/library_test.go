@@ -70,6 +70,12 @@ var libraries = []library{
 		denied:  []string{"Content-Type"},
 		fullest: 199,
 	},
+	{
+		name: "x/time/rate", file: "xtimerate.go", module: "golang.org/x/time", limit: XTimeRate,
+		headers: []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining"},
+		denied:  []string{"Content-Type", "Retry-After", "X-Content-Type-Options"},
+		fullest: 199,
+	},
 }
 
 var noContent = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
