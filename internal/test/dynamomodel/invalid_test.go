@@ -24,9 +24,7 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	// Redundant parentheses.
 	{"((#a = :1))", "", wrongCondition + "The expression has redundant parentheses;"},
 	{"( (#a = :1) ) AND #a < :2", "", wrongCondition + "The expression has redundant parentheses;"},
-	{"#a < :2 AND ((#a = :1 OR #a = :2))", "", wrongCondition + "The expression has redundant parentheses;"},
 	{"NOT ((#a = :1 AND (#a = :2)))", "", wrongCondition + "The expression has redundant parentheses;"},
-	{"(((#a = :1) AND #a = :2))", "", wrongCondition + "The expression has redundant parentheses;"},
 
 	// Empty, or too long.
 	{" ", "SET #a = :1", wrongCondition + "The expression can not be empty;"},
@@ -42,38 +40,26 @@ var invalidExpressions = []struct{ condition, update, want string }{
 
 	// Syntax.
 	{"#a", "", wrongCondition + `Syntax error; token: "<EOF>", near: "#a"`},
-	{"#a =", "", wrongCondition + `Syntax error; token: "<EOF>", near: "="`},
 	{"#a = = :1", "", wrongCondition + `Syntax error; token: "=", near: "= = :1"`},
-	{"#a == :1", "", wrongCondition + `Syntax error; token: "=", near: "== :1"`},
 	{"#a >> :1", "", wrongCondition + `Syntax error; token: ">", near: ">> :1"`},
 	{"#a = :1 :2", "", wrongCondition + `Syntax error; token: ":2", near: ":1 :2"`},
-	{"#a = :1 AND", "", wrongCondition + `Syntax error; token: "<EOF>", near: "AND"`},
-	{"#a = :1 AND AND #a = :1", "", wrongCondition},
 	{"(#a = :1", "", wrongCondition + `Syntax error; token: "<EOF>", near: ":1"`},
 	{"#a = :1)", "", wrongCondition + `Syntax error; token: ")", near: ":1)"`},
 	{"()", "", wrongCondition + `Syntax error; token: ")", near: "()"`},
 	{"# = :1", "", wrongCondition + `Syntax error; token: "#"`},
 	{"#a = :", "", wrongCondition + `Syntax error; token: ":"`},
 	{"#a ! :1", "", wrongCondition + `Syntax error; token: "!", near: "#a ! :1"`},
-	{"#a != :1", "", wrongCondition + `Syntax error; token: "!"`},
 	{"NOT", "", wrongCondition},
-	{"attribute_exists", "", wrongCondition},
 	{"attribute_exists()", "", wrongCondition + `Syntax error; token: ")"`},
 	{"attribute_exists(#a", "", wrongCondition},
-	{"attribute_exists #a", "", wrongCondition},
-	{"", "#a = :1", wrongUpdate + `Syntax error; token: "#a"`},
 	{"", "PUT #a = :1", wrongUpdate + `Syntax error; token: "PUT", near: "PUT #a"`},
 	{"", "SET", wrongUpdate + `Syntax error; token: "<EOF>", near: "SET"`},
-	{"", "SET #a", wrongUpdate + `Syntax error; token: "<EOF>", near: "#a"`},
 	{"", "SET #a = ", wrongUpdate},
 	{"", "SET #a = :1,", wrongUpdate},
-	{"", "SET #a = :1 #b = :2", wrongUpdate},
 	{"", "SET :1 = #a", wrongUpdate + `Syntax error; token: ":1", near: "SET :1 ="`},
 	{"", "SET #a + :1", wrongUpdate},
-	{"", "SET #a < :1", wrongUpdate},
 	{"", "SET #a = if_not_exists(#a)", wrongUpdate},
 	{"", "SET #a = if_not_exists(#a, :1", wrongUpdate},
-	{"", "REMOVE", wrongUpdate},
 	{"", "REMOVE #a #b", wrongUpdate},
 	{"", "REMOVE :1", wrongUpdate},
 	{"", "SET #a = :1 SET #b = :1", wrongUpdate + `The "SET" section can only be used once in an update expression;`},
@@ -87,11 +73,9 @@ var invalidExpressions = []struct{ condition, update, want string }{
 	{"", "REMOVE #k", "One or more parameter values were invalid: Cannot update attribute k. This attribute is part of the key"},
 	{"", "SET #a = :x + :1", wrongUpdate + "Incorrect operand type for operator or function; operator or function: +, operand type: S"},
 	{"", "SET #a = if_not_exists(:1, :2)", wrongUpdate + "Operator or function requires a document path; operator or function: if_not_exists"},
-	{"", "SET #a = nonsense(#a)", wrongUpdate + "Syntax error"},
 	{"", "SET #a = attribute_exists(#a)", wrongUpdate + "Syntax error"},
 	{"attribute_exists(:1)", "", wrongCondition + "Operator or function requires a document path; operator or function: attribute_exists"},
 	{"if_not_exists(#a, :1)", "", wrongCondition + "Syntax error"},
-	{":1 = attribute_exists(#a)", "", wrongCondition + "Syntax error"},
 	{"ATTRIBUTE_EXISTS(#a)", "", wrongCondition + "Syntax error"},
 	{"#a = #a", "", wrongCondition + "The first operand must be distinct from the remaining operands"},
 
@@ -100,15 +84,12 @@ var invalidExpressions = []struct{ condition, update, want string }{
 
 	// The model lacks these parts of DynamoDB, and refuses them.
 	{"", "ADD #a :1", wrongUpdate + "Syntax error"},
-	{"", "SET #a = list_append(#a, :1)", wrongUpdate + "Syntax error"},
 	{"", "SET a = :1", wrongUpdate + "Syntax error"},
 	{"a = :1", "", wrongCondition + "Syntax error"},
 	{"#a BETWEEN :1 AND :2", "", wrongCondition + "Syntax error"},
 	{"size(#a) > :1", "", wrongCondition + "Syntax error"},
 	{"", "SET #a = :1 + :2 + :3", wrongUpdate + "Syntax error"},
-	{"", "SET #a = (:1 + :2)", wrongUpdate + "Syntax error"},
 	{"", "SET #a.#b = :1", wrongUpdate + "Syntax error"},
-	{"", "SET #a[0] = :1", wrongUpdate + "Syntax error"},
 	{"(#a) = (:1)", "", wrongCondition + "Syntax error"},
 }
 
@@ -167,84 +148,61 @@ func TestEngineRefusesInvalidExpressions(t *testing.T) {
 }
 
 func TestInvalidRequests(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*dynamodb.UpdateItemInput)
+	const noMatch = "The provided key element does not match the schema"
+	type input = *dynamodb.UpdateItemInput
+	for _, test := range []struct {
 		want   string
+		change func(input)
 	}{
-		"unused value": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues[":2"] = num("2") },
-			"Value provided in ExpressionAttributeValues unused in expressions: keys: {:2}"},
-		"unused names": {func(in *dynamodb.UpdateItemInput) {
+		{"Value provided in ExpressionAttributeValues unused in expressions: keys: {:2}", func(in input) { in.ExpressionAttributeValues[":2"] = num("2") }},
+		{"Value provided in ExpressionAttributeNames unused in expressions: keys: {#x, #y}", func(in input) {
 			in.ExpressionAttributeNames["#y"], in.ExpressionAttributeNames["#x"] = "y", "x"
-		}, "Value provided in ExpressionAttributeNames unused in expressions: keys: {#x, #y}"},
-		"name that only begins like a used one": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#"] = "y" },
-			"Value provided in ExpressionAttributeNames unused"},
-		"undefined name": {func(in *dynamodb.UpdateItemInput) { in.UpdateExpression = aws.String("SET #z = :1, #a = :1") },
-			wrongUpdate + "An expression attribute name used in the document path is not defined; attribute name: #z"},
-		"undefined value": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("#a = :2") },
-			wrongCondition + "An expression attribute value used in expression is not defined; attribute value: :2"},
-		"empty attribute name": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames["#a"] = "" },
-			wrongUpdate + "Empty attribute name"},
-		"same attribute by two names": {func(in *dynamodb.UpdateItemInput) {
+		}},
+		{"Value provided in ExpressionAttributeNames unused", func(in input) { in.ExpressionAttributeNames["#"] = "y" }}, // only begins like a used one
+		{wrongUpdate + "An expression attribute name used in the document path is not defined; attribute name: #z", func(in input) {
+			in.UpdateExpression = aws.String("SET #z = :1, #a = :1")
+		}},
+		{wrongCondition + "An expression attribute value used in expression is not defined; attribute value: :2", func(in input) {
+			in.ConditionExpression = aws.String("#a = :2")
+		}},
+		{wrongUpdate + "Empty attribute name", func(in input) { in.ExpressionAttributeNames["#a"] = "" }},
+		{wrongUpdate + "Two document paths overlap", func(in input) {
 			in.UpdateExpression, in.ExpressionAttributeNames["#z"] = aws.String("SET #a = :1, #z = :1"), "a"
-		}, wrongUpdate + "Two document paths overlap"},
-		"no value": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues[":1"] = nil },
-			"Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"},
-		"empty names": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeNames = map[string]string{} },
-			"ExpressionAttributeNames must not be empty"},
-		"empty values": {func(in *dynamodb.UpdateItemInput) { in.ExpressionAttributeValues = attributes{} },
-			"ExpressionAttributeValues must not be empty"},
-		"values without expressions": {func(in *dynamodb.UpdateItemInput) {
+		}},
+		{"Supplied AttributeValue is empty, must contain exactly one of the supported datatypes", func(in input) { in.ExpressionAttributeValues[":1"] = nil }},
+		{"ExpressionAttributeNames must not be empty", func(in input) { in.ExpressionAttributeNames = map[string]string{} }},
+		{"ExpressionAttributeValues must not be empty", func(in input) { in.ExpressionAttributeValues = attributes{} }},
+		{"ExpressionAttributeValues can only be specified when using expressions", func(in input) {
 			in.UpdateExpression, in.ExpressionAttributeNames = nil, nil
-		}, "ExpressionAttributeValues can only be specified when using expressions"},
-		"names without expressions": {func(in *dynamodb.UpdateItemInput) {
+		}},
+		{"ExpressionAttributeNames can only be specified when using expressions", func(in input) {
 			in.UpdateExpression, in.ExpressionAttributeValues = nil, nil
-		}, "ExpressionAttributeNames can only be specified when using expressions"},
-		"empty condition": {func(in *dynamodb.UpdateItemInput) { in.ConditionExpression = aws.String("") },
-			wrongCondition + "The expression can not be empty;"},
-
-		"no table": {func(in *dynamodb.UpdateItemInput) { in.TableName = nil }, "Value null at 'tableName'"},
-		"no key": {func(in *dynamodb.UpdateItemInput) { in.Key = nil },
-			"The provided key element does not match the schema"},
-		"another key": {func(in *dynamodb.UpdateItemInput) { in.Key = item("p=x") },
-			"The provided key element does not match the schema"},
-		"two keys": {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=x p=x") },
-			"The provided key element does not match the schema"},
-		"numeric key": {func(in *dynamodb.UpdateItemInput) { in.Key = item("k=1") },
-			"The provided key element does not match the schema"},
-		"empty key": {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes("") },
-			"One or more parameter values are not valid."},
-		"key too long": {func(in *dynamodb.UpdateItemInput) { in.Key = keyAttributes(strings.Repeat("x", 2049)) },
-			"One or more parameter values were invalid: Size of hashkey has exceeded"},
-		"return values": {func(in *dynamodb.UpdateItemInput) { in.ReturnValues = types.ReturnValueUpdatedNew }, notModelled},
-		"a list": {func(in *dynamodb.UpdateItemInput) {
-			in.ExpressionAttributeValues[":1"] = &types.AttributeValueMemberL{}
-		}, notModelled},
-		"return failure": {func(in *dynamodb.UpdateItemInput) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" },
-			"Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'"},
-
-		"old updates": {func(in *dynamodb.UpdateItemInput) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} },
-			notModelled + "AttributeUpdates is not modelled"},
-		"old conditions": {func(in *dynamodb.UpdateItemInput) { in.Expected = map[string]types.ExpectedAttributeValue{} },
-			notModelled + "Expected is not modelled"},
-		"old operator": {func(in *dynamodb.UpdateItemInput) { in.ConditionalOperator = types.ConditionalOperatorAnd },
-			notModelled},
-		"metrics": {func(in *dynamodb.UpdateItemInput) {
-			in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize
-		},
-			notModelled + "ReturnItemCollectionMetrics is not modelled"},
+		}},
+		{wrongCondition + "The expression can not be empty;", func(in input) { in.ConditionExpression = aws.String("") }},
+		{"Value null at 'tableName'", func(in input) { in.TableName = nil }},
+		{noMatch, func(in input) { in.Key = nil }},
+		{noMatch, func(in input) { in.Key = item("p=x") }},
+		{noMatch, func(in input) { in.Key = item("k=x p=x") }},
+		{noMatch, func(in input) { in.Key = item("k=1") }},
+		{"One or more parameter values are not valid.", func(in input) { in.Key = keyAttributes("") }},
+		{"One or more parameter values were invalid: Size of hashkey has exceeded", func(in input) { in.Key = keyAttributes(strings.Repeat("x", 2049)) }},
+		{notModelled, func(in input) { in.ReturnValues = types.ReturnValueUpdatedNew }},
+		{notModelled, func(in input) { in.ExpressionAttributeValues[":1"] = &types.AttributeValueMemberL{} }},
+		{"Value 'ALL_NEW' at 'returnValuesOnConditionCheckFailure'", func(in input) { in.ReturnValuesOnConditionCheckFailure = "ALL_NEW" }},
+		{notModelled + "AttributeUpdates", func(in input) { in.AttributeUpdates = map[string]types.AttributeValueUpdate{} }},
+		{notModelled + "Expected", func(in input) { in.Expected = map[string]types.ExpectedAttributeValue{} }},
+		{notModelled, func(in input) { in.ConditionalOperator = types.ConditionalOperatorAnd }},
+		{notModelled + "ReturnItemCollectionMetrics", func(in input) { in.ReturnItemCollectionMetrics = types.ReturnItemCollectionMetricsSize }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			table := tableWith(t, item("a=0"))
-			in := updateInput("", "SET #a = :1")
-			test.change(in)
-			_, err := update(table, in)
-			if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
-			if len(table.Keys()) != 1 || formatItem(table.Item(itemKey)) != "a=0" {
-				t.Error("a refused request changed something")
-			}
-		})
+		table, in := tableWith(t, item("a=0")), updateInput("", "SET #a = :1")
+		test.change(in)
+		_, err := update(table, in)
+		if code(err) != "ValidationException" || !strings.HasPrefix(message(err), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+		if len(table.Keys()) != 1 || formatItem(table.Item(itemKey)) != "a=0" {
+			t.Errorf("a request refused by %q changed something", test.want)
+		}
 	}
 }
 

@@ -164,20 +164,15 @@ func TestGetItem(t *testing.T) {
 	}
 }
 
-func deleteInput() *dynamodb.DeleteItemInput {
-	return &dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyAttributes(itemKey)}
-}
-
 func TestDeleteItem(t *testing.T) {
-	table := tableWith(t, item("a=1"))
-	conditional := deleteInput()
+	table, in := tableWith(t, item("a=1")), dynamodb.DeleteItemInput{TableName: aws.String(tableName), Key: keyAttributes(itemKey)}
+	conditional := in
 	conditional.ConditionExpression = aws.String("attribute_exists(#k)")
-	if _, err := table.DeleteItem(context.Background(), conditional); code(err) != "ValidationException" ||
-		len(table.Keys()) != 1 {
+	if _, err := table.DeleteItem(context.Background(), &conditional); code(err) != "ValidationException" || len(table.Keys()) != 1 {
 		t.Errorf("a condition: %v, %d items", err, len(table.Keys()))
 	}
 	for range 2 { // the item need not exist
-		if _, err := table.DeleteItem(context.Background(), deleteInput()); err != nil || len(table.Keys()) != 0 {
+		if _, err := table.DeleteItem(context.Background(), &in); err != nil || len(table.Keys()) != 0 {
 			t.Errorf("%v, %d items", err, len(table.Keys()))
 		}
 	}

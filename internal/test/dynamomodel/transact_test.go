@@ -56,92 +56,42 @@ func contents(table *dynamomodel.Table) string {
 
 func TestTransactions(t *testing.T) {
 	const before = "a: n=1, b: n=2, c: n=3"
+	quiet := updateOf("b", "#n = :9", "SET #n = :1")
+	quiet.Update.ReturnValuesOnConditionCheckFailure = ""
+	type members = []types.TransactWriteItem
 	for name, test := range map[string]struct {
-		members []types.TransactWriteItem
-		codes   string // empty for success
+		members members
+		reasons string // and the items that they return; empty for success
 		after   string
 	}{
 		"two": {
-			[]types.TransactWriteItem{
-				updateOf("a", "#n = :1", "SET #n = #n + :1"), updateOf("d", "attribute_not_exists(#k)", "SET #n = :4"),
-			}, "", "a: n=2, b: n=2, c: n=3, d: n=4",
+			members{updateOf("a", "#n = :1", "SET #n = #n + :1"), updateOf("d", "attribute_not_exists(#k)", "SET #n = :4")},
+			"", "a: n=2, b: n=2, c: n=3, d: n=4",
 		},
-		"without conditions": {
-			[]types.TransactWriteItem{updateOf("a", "", "REMOVE #n"), updateOf("c", "", "SET #m = :1")}, "",
-			"a: , b: n=2, c: m=1 n=3",
-		},
-		"removal from no item": {[]types.TransactWriteItem{updateOf("z", "", "REMOVE #n")}, "", before},
+		"without conditions":   {members{updateOf("a", "", "REMOVE #n"), updateOf("c", "", "SET #m = :1")}, "", "a: , b: n=2, c: m=1 n=3"},
+		"removal from no item": {members{updateOf("z", "", "REMOVE #n")}, "", before},
 		"last one fails": {
-			[]types.TransactWriteItem{updateOf("a", "", "SET #n = :9"), updateOf("c", "#n = :4", "SET #n = :9")},
-			"None, ConditionalCheckFailed", before,
+			members{updateOf("a", "", "SET #n = :9"), updateOf("c", "#n = :4", "SET #n = :9")}, "None, ConditionalCheckFailed (n=3)", before,
 		},
-		"two fail": {
-			[]types.TransactWriteItem{
-				updateOf("a", "#n = :2", "SET #n = :9"), updateOf("b", "#n = :2", "SET #n = :9"),
-				updateOf("z", "#n = :2", "SET #n = :9"),
-			}, "ConditionalCheckFailed, None, ConditionalCheckFailed", before,
+		"an item only if it is asked for, and there": {
+			members{updateOf("a", "#n = :9", "SET #n = :1"), quiet, updateOf("z", "#n = :9", "SET #n = :1"), updateOf("d", "#n <> :9", "SET #n = :1")},
+			"ConditionalCheckFailed (n=1), ConditionalCheckFailed, ConditionalCheckFailed, None", before,
 		},
-		"impossible update": {
-			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :9"), updateOf("a", "", "SET #n = #missing")},
-			"None, ValidationError", before,
-		},
-		"condition before update": {
-			[]types.TransactWriteItem{updateOf("a", "#n = :2", "SET #n = #missing")}, "ConditionalCheckFailed", before,
-		},
+		"impossible update":       {members{updateOf("b", "", "SET #n = :9"), updateOf("a", "", "SET #n = #missing")}, "None, ValidationError", before},
+		"condition before update": {members{updateOf("a", "#n = :2", "SET #n = #missing")}, "ConditionalCheckFailed (n=1)", before},
 	} {
-		t.Run(name, func(t *testing.T) {
-			table := abc(t)
-			err := transact(table, test.members...)
-			if got := codes(t, err); got != test.codes {
-				t.Errorf("reasons %q, want %q", got, test.codes)
+		table := abc(t)
+		err := transact(table, test.members...)
+		if got := transacted(nil, err); got != test.reasons || contents(table) != test.after {
+			t.Errorf("%s: reasons %q, want %q; table %s, want %s", name, got, test.reasons, contents(table), test.after)
+		}
+		if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+			for _, reason := range canceled.CancellationReasons {
+				if !strings.Contains(canceled.ErrorMessage(), *reason.Code) || (reason.Message == nil) != (*reason.Code == "None") {
+					t.Errorf("%s: message %q, of a reason %q", name, canceled.ErrorMessage(), aws.ToString(reason.Message))
+				}
 			}
-			if got := contents(table); got != test.after {
-				t.Errorf("table %s, want %s", got, test.after)
-			}
-		})
-	}
-}
-
-func codes(t *testing.T, err error) string {
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		if err != nil {
-			t.Fatal(err)
 		}
-		return ""
-	}
-	var all []string
-	for _, reason := range canceled.CancellationReasons {
-		all = append(all, *reason.Code)
-	}
-	if joined := strings.Join(all, ", "); !strings.HasSuffix(canceled.ErrorMessage(), "["+joined+"]") {
-		t.Errorf("message %q does not name the reasons", canceled.ErrorMessage())
-	}
-	return strings.Join(all, ", ")
-}
-
-func TestReasonsReturnItems(t *testing.T) {
-	table := abc(t)
-	withoutItem := updateOf("b", "#n = :9", "SET #n = :1")
-	withoutItem.Update.ReturnValuesOnConditionCheckFailure = ""
-	refused := func(key string) types.TransactWriteItem { return updateOf(key, "#n = :9", "SET #n = :1") }
-	err := transact(table, refused("a"), withoutItem, refused("c"), refused("none"),
-		updateOf("d", "#n <> :9", "SET #n = :1"))
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 5 {
-		t.Fatalf("got %v", err)
-	}
-	for i, want := range []string{"n=1", "none", "n=3", "none", "none"} {
-		reason := canceled.CancellationReasons[i]
-		if got := formatItem(reason.Item); got != want {
-			t.Errorf("reason %d: item %s, want %s", i, got, want)
-		}
-		if text := aws.ToString(reason.Message); (text != "") != (i < 4) {
-			t.Errorf("reason %d: message %q", i, text)
-		}
-	}
-	if got := contents(table); got != "a: n=1, b: n=2, c: n=3" {
-		t.Errorf("table %s", got)
 	}
 }
 
@@ -155,36 +105,28 @@ func TestInvalidTransactions(t *testing.T) {
 	other := updateOf("a", "", "SET #n = :1")
 	other.Update.TableName = aws.String("another")
 	const one = "TransactItems can only contain one of Check, Put, Update or Delete"
-	for name, test := range map[string]struct {
-		members []types.TransactWriteItem
+	first := updateOf("b", "", "SET #n = :1")
+	for _, test := range []struct {
 		want    string
+		members []types.TransactWriteItem
 	}{
-		"none": {nil, "Value at 'transactItems' failed to satisfy constraint"},
-		"101":  {many(101), "Value at 'transactItems' failed to satisfy constraint"},
-		"two on one item": {
-			[]types.TransactWriteItem{updateOf("a", "", "SET #n = :1"), updateOf("a", "#n = :1", "SET #n = :2")},
-			"Transaction request cannot include multiple operations on one item",
-		},
-		"member of nothing": {make([]types.TransactWriteItem, 1), one},
-		"a deletion":        {[]types.TransactWriteItem{{Delete: &types.Delete{}}}, notModelled},
-		"no update":         {[]types.TransactWriteItem{updateOf("a", "#n = :1", "")}, "The update expression is missing"},
-		"wrong expression": {
-			[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), updateOf("a", "((#n = :1))", "SET #n = :2")},
-			wrongCondition + "The expression has redundant parentheses;",
-		},
-		"empty key": {[]types.TransactWriteItem{updateOf("", "", "SET #n = :1")},
-			"One or more parameter values are not valid."},
-		"another table": {[]types.TransactWriteItem{updateOf("b", "", "SET #n = :1"), other}, "Requested resource not found"},
+		{"Value at 'transactItems' failed to satisfy constraint", nil},
+		{"Value at 'transactItems' failed to satisfy constraint", many(101)},
+		{"Transaction request cannot include multiple operations on one item", []types.TransactWriteItem{first, updateOf("b", "#n = :1", "SET #n = :2")}},
+		{one, make([]types.TransactWriteItem, 1)},
+		{notModelled, []types.TransactWriteItem{{Delete: &types.Delete{}}}},
+		{"The update expression is missing", []types.TransactWriteItem{updateOf("a", "#n = :1", "")}},
+		{wrongCondition + "The expression has redundant parentheses;", []types.TransactWriteItem{first, updateOf("a", "((#n = :1))", "SET #n = :2")}},
+		{"One or more parameter values are not valid.", []types.TransactWriteItem{updateOf("", "", "SET #n = :1")}},
+		{"Requested resource not found", []types.TransactWriteItem{first, other}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			table := abc(t)
-			if err := transact(table, test.members...); !strings.HasPrefix(message(err), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
-			if got := contents(table); got != "a: n=1, b: n=2, c: n=3" {
-				t.Errorf("table %s", got)
-			}
-		})
+		table := abc(t)
+		if err := transact(table, test.members...); !strings.HasPrefix(message(err), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+		if got := contents(table); got != "a: n=1, b: n=2, c: n=3" {
+			t.Errorf("after %q: table %s", test.want, got)
+		}
 	}
 	if err := transact(abc(t), many(100)...); err != nil {
 		t.Errorf("100 writes: %v", err)
@@ -259,13 +201,11 @@ func drawValue(t *rapid.T, target string) string {
 	if target == "#s" {
 		return rapid.SampledFrom([]string{":x", ":y", "#s", "if_not_exists(#s, :x)"}).Draw(t, "text")
 	}
-	left := drawOperand(t)
-	switch operator := rapid.SampledFrom([]string{"", " + ", " - "}).Draw(t, "arithmetic"); operator {
-	case "":
+	left, operator := drawOperand(t), rapid.SampledFrom([]string{"", " + ", " - "}).Draw(t, "arithmetic")
+	if operator == "" {
 		return left
-	default:
-		return left + operator + drawOperand(t)
 	}
+	return left + operator + drawOperand(t)
 }
 
 func drawOperand(t *rapid.T) string {
@@ -375,7 +315,7 @@ func transacted(_ *dynamodb.TransactWriteItemsOutput, err error) string {
 	for _, reason := range canceled.CancellationReasons {
 		reasons = append(reasons, *reason.Code)
 		if reason.Item != nil {
-			reasons = append(reasons, "("+formatItem(reason.Item)+")")
+			reasons[len(reasons)-1] += " (" + formatItem(reason.Item) + ")"
 		}
 	}
 	return strings.Join(reasons, ", ")

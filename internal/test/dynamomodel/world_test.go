@@ -60,8 +60,11 @@ func scalar(s string) types.AttributeValue {
 	return text(s)
 }
 
-// item parses attributes such as "a=1 b=x".
+// item parses attributes such as "a=1 b=x"; "none" is no item.
 func item(text string) attributes {
+	if text == "none" {
+		return nil
+	}
 	made := attributes{}
 	for field := range strings.FieldsSeq(text) {
 		name, v, _ := strings.Cut(field, "=")
