@@ -1,11 +1,11 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,10 +27,6 @@ type room struct {
 	receipts map[string]limit.Receipt
 }
 
-func newRoom(t *testing.T) *room {
-	return &room{t, New(2 * shardCount), []limit.Limit{minute}, map[string]string{}, map[string]limit.Receipt{}}
-}
-
 func (r *room) key(name string) string {
 	shard := 0
 	if name < "a" {
@@ -49,24 +45,63 @@ func (r *room) request(name string, cost int64) *limit.Charge {
 	return &limit.Charge{Key: r.key(name), Limits: r.limits, Costs: slices.Repeat([]int64{cost}, len(r.limits))}
 }
 
-// tryCharge takes a unit from each key, from all or none. A key in brackets has
-// zero cost.
-func (r *room) tryCharge(at time.Duration, names string) error {
+// play makes the steps of a trace, which commas separate:
+//
+//	62s a (b)      takes a unit from each key, from all or none, 62 s after the epoch; a key in brackets has zero cost
+//	62s- a full    a nanosecond before there is no room
+//	62s a +1       corrects the last charge of the key
+//	reset a        an operator deletes the key's counter
+//	zero a         from now on the key's last charge is one of zero cost
+//	hours          from now on requests have a limit of an hour between two of a minute
+//	keys a b       the store has exactly these keys
+func (r *room) play(trace string) {
+	r.Helper()
+	for step := range strings.SplitSeq(trace, ", ") {
+		switch words := strings.Fields(step); words[0] {
+		case "reset":
+			_ = r.store.Reset(r.Context(), r.key(words[1]))
+		case "zero":
+			r.receipts[r.key(words[1])] = limit.Receipt{}
+		case "hours":
+			hour := limit.Limit{Name: "b", Capacity: 100, Window: time.Hour, Granularity: time.Minute}
+			r.limits = []limit.Limit{minute, hour, minute}
+		case "keys":
+			r.checkKeys(words[1:])
+		default:
+			text, before := strings.CutSuffix(words[0], "-")
+			after, err := time.ParseDuration(text)
+			at := epoch.Add(after)
+			if before {
+				at = at.Add(-1)
+			}
+			call, full := strings.CutSuffix(strings.Join(words[1:], " "), " full")
+			if err = errors.Join(err, r.call(at, strings.Fields(call))); errors.Is(err, ErrFull) != full || err != nil && !full {
+				r.Errorf("in %q: %s: %v", trace, step, err)
+			}
+		}
+	}
+}
+
+// call charges keys, or corrects the last charge of one.
+func (r *room) call(at time.Time, words []string) error {
+	if delta, err := strconv.ParseInt(words[len(words)-1], 10, 64); err == nil {
+		receipt := r.receipts[r.key(words[0])]
+		return r.store.Settle(r.Context(), at, r.request(words[0], 1), &receipt, []int64{delta})
+	}
 	var cs []*limit.Charge
 	var vs []*limit.Verdict
-	for name := range strings.FieldsSeq(names) {
+	for _, name := range words {
 		cost := int64(1)
 		if strings.HasPrefix(name, "(") {
 			name, cost = strings.Trim(name, "()"), 0
 		}
 		cs, vs = append(cs, r.request(name, cost)), append(vs, &limit.Verdict{})
 	}
-	var err error
-	if len(cs) == 1 {
-		err = r.store.Charge(context.Background(), epoch.Add(at), cs[0], vs[0])
-	} else {
-		err = r.store.ChargeAll(context.Background(), epoch.Add(at), cs, vs)
+	charge := func() error { return r.store.Charge(r.Context(), at, cs[0], vs[0]) }
+	if len(cs) > 1 {
+		charge = func() error { return r.store.ChargeAll(r.Context(), at, cs, vs) }
 	}
+	err := charge()
 	for i, c := range cs {
 		if err == nil {
 			r.receipts[c.Key] = vs[i].Receipt
@@ -75,31 +110,9 @@ func (r *room) tryCharge(at time.Duration, names string) error {
 	return err
 }
 
-func (r *room) charge(at time.Duration, names string) {
-	r.Helper()
-	if err := r.tryCharge(at, names); err != nil {
-		r.Errorf("%s at %v: %v", names, at, err)
-	}
-}
-
-func (r *room) chargeFull(at time.Duration, names string) {
-	r.Helper()
-	if err := r.tryCharge(at, names); !errors.Is(err, ErrFull) {
-		r.Errorf("%s at %v: %v, want ErrFull", names, at, err)
-	}
-}
-
-// settle corrects the last charge of a key, which had a cost of 1 or 0.
-func (r *room) settle(at time.Duration, name string, delta int64) error {
-	receipt := r.receipts[r.key(name)]
-	return r.store.Settle(context.Background(), epoch.Add(at), r.request(name, 1), &receipt, []int64{delta})
-}
-
-func (r *room) reset(name string) { _ = r.store.Reset(context.Background(), r.key(name)) }
-
 // checkKeys checks that the store has exactly these keys, each once in its
 // shard's queue.
-func (r *room) checkKeys(names string) {
+func (r *room) checkKeys(names []string) {
 	r.Helper()
 	got := map[string]int{}
 	for i := range r.store.shards {
@@ -119,7 +132,7 @@ func (r *room) checkKeys(names string) {
 		}
 	}
 	want := map[string]int{}
-	for name := range strings.FieldsSeq(names) {
+	for _, name := range names {
 		want[r.key(name)] = 1
 	}
 	if !maps.Equal(got, want) || r.store.Len() != len(want) {
@@ -128,169 +141,39 @@ func (r *room) checkKeys(names string) {
 }
 
 // TestRoom checks which counters are dropped for which new keys. A charge at 0
-// counts for 61 seconds, and its counter may be dropped at 62.
+// counts for 61 seconds, and its counter may be dropped at 62. Of settlements
+// only one of zero cost and upwards needs a new counter.
 func TestRoom(t *testing.T) {
-	for name, test := range map[string]func(*room){
-		"a live counter is never dropped": func(r *room) {
-			r.charge(0, "a")
-			r.charge(sec, "b")
-			r.chargeFull(62*sec-1, "c")
-			r.checkKeys("a b")
-		},
-		"an ended counter is dropped": func(r *room) {
-			r.charge(0, "a")
-			r.charge(sec, "b")
-			r.charge(62*sec, "c")
-			r.checkKeys("b c")
-		},
-		"all ended counters are dropped": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(62*sec, "c d")
-			r.checkKeys("c d")
-		},
-		"an ended counter stays while there is room": func(r *room) {
-			r.charge(0, "a")
-			r.charge(time.Hour+61*sec-1, "b")
-			r.checkKeys("a b")
-		},
-		"but not longer than an hour": func(r *room) {
-			r.charge(0, "a")
-			r.charge(time.Hour+61*sec, "b")
-			r.checkKeys("b")
-		},
-		"no counter is dropped for a known key": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(2*time.Hour, "b")
-			r.charge(2*time.Hour, "b B")
-			r.checkKeys("a b B")
-			r.charge(2*time.Hour, "c")
-			r.checkKeys("b c B")
-		},
-		"no counter is dropped for zero cost": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(2*time.Hour, "(c)")
-			r.checkKeys("a b")
-		},
-		"a later charge keeps a counter": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(50*sec, "a b")
-			r.chargeFull(111*sec, "c")
-			r.charge(112*sec, "c d")
-			r.checkKeys("c d")
-		},
-		"the one charged first is not the one that ends first": func(r *room) {
-			r.charge(0, "a")
-			r.charge(sec, "b")
-			r.charge(50*sec, "a")
-			r.charge(63*sec, "c")
-			r.checkKeys("a c")
-		},
-		"the longest of several limits keeps a counter": func(r *room) {
-			hour := limit.Limit{Name: "b", Capacity: 100, Window: time.Hour, Granularity: time.Minute}
-			r.limits = []limit.Limit{minute, hour, minute}
-			r.charge(0, "a b")
-			r.chargeFull(time.Hour, "c")
-		},
-		"after a late charge a counter ends by the newest time": func(r *room) {
-			r.charge(2*time.Hour, "a")
-			r.charge(0, "b")
-			r.chargeFull(2*time.Hour+62*sec-1, "c")
-			r.charge(2*time.Hour+62*sec, "c d")
-		},
-		"several keys need room for all": func(r *room) {
-			r.charge(0, "a")
-			r.charge(sec, "A")
-			r.charge(2*sec, "b")
-			r.chargeFull(62*sec, "B c d")
-			r.checkKeys("A b")
-			r.charge(62*sec, "B c")
-			r.checkKeys("A B b c")
-		},
-		"several keys without room create no counter": func(r *room) {
-			r.charge(0, "a b A")
-			r.chargeFull(0, "(d) A B c")
-			r.checkKeys("a b A")
-			r.charge(0, "B")
-			r.checkKeys("a b A B")
-		},
-		"an ended counter is charged beside a new one": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(2*time.Hour, "a c")
-			r.checkKeys("a c")
-		},
-		"a key gets a new counter after a reset": func(r *room) {
-			r.charge(0, "a b")
-			r.charge(0, "a")
-			r.reset("a")
-			r.reset("never charged")
-			r.checkKeys("b")
-			r.charge(30*sec, "a")
-			r.charge(62*sec, "c")
-			r.checkKeys("a c")
-		},
+	for name, trace := range map[string]string{
+		"a live counter is never dropped":                         "0 a, 1s b, 62s- c full, keys a b",
+		"an ended counter is dropped":                             "0 a, 1s b, 62s c, keys b c",
+		"all ended counters are dropped":                          "0 a b, 62s c d, keys c d",
+		"an ended counter stays while there is room":              "0 a, 1h61s- b, keys a b",
+		"but not longer than an hour":                             "0 a, 1h61s b, keys b",
+		"no counter is dropped for a known key":                   "0 a b, 2h b, 2h b B, keys a b B, 2h c, keys b c B",
+		"no counter is dropped for zero cost":                     "0 a b, 2h (c), keys a b",
+		"a later charge keeps a counter":                          "0 a b, 50s a b, 111s c full, 112s c d, keys c d",
+		"the one charged first is not the one that ends first":    "0 a, 1s b, 50s a, 63s c, keys a c",
+		"the longest of several limits keeps a counter":           "hours, 0 a b, 1h c full",
+		"after a late charge a counter ends by the newest time":   "2h a, 0 b, 2h62s- c full, 2h62s c d",
+		"several keys need room for all":                          "0 a, 1s A, 2s b, 62s B c d full, keys A b, 62s B c, keys A B b c",
+		"several keys without room create no counter":             "0 a b A, 0 (d) A B c full, keys a b A, 0 B, keys a b A B",
+		"an ended counter is charged beside a new one":            "0 a b, 2h a c, keys a c",
+		"a key gets a new counter after a reset":                  "0 a b, 0 a, reset a, reset never, keys b, 30s a, 62s c, keys a c",
+		"settled: zero cost, upwards":                             "0 (c), 0 a b, 1s c +1 full, keys a b",
+		"settled: zero cost, unchanged":                           "0 (c), 0 a b, 1s c +0, keys a b",
+		"settled: zero cost, downwards":                           "0 (c), 0 a b, 1s c -1, keys a b",
+		"settled: another generation, upwards":                    "0 c, reset c, 0 a b, 1s c +1, keys a b",
+		"settled: another generation, downwards":                  "0 c, reset c, 0 a b, 1s c -1, keys a b",
+		"a settlement's new counter is dropped when it has ended": "0 (a), 1s a +1, 1s a +1, 1s b, keys a b, 63s- c full, 63s c d, keys c d",
+		"a settlement upwards extends a counter":                  "0 a b, 30s a +1, 62s c, keys a c",
+		"a settlement of a known key drops no counter":            "0 (a), 0 a b, zero a, 2h a +1, keys a b",
 	} {
-		t.Run(name, func(t *testing.T) { test(newRoom(t)) })
-	}
-}
-
-// TestRoomForSettlements corrects charges when the shard is full. Only a charge
-// of zero cost with a positive delta needs a new counter.
-func TestRoomForSettlements(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		do    func(*room)
-		delta int64
-		full  bool
-	}{
-		{"zero cost, upwards", func(r *room) { r.charge(0, "(c)") }, 1, true},
-		{"zero cost, unchanged", func(r *room) { r.charge(0, "(c)") }, 0, false},
-		{"zero cost, downwards", func(r *room) { r.charge(0, "(c)") }, -1, false},
-		{"another generation, upwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, 1, false},
-		{"another generation, downwards", func(r *room) { r.charge(0, "c"); r.reset("c") }, -1, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := newRoom(t)
-			test.do(r)
-			r.charge(0, "a b")
-			if err := r.settle(sec, "c", test.delta); errors.Is(err, ErrFull) != test.full || err != nil && !test.full {
-				t.Error(err)
-			}
-			r.checkKeys("a b")
+		t.Run(name, func(t *testing.T) {
+			r := &room{t, New(2 * shardCount), []limit.Limit{minute}, map[string]string{}, map[string]limit.Receipt{}}
+			r.play(trace)
 		})
 	}
-	t.Run("a settlement's new counter is dropped when it has ended", func(t *testing.T) {
-		r := newRoom(t)
-		r.charge(0, "(a)")
-		for range 2 {
-			if err := r.settle(sec, "a", 1); err != nil {
-				t.Error(err)
-			}
-		}
-		r.charge(sec, "b")
-		r.checkKeys("a b")
-		r.chargeFull(63*sec-1, "c")
-		r.charge(63*sec, "c d")
-		r.checkKeys("c d")
-	})
-	t.Run("a settlement upwards extends a counter", func(t *testing.T) {
-		r := newRoom(t)
-		r.charge(0, "a b")
-		if err := r.settle(30*sec, "a", 1); err != nil {
-			t.Error(err)
-		}
-		r.charge(62*sec, "c")
-		r.checkKeys("a c")
-	})
-	t.Run("a settlement of a known key drops no counter", func(t *testing.T) {
-		r := newRoom(t)
-		r.charge(0, "(a)")
-		r.charge(0, "a b")
-		r.receipts[r.key("a")] = limit.Receipt{} // the receipt of the zero cost
-		if err := r.settle(2*time.Hour, "a", 1); err != nil {
-			t.Error(err)
-		}
-		r.checkKeys("a b")
-	})
 }
 
 // TestNew checks each shard's share of the bound: at least one key.
