@@ -3,49 +3,41 @@ package protocol
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
-// These functions describe states and writes. They count times and slots in
-// ticks from dawn.
-
-func describeSnapshot(snapshot *Snapshot) string {
-	if snapshot == nil {
-		return "no snapshot"
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "snapshot of %q", snapshot.Generation)
-	for i := range snapshot.states {
-		s := &snapshot.states[i]
-		if full, ok := s.Full(); ok {
-			fmt.Fprintf(&text, " %s: full at %v", prefixOf(i), describeTime(full))
+// legible counts the times and the slots of a text in ticks from dawn.
+func legible(text string) string {
+	return longWords.ReplaceAllStringFunc(text, func(word string) string {
+		n, err := strconv.ParseInt(word, 10, 64)
+		slot, named := slotOf(word)
+		switch {
+		case err != nil && named:
+			if s := describeSlot(slot); s[0] == 's' {
+				return word[:1] + s
+			}
+			return word
+		case err != nil:
+			return word
+		case n >= dawn.UnixNano()/2:
+			return fmt.Sprint(float64(n-dawn.UnixNano()) / float64(tick))
+		case n >= dawn.Unix()/2 && n < 2*dawn.Unix():
+			return fmt.Sprint(float64(n-dawn.Unix()) / tick.Seconds())
 		}
-		if _, ok := s.Newest(); ok {
-			fmt.Fprintf(&text, " %s: C=%d%s", prefixOf(i), snapshot.totals[i], describeSlots(slices.Collect(s.All())))
-		}
-	}
-	return text.String()
+		return describeSlot(n)
+	})
 }
 
-// describeSlots numbers slots of any width from the one that begins at dawn or
+var longWords = regexp.MustCompile(`\b[0-9a-z]{5,}\b`)
+
+// describeSlot numbers slots of any width from the one that begins at dawn or
 // just after.
-func describeSlots(slots []limit.Slot) string {
-	var text strings.Builder
-	for _, s := range slots {
-		fmt.Fprintf(&text, " %s=%d", describeSlot(s.Number), s.Units)
-	}
-	return text.String()
-}
-
 func describeSlot(slot int64) string {
-	if slot > int64(time.Hour) { // a stamp
-		return fmt.Sprint(describeTime(slot))
-	}
 	for _, width := range []int64{1, 2, 3, 4, 5, 6} {
 		if first := dawn.UnixNano() / int64(tick) / width; slot >= first && slot < first+100 {
 			return fmt.Sprintf("s%d", slot-first)
@@ -54,40 +46,15 @@ func describeSlot(slot int64) string {
 	return fmt.Sprint(slot)
 }
 
-func describeTime(unixNano int64) float64 {
-	return float64(unixNano-dawn.UnixNano()) / float64(tick)
+func describeSnapshot(s *Snapshot) string {
+	if s == nil {
+		return "no snapshot"
+	}
+	return "the snapshot " + legible(s.text())
 }
 
 func (o *oracle) describeItem(i uint32) string {
-	if i == 0 {
-		return "none"
-	}
-	var text []string
-	for part := range strings.FieldsSeq(strings.ReplaceAll(textOf(o.items.all[i].attributes), "generation ", "generation-")) {
-		name, value, _ := strings.Cut(part, "=")
-		if name != AttributeKey {
-			text = append(text, o.describeAttribute(name, value))
-		}
-	}
-	slices.Sort(text)
-	return "{" + strings.Join(text, " ") + "}"
-}
-
-func (o *oracle) describeAttribute(name, value string) string {
-	n, err := strconv.ParseInt(value, 10, 64)
-	slot, counter := slotOf(name)
-	switch {
-	case err != nil:
-	case name == AttributeTTL:
-		value = fmt.Sprint(describeTime(n * int64(time.Second)))
-	case name[1:] == attributeFull:
-		value = fmt.Sprint(describeTime(n))
-	case name[1:] == attributeNewest:
-		value = describeSlot(n)
-	case counter:
-		name = name[:1] + describeSlot(slot)
-	}
-	return name + "=" + value
+	return "{" + legible(textOf(o.items.all[i].attributes)) + "}"
 }
 
 // describeWrite describes a caller's decision about a request.
@@ -99,31 +66,11 @@ func (o *oracle) describeWrite(w uint32) string {
 		return "fails: the item is far ahead"
 	}
 	x := o.writes.all[w].update("created")
-	var text []string
-	for _, name := range sortedNames(x.values) {
-		if n, err := readNumber(name, x.values[name]); err == nil && name != ":zero" {
-			text = append(text, o.describeValue(name, n))
-		}
-	}
+	text := [...]string{"charges ", "charges in a transaction ", "settles ", "prunes "}[o.writes.all[w].kind] + textOf(x.values)
 	for _, removed := range x.removals {
-		slot, _ := slotOf(x.names[removed])
-		text = append(text, "without "+describeSlot(slot))
+		text += "without " + x.names[removed] + " "
 	}
-	return [...]string{"charges ", "charges in a transaction ", "settles ", "prunes "}[o.writes.all[w].kind] + strings.Join(text, " ")
-}
-
-func (o *oracle) describeValue(name string, n int64) string {
-	switch {
-	case name == ":ttl":
-		return fmt.Sprintf("%s=%v", name, describeTime(n*int64(time.Second)))
-	case strings.HasSuffix(name, "q"):
-		return name + "=" + describeSlot(n)
-	case strings.HasSuffix(name, "i"): // nanoseconds added to the time until a bucket is full
-		return fmt.Sprintf("%s=%v", name, float64(n)/float64(tick))
-	case n > int64(time.Hour):
-		return fmt.Sprintf("%s=%v", name, describeTime(n))
-	}
-	return fmt.Sprintf("%s=%d", name, n)
+	return legible(text)
 }
 
 func (o *oracle) describeOutcome(before, after uint32) string {
@@ -144,8 +91,6 @@ func (s *callers) describeClocks(x *callersState) string {
 	}
 	return strings.Join(text, ", ")
 }
-
-func sortedNames(values item) []string { return slices.Sorted(maps.Keys(values)) }
 
 // slotOf reads the name of a slot counter.
 func slotOf(name string) (slot int64, ok bool) {

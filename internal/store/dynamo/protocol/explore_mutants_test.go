@@ -30,7 +30,7 @@ func TestExploreMutants(t *testing.T) {
 	for _, c := range append(caughtCharges(), caughtOthers()...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			found := runNamed(c.run).explore(t, &c.mutant, c.breaks, 0)
+			found := runNamed(c.run).explore(t, &c.mutant, c.breaks)
 			if found.broken == "" {
 				t.Errorf("want %s broken: %v", c.breaks, &found)
 			} else {
@@ -51,7 +51,7 @@ func TestExploreHarmlessMutants(t *testing.T) {
 				runs = smallRuns()
 			}
 			for _, r := range runs {
-				found := r.explore(t, &h.mutant, "", 0)
+				found := r.explore(t, &h.mutant, "")
 				found.report(t)
 			}
 			if !h.mutant.changed {

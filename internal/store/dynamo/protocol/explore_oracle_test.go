@@ -208,10 +208,10 @@ func (o *oracle) snapshot(s *Snapshot) uint32 {
 }
 
 func (s *Snapshot) text() string {
-	text := fmt.Sprint(s.Generation, s.totals)
+	text := fmt.Sprint(s.Generation, " ", s.totals)
 	for i := range s.states {
 		full, _ := s.states[i].Full()
-		text += fmt.Sprint(full, slices.Collect(s.states[i].All()))
+		text += fmt.Sprint(" ", full, slices.Collect(s.states[i].All()))
 	}
 	return text
 }

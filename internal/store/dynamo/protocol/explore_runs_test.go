@@ -15,16 +15,16 @@ type run struct {
 }
 
 // explore searches a system, whose writes a mutant changes if there is one.
-func (r run) explore(t *testing.T, m *mutant, only string, depth int) finding {
+func (r run) explore(t *testing.T, m *mutant, only string) finding {
 	if r.callers != nil {
 		s := *r.callers
 		s.mutant = m
-		return explore(s.with(t), only, depth)
+		return explore(s.with(t), only)
 	}
 	a := *r.adversary
 	a.mutant = m
 	x := a.with(t)
-	f := explore(x, only, depth)
+	f := explore(x, only)
 	if x.cut && m == nil {
 		t.Logf("beyond %d snapshots the search did not go on", a.past)
 	}
@@ -124,7 +124,7 @@ func TestExplore(t *testing.T) {
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			found := r.explore(t, nil, "", 0)
+			found := r.explore(t, nil, "")
 			found.report(t)
 		})
 	}

@@ -72,14 +72,13 @@ type walk[S any] struct {
 // mostStates bounds a search by about four gigabytes.
 const mostStates = 20_000_000
 
-// explore searches all states of a system. depth bounds the moves; 0 is any
-// number.
-func explore[S any](sys system[S], only string, depth int) finding {
+// explore searches all states of a system.
+func explore[S any](sys system[S], only string) finding {
 	began := time.Now()
 	w := &walk[S]{system: sys, only: only, seen: map[uint64]struct{}{}}
 	first := sys.start()
 	w.visit(step{}, &first, "")
-	for moves := 0; w.broken == "" && len(w.next.ids) > 0 && (depth == 0 || moves < depth); moves++ {
+	for w.broken == "" && len(w.next.ids) > 0 {
 		level := w.next
 		w.next = frontier[S]{}
 		for i := range level.ids {
