@@ -2,7 +2,6 @@ package dynamo_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -88,6 +87,11 @@ func TestCalls(t *testing.T) {
 			1000, 10, "cold 8, B 40:1 yes 1w, slot 0 = 1, B 40 other 2w, slot 0 = 0, slot 7 = 0, slot 40 = 1, total = 9, " +
 				"B 41:1 yes 1w",
 		},
+		"7 expired slots are not pruned":             {1000, 4, "cold 7, B 60:1 yes 1w, B 60 other 1w"},
+		"8 of a window of 4 are":                     {1000, 4, "cold 8, B 60:1 yes 1w, B 60 other 2w"},
+		"half a window of 20 is not pruned":          {1000, 20, "cold 10, B 60:1 yes 1w, B 60 other 1w"},
+		"more than half a window of 20 is":           {1000, 20, "cold 11, B 60:1 yes 1w, B 60 other 2w"},
+		"more than half a window of 21 begins at 11": {1000, 21, "cold 10, B 60:1 yes 1w, B 60 other 1w"},
 		"a charge of the same key removes expired slots, so that no pruning is due": {
 			1000, 10, "cold 8, B 40:1 yes 1w, B 41:1 yes 1w, slot 0 = 0, slot 7 = 0, B 41 other 1w",
 		},
@@ -122,17 +126,6 @@ func TestLimitNewToASnapshot(t *testing.T) {
 		}
 		w.cost(step.name, 0, step.writes)
 	}
-}
-
-func TestThreeAttempts(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	w.must(true, "A", 0, 1)
-	w.mutate = dynamomodel.Condition("#XH <= :Xq", "(#XH <= :Xq AND #XH < :zero)") // refuses every write
-	_, err := w.try("B", 0, 1)
-	if !errors.Is(err, dynamo.ErrContended) {
-		t.Errorf("error %v, want ErrContended", err)
-	}
-	w.cost("B", 0, 3)
 }
 
 // TestLastAnswerDecides takes the last unit just before a caller's third

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -20,70 +21,51 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
+// TestTranslate is a table of the SDK's errors. What becomes of one is still itself.
 func TestTranslate(t *testing.T) {
-	for code, want := range map[string]error{
-		"ResourceNotFoundException":              dynamo.ErrNoTable,
-		"ProvisionedThroughputExceededException": dynamo.ErrThrottled,
-		"ThrottlingException":                    dynamo.ErrThrottled,
-		"AccessDeniedException":                  dynamo.ErrNotPermitted,
-		"ExpiredTokenException":                  dynamo.ErrExpired,
+	code := func(code string) error { return &smithy.GenericAPIError{Code: code, Message: "AWS's own message"} }
+	canceled := func(code string) error { // for one reason among others
+		reasons := []types.CancellationReason{{Code: aws.String("None")}, {}, {Code: aws.String(code)}}
+		return &types.TransactionCanceledException{CancellationReasons: reasons}
+	}
+	unsent := func(err error) error { return &smithy.OperationError{Err: err} }
+	const expired = "failed to refresh cached credentials, the SSO session has expired or is invalid"
+	hot := []types.ThrottlingReason{{}, {Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}
+	busy := []types.ThrottlingReason{{Reason: aws.String("TableWriteMaxOnDemandThroughputExceeded")}}
+	for _, test := range []struct{ cause, want, not error }{
+		{code("ResourceNotFoundException"), dynamo.ErrNoTable, nil},
+		{code("ProvisionedThroughputExceededException"), dynamo.ErrThrottled, nil},
+		{code("ThrottlingException"), dynamo.ErrThrottled, nil},
+		{code("AccessDeniedException"), dynamo.ErrNotPermitted, nil},
+		{code("ExpiredTokenException"), dynamo.ErrExpired, nil},
+		{code("SomethingNewException"), nil, nil},
+		{canceled("ThrottlingError"), dynamo.ErrThrottled, nil},
+		{canceled("ValidationError"), dynamo.ErrForeign, nil},
+		{canceled("AccessDeniedException"), dynamo.ErrNotPermitted, nil},
+		{&types.ThrottlingException{ThrottlingReasons: hot}, dynamo.ErrHotKey, nil},
+		{&types.ProvisionedThroughputExceededException{ThrottlingReasons: hot}, dynamo.ErrHotKey, nil},
+		{&types.ThrottlingException{ThrottlingReasons: busy}, dynamo.ErrThrottled, dynamo.ErrHotKey},
+		{&types.ProvisionedThroughputExceededException{}, dynamo.ErrThrottled, dynamo.ErrHotKey},
+		{context.DeadlineExceeded, dynamo.ErrTimeout, nil},
+		{&net.DNSError{IsTimeout: true}, dynamo.ErrTimeout, nil},
+		{unsent(errors.New("get identity: get credentials: none")), dynamo.ErrNoCredentials, nil},
+		{unsent(errors.New("get identity: get credentials: " + expired)), dynamo.ErrExpired, nil},
+		{unsent(errors.New("failed to resolve service endpoint, Invalid Configuration: Missing Region")), dynamo.ErrNoRegion, nil},
+		{unsent(errors.New("something else")), nil, dynamo.ErrNoCredentials},
+		{unsent(fmt.Errorf("get identity: %w", context.DeadlineExceeded)), dynamo.ErrCredentialsTimeout, dynamo.ErrNoCredentials},
+		{unsent(fmt.Errorf("get identity: %w", context.Canceled)), context.Canceled, dynamo.ErrNoCredentials},
+		{&smithyhttp.RequestSendError{Err: context.Canceled}, context.Canceled, dynamo.ErrUnreachable},
 	} {
-		cause := &smithy.GenericAPIError{Code: code, Message: "AWS's own message"}
-		got := dynamo.Translate(cause, "counters")
-		if !errors.Is(got, want) || !errors.Is(got, cause) || !strings.HasPrefix(got.Error(), "table counters: ") {
-			t.Errorf("%s: %v", code, got)
+		got := dynamo.Translate(test.cause, "counters")
+		if !errors.Is(got, test.cause) || test.want != nil && !errors.Is(got, test.want) || test.not != nil && errors.Is(got, test.not) {
+			t.Errorf("%v: %v, want %v", test.cause, got, test.want)
 		}
-	}
-	for name, cause := range map[string]error{
-		"a deadline": context.DeadlineExceeded, "a network's": &net.DNSError{IsTimeout: true},
-	} {
-		if got := dynamo.Translate(cause, "t"); !errors.Is(got, dynamo.ErrTimeout) || !errors.Is(got, cause) {
-			t.Errorf("%s: %v", name, got)
+		if text := got.Error(); !strings.HasPrefix(text, "table counters: ") || strings.Contains(text, "%!") {
+			t.Errorf("%v: %s", test.cause, text)
 		}
-	}
-	for text, want := range map[string]error{
-		"get identity: get credentials: none": dynamo.ErrNoCredentials,
-		"get identity: get credentials: failed to refresh cached credentials, the SSO session has expired or is invalid": dynamo.ErrExpired,
-		"failed to resolve service endpoint, endpoint rule error, Invalid Configuration: Missing Region":                 dynamo.ErrNoRegion,
-		"something else": nil,
-	} {
-		unsent := &smithy.OperationError{Err: errors.New(text)}
-		got := dynamo.Translate(unsent, "t")
-		if !errors.Is(got, unsent) || want != nil && !errors.Is(got, want) || want == nil && strings.Contains(got.Error(), "no AWS") {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
-	}
-	for cause, want := range map[error]error{context.DeadlineExceeded: dynamo.ErrCredentialsTimeout, context.Canceled: context.Canceled} {
-		unsent := &smithy.OperationError{Err: fmt.Errorf("get identity: %w", cause)}
-		if got := dynamo.Translate(unsent, "t"); !errors.Is(got, want) || errors.Is(got, dynamo.ErrNoCredentials) {
-			t.Errorf("no credentials because of %v: %v, want %v", cause, got, want)
-		}
-	}
-	gone := &smithyhttp.RequestSendError{Err: context.Canceled}
-	if got := dynamo.Translate(gone, "t"); !errors.Is(got, context.Canceled) || errors.Is(got, dynamo.ErrUnreachable) {
-		t.Errorf("a canceled call: %v", got)
-	}
-	unknown := &smithy.GenericAPIError{Code: "SomethingNewException"}
-	if got := dynamo.Translate(unknown, "t"); !errors.Is(got, unknown) || strings.Contains(got.Error(), "%!") {
-		t.Errorf("an unknown error: %v", got)
 	}
 	if dynamo.Translate(nil, "t") != nil {
 		t.Error("nil becomes an error")
-	}
-}
-
-func TestNoTable(t *testing.T) {
-	store := dynamo.New(dynamotest.Connect(t), "no-such-table", dynamo.Options{Wall: time.Now})
-	c := &limit.Charge{Key: "k", Limits: []limit.Limit{{Capacity: 1, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}
-	var v limit.Verdict
-	for name, err := range map[string]error{
-		"charge": store.Charge(context.Background(), epoch, c, &v),
-		"peek":   store.Peek(context.Background(), epoch, c, &v),
-		"reset":  store.Reset(context.Background(), "k"),
-	} {
-		if !errors.Is(err, dynamo.ErrNoTable) {
-			t.Errorf("%s: %v, want ErrNoTable", name, err)
-		}
 	}
 }
 
@@ -106,44 +88,14 @@ func TestAdvice(t *testing.T) {
 			w.Header().Set("Date", time.Now().Add(-test.date).UTC().Format(http.TimeFormat))
 			dynamotest.Fail(400, dynamotest.Error(test.code, ""))(w, r)
 		})
-		err := dynamo.New(endpoint.Client(), "counters", dynamo.Options{Wall: time.Now}).Reset(t.Context(), "k")
+		client := endpoint.Client()
+		err := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now}).Reset(t.Context(), "k")
 		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %q", test.code, err, test.text)
 		}
-	}
-}
-
-// closedPort returns an address at which nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func TestUnreachable(t *testing.T) {
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://"+closedPort(t))
-	client := dynamotest.Connect(t)
-	err := dynamo.New(client, "counters", dynamo.Options{Wall: time.Now}).Reset(context.Background(), "k")
-	if !errors.Is(err, dynamo.ErrUnreachable) {
-		t.Errorf("error %v, want ErrUnreachable", err)
-	}
-}
-
-// TestDateReachesTheClock makes a real call, whose answer confirms a correct
-// clock.
-func TestDateReachesTheClock(t *testing.T) {
-	client := dynamotest.Connect(t)
-	store := dynamo.New(client, "no-such-table", dynamo.Options{Wall: time.Now})
-	if client.Clock.Confirmed() {
-		t.Fatal("confirmed before any answer")
-	}
-	_ = store.Reset(context.Background(), "k") // fails: failures carry a Date too
-	if !client.Clock.Confirmed() {
-		t.Error("not confirmed by an answer's Date")
+		if client.Clock.Confirmed() != (test.date == 0) { // failures carry a Date too
+			t.Errorf("%s: by an answer %v old the clock is confirmed: %v", test.code, test.date, client.Clock.Confirmed())
+		}
 	}
 }
 

@@ -103,18 +103,11 @@ func TestOutage(t *testing.T) {
 			t.Errorf("a counter far ahead in a group with %s: error %v", name, err)
 		}
 	}
-}
-
-// TestZeroCostInGroupFails checks that nothing is charged in an atomic group if
-// the counter of a charge of zero cost cannot be read.
-func TestZeroCostInGroupFails(t *testing.T) {
-	a := newOutage()
-	a.failReads = true
-	store := dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
-	vs := []*limit.Verdict{{}, {}}
-	err := store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, vs)
+	a.failReads = true // of the charge of zero cost: then nothing of its group is charged
+	store = dynamo.New(a, "counters", dynamo.Options{Wall: func() time.Time { return epoch }})
+	err := store.ChargeAll(context.Background(), epoch, []*limit.Charge{minute("a", 0), minute("b", 1)}, []*limit.Verdict{{}, {}})
 	if _, writes := dynamo.Calls(store); !errors.Is(err, errOutage) || writes != 0 {
-		t.Errorf("error %v after %d writes", err, writes)
+		t.Errorf("a group whose counter cannot be read: error %v after %d writes", err, writes)
 	}
 }
 
@@ -221,8 +214,8 @@ func TestGuarded(t *testing.T) {
 			if errors.Is(err, breaker.ErrOpen) != test.opens || (opened == 1) != test.opens {
 				t.Fatalf("then error %v, opened %d times", err, opened)
 			}
-			if made := e.Count(); test.opens && made != 5 {
-				t.Errorf("%d calls, want 5", made)
+			if want := map[bool]int{true: 5, false: 6}[test.opens]; e.Count() != want {
+				t.Errorf("%d requests, want %d: nothing is sent twice, and nothing to an open breaker", e.Count(), want)
 			}
 			clock = clock.Add(breaker.ProbeEvery)
 			e.Set(dynamotest.Fail(400, dynamotest.Error("ThrottlingException", "")))

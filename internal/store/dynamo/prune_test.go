@@ -36,24 +36,6 @@ func (w *world) chargeOther(name string, slot int64) {
 	}
 }
 
-// TestPruningIsWorthIt checks the number of expired slots that are pruned: at
-// least eight, and more than half a window.
-func TestPruningIsWorthIt(t *testing.T) {
-	for _, test := range []struct {
-		k, expired int64
-		writes     int64
-	}{{4, 7, 1}, {4, 8, 2}, {20, 10, 1}, {20, 11, 2}, {21, 10, 1}, {21, 11, 2}} {
-		w := newWorld(t, 1000, test.k)
-		w.chargeCold(test.expired)
-		w.must(true, "B", 60, 1)
-		w.calls("B")
-		w.chargeOther("B", 60)
-		if _, writes := w.calls("B"); writes != test.writes {
-			t.Errorf("%d slots of a window of %d: %d writes, want %d", test.expired, test.k, writes, test.writes)
-		}
-	}
-}
-
 // TestPruningStaysDue checks that a charge with a snapshot does not drop the
 // pruning of another key, noted during the charge.
 func TestPruningStaysDue(t *testing.T) {

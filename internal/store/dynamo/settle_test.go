@@ -44,23 +44,6 @@ func TestExtraChargeOfZeroCost(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentTwice answers with the errors that the SDK retries by
-// default. A charge sent again could be counted twice.
-func TestNothingIsSentTwice(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{
-		"a server error":           dynamotest.Fail(500, "{}"),
-		"throttled":                dynamotest.Fail(400, dynamotest.Error("ProvisionedThroughputExceededException", "")),
-		"a connection that breaks": dynamotest.Drop,
-	} {
-		e := dynamotest.NewEndpoint(t, answer)
-		store := dynamo.New(e.Client(), "counters", dynamo.Options{Wall: time.Now})
-		err := store.Charge(t.Context(), epoch, minute(key, 1), &limit.Verdict{})
-		if n := e.Count(); err == nil || n != 1 {
-			t.Errorf("%s: sent %d times, error %v; want once, and an error", name, n, err)
-		}
-	}
-}
-
 // TestConnectionsAreKept makes 65 calls at once, twice. The second round reuses
 // 64 connections and opens one.
 func TestConnectionsAreKept(t *testing.T) {

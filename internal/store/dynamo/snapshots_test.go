@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -39,41 +38,8 @@ func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers m
 	return snapshot
 }
 
-// charged returns the snapshot of windows with these totals, all in slot 70.
-func charged(t *testing.T, generation string, totals ...int64) *protocol.Snapshot {
-	t.Helper()
-	numbers := map[string]int64{}
-	for i, total := range totals {
-		prefix := string(rune('a' + i))
-		numbers[prefix+"C"], numbers[prefix+"H"], numbers[prefix+"1y"] = total, 70, total
-	}
-	return snapshotOf(t, generation, windows(len(totals)), numbers, time.Time{})
-}
-
-// TestSnapshotsKeepTheLatest has answers overtake each other. The cache keeps
-// the latest state of one generation, and of two generations the last one put.
-func TestSnapshotsKeepTheLatest(t *testing.T) {
-	before := charged(t, "generation", 4, 4)
-	for name, test := range map[string]struct {
-		then *protocol.Snapshot
-		kept bool // whether the later snapshot is kept
-	}{
-		"the same":                              {charged(t, "generation", 4, 4), true},
-		"less of the first":                     {charged(t, "generation", 3, 4), false},
-		"less, in another generation":           {charged(t, "next", 1, 1), true},
-		"never charged, but another generation": {snapshotOf(t, "next", windows(2), nil, time.Time{}), true},
-	} {
-		cache := newSnapshotCache(0)
-		cache.put("k", before)
-		cache.put("k", test.then)
-		if got, _ := cache.cache.Get("k"); (got == test.then) != test.kept {
-			t.Errorf("%s: kept %+v", name, got)
-		}
-	}
-}
-
 // TestSnapshotsFitTheCharge checks that a snapshot of another number of limits
-// is not used.
+// is not used, and that of two the newer one stays, whichever is put last.
 func TestSnapshotsFitTheCharge(t *testing.T) {
 	cache := newSnapshotCache(0)
 	cache.put("k", snapshotOf(t, "generation", windows(2), nil, time.Time{}))
@@ -84,6 +50,16 @@ func TestSnapshotsFitTheCharge(t *testing.T) {
 	}
 	if got := cache.get(&limit.Charge{Key: "another", Limits: windows(2)}); got != nil {
 		t.Errorf("another key: %+v", got)
+	}
+	of := func(generation string, units int64) *protocol.Snapshot {
+		return snapshotOf(t, generation, windows(1), map[string]int64{"aC": units, "aH": 70, "a1y": units}, time.Time{})
+	}
+	newest, next := of("generation", 4), of("next", 1)
+	for _, test := range []struct{ put, want *protocol.Snapshot }{{of("generation", 2), nil}, {newest, newest}, {of("generation", 3), newest}, {next, next}} {
+		cache.put("one", test.put)
+		if got := cache.get(&limit.Charge{Key: "one", Limits: windows(1)}); test.want != nil && got != test.want {
+			t.Errorf("after %+v: %+v", test.put, got)
+		}
 	}
 }
 
@@ -105,34 +81,6 @@ func TestRandomGeneration(t *testing.T) {
 	a, b := randomGeneration(), randomGeneration()
 	if len(a) != 16 || a == b {
 		t.Errorf("got %q and %q", a, b)
-	}
-}
-
-// TestReasons cancels a transaction for one reason among others.
-func TestReasons(t *testing.T) {
-	for code, want := range map[string]error{"ThrottlingError": ErrThrottled, "ValidationError": ErrForeign, "AccessDeniedException": ErrNotPermitted} {
-		failed := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
-			{Code: aws.String("None")}, {}, {Code: aws.String(code)},
-		}}
-		if got := Translate(failed, "counters"); !errors.Is(got, want) || !errors.As(got, &failed) {
-			t.Errorf("%s: %v", code, got)
-		}
-	}
-	hot := []types.ThrottlingReason{{}, {Reason: aws.String("TableWriteKeyRangeThroughputExceeded")}}
-	busy := []types.ThrottlingReason{{Reason: aws.String("TableWriteMaxOnDemandThroughputExceeded")}}
-	for name, test := range map[string]struct{ err, want error }{
-		"a hot key":              {&types.ThrottlingException{ThrottlingReasons: hot}, ErrHotKey},
-		"a hot key, provisioned": {&types.ProvisionedThroughputExceededException{ThrottlingReasons: hot}, ErrHotKey},
-		"a table at its maximum": {&types.ThrottlingException{ThrottlingReasons: busy}, ErrThrottled},
-		"no reason":              {&types.ProvisionedThroughputExceededException{}, ErrThrottled},
-	} {
-		if got := Translate(test.err, "counters"); !errors.Is(got, test.want) {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	plain := errors.New("something else")
-	if got := Translate(plain, "counters"); !errors.Is(got, plain) || got.Error() != "table counters: something else" {
-		t.Errorf("got %v", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package dynamo_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -15,17 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
-
-// TestCreate creates a table in a real engine, and then again.
-func TestCreate(t *testing.T) {
-	client, ctx := dynamotest.Connect(t), context.Background()
-	table := dynamo.CountersTable(dynamotest.Counters(t, client))
-	if created, err := client.Create(ctx, table); err != nil || created {
-		t.Errorf("created %v, error %v for an existing table", created, err)
-	}
-}
 
 // fakeTable answers the calls on one table. Each operation returns the next of
 // its answers, and the last one from then on: a JSON object, or an error code.
@@ -78,62 +67,43 @@ func expires(status, attribute string) string {
 func TestCreateCalls(t *testing.T) {
 	const described = "CreateTable DescribeTable DescribeTimeToLive"
 	const expiring = described + " UpdateTimeToLive"
+	const again = expiring + " DescribeTimeToLive"
 	noAttribute := `{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED"}}`
 	for name, test := range map[string]struct {
-		create, ttl string // the answers to CreateTable and DescribeTimeToLive
-		calls       string
-		created     bool
-		err         string
+		create, ttl, update string // the answers to CreateTable, DescribeTimeToLive and UpdateTimeToLive
+		calls               string
+		created             bool
+		err                 string
 	}{
-		"a new table":               {"{}", expires("DISABLED", "ttl"), expiring, true, ""},
-		"an existing table":         {"ResourceInUseException", "{}", expiring, false, ""},
-		"one that expires":          {"ResourceInUseException", expires("ENABLED", "ttl"), described, false, ""},
-		"one that is enabling it":   {"ResourceInUseException", expires("ENABLING", "ttl"), described, false, ""},
-		"one by another attribute":  {"ResourceInUseException", expires("ENABLED", "until"), described, false, "table counters: items expire by attribute until: want ttl"},
-		"one that has disabled it":  {"ResourceInUseException", expires("DISABLED", "until"), expiring, false, ""},
-		"one without an attribute":  {"ResourceInUseException", noAttribute, expiring, false, ""},
-		"no permission to describe": {"{}", "AccessDeniedException", described, true, dynamo.ErrNotPermitted.Error()},
+		"a new table":               {"{}", expires("DISABLED", "ttl"), "{}", expiring, true, ""},
+		"an existing table":         {"ResourceInUseException", "{}", "{}", expiring, false, ""},
+		"one that expires":          {"ResourceInUseException", expires("ENABLED", "ttl"), "{}", described, false, ""},
+		"one that is enabling it":   {"ResourceInUseException", expires("ENABLING", "ttl"), "{}", described, false, ""},
+		"one by another attribute":  {"ResourceInUseException", expires("ENABLED", "until"), "{}", described, false, "table counters: items expire by attribute until: want ttl"},
+		"one that has disabled it":  {"ResourceInUseException", expires("DISABLED", "until"), "{}", expiring, false, ""},
+		"one without an attribute":  {"ResourceInUseException", noAttribute, "{}", expiring, false, ""},
+		"no permission to describe": {"{}", "AccessDeniedException", "{}", described, true, dynamo.ErrNotPermitted.Error()},
+		"no permission to create":   {"AccessDeniedException", "", "{}", "CreateTable", false, dynamo.ErrNotPermitted.Error()},
+		"no permission to expire":   {"{}", expires("DISABLED", "ttl"), "AccessDeniedException", again, true, dynamo.ErrNotPermitted.Error()},
+		// Another process switches expiry on between two calls, so that DynamoDB refuses to do it again.
+		"at once": {"{}", expires("DISABLED", "ttl") + "|" + expires("ENABLING", "ttl"), "ValidationException", again, true, ""},
+		"at once by another attribute": {
+			"{}", expires("DISABLED", "ttl") + "|" + expires("ENABLING", "until"), "ValidationException", again, true,
+			"items expire by attribute until: want ttl",
+		},
+		"it is still off": {"{}", expires("DISABLED", "ttl"), "ValidationException", again, true, "ValidationException"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := &fakeTable{answers: map[string][]string{"CreateTable": {test.create}, "DescribeTable": {active}, "DescribeTimeToLive": {test.ttl}}}
+			c := &fakeTable{answers: map[string][]string{
+				"CreateTable": {test.create}, "DescribeTable": {active}, "UpdateTimeToLive": {test.update},
+				"DescribeTimeToLive": strings.Split(test.ttl, "|"),
+			}}
 			created, _, err := c.create(dynamo.CountersTable("counters"))
 			if calls := strings.Join(c.calls, " "); calls != test.calls || created != test.created {
 				t.Errorf("%s: created %v, calls %s", name, created, calls)
 			}
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s: error %v, want %q", name, err, test.err)
-			}
-		})
-	}
-}
-
-// TestCreateThatCannotExpire checks that it is an error if expiry cannot be
-// switched on, because the table would grow for ever.
-func TestCreateThatCannotExpire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &fakeTable{answers: map[string][]string{"DescribeTable": {active}, "UpdateTimeToLive": {"AccessDeniedException"}}}
-		if created, _, err := c.create(dynamo.CountersTable("counters")); !created || !errors.Is(err, dynamo.ErrNotPermitted) {
-			t.Errorf("created %v, error %v", created, err)
-		}
-	})
-}
-
-// TestCreateAtOnce has another process switch expiry on between two calls, so
-// that DynamoDB refuses to do it again.
-func TestCreateAtOnce(t *testing.T) {
-	for name, test := range map[string]struct{ status, attribute, want string }{
-		"by the same attribute": {"ENABLING", "ttl", ""},
-		"by another":            {"ENABLING", "until", "items expire by attribute until: want ttl"},
-		"it is still off":       {"DISABLED", "ttl", "ValidationException"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := &fakeTable{answers: map[string][]string{
-				"DescribeTable": {active}, "UpdateTimeToLive": {"ValidationException"},
-				"DescribeTimeToLive": {expires("DISABLED", "ttl"), expires(test.status, test.attribute)},
-			}}
-			_, _, err := c.create(dynamo.CountersTable("counters"))
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: error %v, want %q", name, err, test.want)
 			}
 		})
 	}
@@ -184,12 +154,6 @@ func TestCreateWaits(t *testing.T) {
 		created, took, err := c.create(dynamo.CountersTable("counters"))
 		if !created || err == nil || took < 119*time.Second || took > 120*time.Second {
 			t.Errorf("created %v, error %v after %v, want an error after two minutes", created, err, took)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		c := &fakeTable{answers: map[string][]string{"CreateTable": {"AccessDeniedException"}}}
-		if created, _, err := c.create(dynamo.CountersTable("counters")); created || !errors.Is(err, dynamo.ErrNotPermitted) {
-			t.Errorf("created %v, error %v", created, err)
 		}
 	})
 }
