@@ -229,16 +229,6 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestNil: without a breaker every call is made.
-func TestNil(t *testing.T) {
-	var none *breaker.Breaker
-	for range 10 {
-		if err := none.Do(context.Background(), func() error { return errDown }, nil); !errors.Is(err, errDown) {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestLogChanges(t *testing.T) {
 	var lines strings.Builder
 	changed := breaker.LogChanges(slog.New(slog.NewTextHandler(&lines, nil)), "dynamodb://counters")

@@ -33,7 +33,7 @@ import (
 // update is an input with all that a charge has.
 func update() *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
-		TableName: aws.String("counters"), Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: "rule|\"é\"\n\x00\xff<|"}},
+		TableName: aws.String("counters"), Key: map[string]types.AttributeValue{"k": &types.AttributeValueMemberS{Value: "rule|\"é\\\"\n\x00\x1f\xff<|"}},
 		ConditionExpression: aws.String("#n < :max"), UpdateExpression: aws.String("SET #n = :one, #l = :log"),
 		ExpressionAttributeNames: map[string]string{"#n": "n", "#l": "l"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{

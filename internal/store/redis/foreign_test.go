@@ -210,24 +210,6 @@ func TestOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestScriptMissing sends the script again to a server that has lost it.
-func TestScriptMissing(t *testing.T) {
-	server := servers.StartRedis(t)
-	store := open(t, server)
-	c := request(fresh(), []limit.Limit{storetest.Sliding(3, time.Minute, sec)}, 1)
-	for i := range 4 {
-		if v := charge(t, store, epoch, c); v.Allowed != (i < 3) {
-			t.Errorf("charge %d: %+v", i, v.Result)
-		}
-		if err := server.Client.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := info(t, server, "commandstats", "cmdstat_eval:"); got != 4 {
-		t.Errorf("the script was sent %d times, want 4", got)
-	}
-}
-
 // TestLastRoomShown checks that the charge which takes the last room returns all
 // slots, so that the denials after it need no call.
 func TestLastRoomShown(t *testing.T) {

@@ -55,13 +55,18 @@ func begin(t *testing.T, store *Store, key string, n int) (errs []error, wg *syn
 	errs, wg = make([]error, n), &sync.WaitGroup{}
 	for i := range n {
 		wg.Go(func() { errs[i] = store.Charge(context.Background(), time.Now(), hourly(key), &limit.Verdict{}) })
-		for begun := 0; begun <= i; runtime.Gosched() {
-			p.mu.Lock()
-			begun = p.underWay + len(p.waiting)
-			p.mu.Unlock()
-		}
+		p.await(i + 1)
 	}
 	return errs, wg
+}
+
+// await waits until so many calls are under way or wait.
+func (p *pipelined) await(calls int) {
+	for begun := 0; begun < calls; runtime.Gosched() {
+		p.mu.Lock()
+		begun = p.underWay + len(p.waiting)
+		p.mu.Unlock()
+	}
 }
 
 func pipelinedOf(s *Store) *pipelined {
@@ -79,44 +84,6 @@ func used(t *testing.T, client *goredis.Client, key string) int64 {
 		t.Fatal(err)
 	}
 	return 100 - v.Remaining
-}
-
-// TestCallsShareRoundTrips: calls that begin while others are under way are sent
-// together.
-func TestCallsShareRoundTrips(t *testing.T) {
-	t.Parallel()
-	var sent atomic.Int64
-	client, resume := paused(t, func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return &writes{c, &sent}, err
-	})
-	errs, calls := begin(t, New(client, Options{OneServer: true}), "k", 20)
-	resume()
-	calls.Wait()
-	for _, err := range errs {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	if n := sent.Load(); n != lanes+1 {
-		t.Errorf("20 calls were sent in %d parts, want %d alone and the others together", n, lanes)
-	}
-	if n := used(t, client, "k"); n != 20 {
-		t.Errorf("%d units used, want 20", n)
-	}
-}
-
-// writes is a connection that counts the writes of scripts.
-type writes struct {
-	net.Conn
-	sent *atomic.Int64
-}
-
-func (c *writes) Write(b []byte) (int, error) {
-	if len(b) > 100 { // more than the greeting
-		c.sent.Add(1)
-	}
-	return c.Conn.Write(b)
 }
 
 // TestWaitingEnds: a call that waits for a lane ends with its context, and is not
@@ -137,12 +104,7 @@ func TestWaitingEnds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for waiting := 0; waiting < 2; runtime.Gosched() { // the one whose context has ended is still there
-		p := pipelinedOf(store)
-		p.mu.Lock()
-		waiting = len(p.waiting)
-		p.mu.Unlock()
-	}
+	pipelinedOf(store).await(lanes + 2) // the one whose context has ended is still there
 	resume()
 	calls.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -171,11 +133,7 @@ func TestLatestDeadline(t *testing.T) {
 			group = &patient
 		}
 		group.Go(func() { errs[i] = store.Charge(ctx, time.Now(), hourly("k"), &limit.Verdict{}) })
-		for waiting := 0; waiting <= i; runtime.Gosched() {
-			p.mu.Lock()
-			waiting = len(p.waiting)
-			p.mu.Unlock()
-		}
+		p.await(lanes + i + 1)
 	}
 	go p.overtake() // they are sent, and the server is still paused
 	impatient.Wait()
@@ -268,8 +226,9 @@ func (c *silent) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestLostTogether: calls of one round trip whose answers are lost are not sent
-// again, and the breaker counts them as one.
+// TestLostTogether: calls that begin while others are under way are sent together.
+// Those of one round trip whose answers are lost are not sent again, and the
+// breaker counts them as one.
 func TestLostTogether(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64

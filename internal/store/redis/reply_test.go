@@ -77,18 +77,14 @@ func TestReadNoState(t *testing.T) {
 		limit        *limit.Limit
 		state, older string
 	}{
-		"text":                      {&perMinute, "1:1", ""},
-		"a byte less":               {&perMinute, one[1:], ""},
 		"a byte more":               {&perMinute, one + " ", ""},
 		"nanoseconds of a slot":     {&perMinute, PackWindow(1, 1, 1, 0), ""},
 		"half a slot":               {&perMinute, PackWindow(1.5, 0, 1, 0), ""},
-		"no slot":                   {&perMinute, PackWindow(math.NaN(), 0, 1, 0), ""},
 		"a slot too late":           {&perMinute, PackWindow(9223371975, 0, 1, 0), ""},
 		"a slot too early":          {&perMinute, PackWindow(-9223371975, 0, 1, 0), ""},
 		"a window too late":         {&perDay, PackWindow(110_001, 0, 1, 0), ""},
 		"negative units":            {&perMinute, PackWindow(1, 0, -1, 0), ""},
 		"units in parts":            {&perMinute, PackWindow(1, 0, 1.5, 0), ""},
-		"infinite units":            {&perMinute, PackWindow(1, 0, math.Inf(1), 0), ""},
 		"too many units":            {&perMinute, PackWindow(1, 0, 1<<53, 0), ""},
 		"too many together":         {&perMinute, PackWindow(1, 0, 1, mostUnits), ""},
 		"less than nothing before":  {&perMinute, PackWindow(1, 0, 1, -1), ""},
@@ -97,7 +93,6 @@ func TestReadNoState(t *testing.T) {
 		"part of an older slot":     {&perMinute, PackWindow(2, 0, 1, 1), PackSlot(1, 0, 1)[1:]},
 		"the newest twice":          {&perMinute, PackWindow(1, 0, 1, 1), PackSlot(1, 0, 1)},
 		"descending":                {&perMinute, PackWindow(3, 0, 1, 2), PackSlot(2, 0, 1) + PackSlot(1, 0, 1)},
-		"twice":                     {&perMinute, PackWindow(3, 0, 1, 2), PackSlot(2, 0, 1) + PackSlot(2, 0, 1)},
 		"more than the sum":         {&perMinute, PackWindow(3, 0, 1, 1), PackSlot(1, 0, 1) + PackSlot(2, 0, 1)},
 		"less than the sum":         {&perMinute, PackWindow(3, 0, 1, 3), PackSlot(1, 0, 1) + PackSlot(2, 0, 1)},
 		"negative, and in sum none": {&perMinute, PackWindow(3, 0, 1, 1), PackSlot(1, 0, 2) + PackSlot(2, 0, -1)},
@@ -106,12 +101,10 @@ func TestReadNoState(t *testing.T) {
 		"a time too late":           {&exactly, PackWindow(9223371975, 1, 1, 0), ""},
 		"a time too early":          {&exactly, PackWindow(-9223371976, 999_999_999, 1, 0), ""},
 		"a window as a bucket":      {&tokens, one, ""},
-		"half a bucket":             {&tokens, PackBucket(1, 0)[:8], ""},
 		"a bucket with slots":       {&tokens, PackBucket(1, 0), PackSlot(1, 0, 1)},
 		"a bucket too late":         {&tokens, PackBucket(9223372036, 0), ""},
 		"a bucket too early":        {&tokens, PackBucket(-9223372036, 0), ""},
 		"a bucket's nanoseconds":    {&tokens, PackBucket(1, 1e9), ""},
-		"a bucket of no time":       {&tokens, PackBucket(math.NaN(), 0), ""},
 	} {
 		if s, _, err := read(test.limit, test.state, test.older); err == nil {
 			t.Errorf("%s: %+v", name, s)

@@ -4,14 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // TestAttributes reads the answers that DynamoDB gives to charges. The SDK takes
@@ -52,18 +50,6 @@ func TestUpdate(t *testing.T) {
 		change(in)
 		if body, ok := Update(in); ok {
 			t.Errorf("%s: %s", name, body)
-		}
-	}
-}
-
-// TestText writes any text as JSON.
-func TestText(t *testing.T) {
-	for _, text := range []string{"rule|user:1", `"`, `\`, "é", "\xff", "\x00\x1f"} {
-		in := &dynamodb.UpdateItemInput{TableName: &text}
-		var out struct{ TableName string }
-		body, ok := Update(in)
-		if err := json.Unmarshal(body, &out); !ok || err != nil || out.TableName != strings.ToValidUTF8(text, "\ufffd") || !utf8.Valid(body) {
-			t.Errorf("%q: %s, error %v", text, body, err)
 		}
 	}
 }
@@ -110,44 +96,18 @@ func attribute(kind, text string) types.AttributeValue {
 	return &types.AttributeValueMemberB{Value: b}
 }
 
-// TestUpdateBody writes inputs with every field, with none, and with empty maps.
+// TestUpdateBody writes inputs with no field, and with empty maps; package dynamo
+// compares one with every field to what the SDK sends.
 func TestUpdateBody(t *testing.T) {
-	key := map[string]types.AttributeValue{"k": attribute("S", "key"), "n": attribute("N", "-7"), "b": attribute("B", "AAH/")}
-	type object = map[string]any
-	for name, test := range map[string]struct {
-		in   dynamodb.UpdateItemInput
-		want object
-	}{
-		"every field": {
-			dynamodb.UpdateItemInput{
-				TableName: aws.String("counters"), Key: key, ConditionExpression: aws.String("#a = :a"), UpdateExpression: aws.String("SET #a = :b"),
-				ExpressionAttributeNames:            map[string]string{"#a": "a", "#b": `"b"`},
-				ExpressionAttributeValues:           map[string]types.AttributeValue{":a": attribute("N", "1")},
-				ReturnValues:                        types.ReturnValueAllNew,
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			},
-			object{
-				"TableName": "counters", "Key": object{"k": object{"S": "key"}, "n": object{"N": "-7"}, "b": object{"B": "AAH/"}},
-				"ConditionExpression": "#a = :a", "UpdateExpression": "SET #a = :b",
-				"ExpressionAttributeNames":  object{"#a": "a", "#b": `"b"`},
-				"ExpressionAttributeValues": object{":a": object{"N": "1"}},
-				"ReturnValues":              "ALL_NEW", "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-			},
-		},
-		"no field": {dynamodb.UpdateItemInput{TableName: aws.String("t")}, object{"TableName": "t", "Key": object{}}},
-		"empty maps": {
-			dynamodb.UpdateItemInput{
-				TableName: aws.String(""), ExpressionAttributeNames: map[string]string{}, ExpressionAttributeValues: map[string]types.AttributeValue{},
-			},
-			object{"TableName": "", "Key": object{}, "ExpressionAttributeNames": object{}, "ExpressionAttributeValues": object{}},
-		},
+	empty := dynamodb.UpdateItemInput{
+		TableName: aws.String("t"), ExpressionAttributeNames: map[string]string{}, ExpressionAttributeValues: map[string]types.AttributeValue{},
+	}
+	for want, in := range map[string]*dynamodb.UpdateItemInput{
+		`{"TableName":"t","Key":{}}`: {TableName: aws.String("t")},
+		`{"TableName":"t","Key":{},"ExpressionAttributeNames":{},"ExpressionAttributeValues":{}}`: &empty,
 	} {
-		body, ok := Update(&test.in)
-		var got object
-		if err := json.Unmarshal(body, &got); !ok || err != nil {
-			t.Errorf("%s: %s, %t, %v", name, body, ok, err)
-		} else if diff := gocmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		if body, ok := Update(in); !ok || string(body) != want {
+			t.Errorf("%s, %t; want %s", body, ok, want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ var (
 	start  = time.Unix(1_700_000_000, 0)
 	tenths = limit.Limit{Capacity: 100, Window: time.Second, Granularity: 100 * time.Millisecond}
 	long   = limit.Limit{Capacity: 100, Window: time.Hour, Granularity: time.Minute}
+	stamps = limit.Limit{Algorithm: limit.SlidingWindowLog, Capacity: 9, Window: time.Second, Granularity: limit.Exact}
 	tokens = limit.Limit{Algorithm: limit.TokenBucket, Capacity: 9, Window: time.Second, Burst: 9}
 )
 
@@ -29,6 +30,7 @@ func TestLeasable(t *testing.T) {
 		"all of it":                  {[]limit.Limit{tenths}, []int64{100}, true},
 		"more than all of it":        {[]limit.Limit{tenths}, []int64{101}, false},
 		"nothing":                    {[]limit.Limit{tenths}, []int64{0}, false},
+		"a log":                      {[]limit.Limit{stamps}, []int64{1}, false},
 		"a bucket":                   {[]limit.Limit{tokens}, []int64{1}, false},
 		"beside a bucket":            {[]limit.Limit{tenths, tokens}, []int64{1, 1}, false},
 		"beside an untouched bucket": {[]limit.Limit{tenths, tokens}, []int64{1, 0}, true},

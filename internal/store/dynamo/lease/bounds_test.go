@@ -27,27 +27,33 @@ func TestCostThatNeverFits(t *testing.T) {
 	}
 }
 
-// TestSeveralLimits renews the lease of a limit with long slots, while units of
-// one with short slots are left. Those are lost when their own slot ends.
-func TestSeveralLimits(t *testing.T) {
-	p := newTwoLimits(t)
-	before := p.remaining(time.Second)
-	if p.busy(time.Second, 1); p.remaining(time.Second) == before {
-		t.Error("a request of the next slot was admitted by units of the slot before")
-	}
-}
-
-// TestSlotsMoveOn has another process, whose clock is ahead, charge a later
-// slot. Units of the earlier slot are lost when the lease is renewed.
-func TestSlotsMoveOn(t *testing.T) {
-	p := newTwoLimits(t)
-	if err := p.table.Charge(t.Context(), epoch.Add(5*time.Second), &p.c, &limit.Verdict{}); err != nil {
-		t.Fatal(err)
-	}
-	p.renew(60 * time.Millisecond)
-	before := p.remaining(80 * time.Millisecond)
-	if p.busy(80*time.Millisecond, 1); p.remaining(80*time.Millisecond) == before {
-		t.Error("a request was admitted by units of a slot that is not the newest")
+// TestLostUnits renews the lease of a limit with long slots, while units of one
+// with short slots are left. Those are lost: when their own slot ends, and with a
+// later renewal if another process, whose clock is ahead, has charged a later slot,
+// or an operator has deleted the counter, in which they would count in no window.
+func TestLostUnits(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   func(*process) error
+		then time.Duration // the time of the next request
+	}{
+		"the next slot": {nil, time.Second},
+		"a slot of five later": {func(p *process) error {
+			return p.table.Charge(t.Context(), epoch.Add(5*time.Second), &p.c, &limit.Verdict{})
+		}, 80 * time.Millisecond},
+		"deleted in memory":   {func(p *process) error { return p.table.Reset(t.Context(), p.c.Key) }, 80 * time.Millisecond},
+		"deleted in DynamoDB": {func(p *process) error { p.table.mark = "next"; return nil }, 80 * time.Millisecond},
+	} {
+		p := newTwoLimits(t)
+		if test.do != nil {
+			if err := test.do(p); err != nil {
+				t.Fatal(err)
+			}
+			p.renew(60 * time.Millisecond)
+		}
+		before := p.remaining(test.then)
+		if p.busy(test.then, 1); p.remaining(test.then) == before {
+			t.Errorf("%s: a request was admitted by units that are lost", name)
+		}
 	}
 }
 

@@ -87,20 +87,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestEnd: a lease ends with its slot, even for a clock that is set back
-// afterwards; what is left is lost.
-func TestEnd(t *testing.T) {
-	p := newProcess(t, second, 8)
-	p.busy(0, 35)
-	before := len(p.table.calls)
-	if v, _ := p.charge(999 * time.Millisecond); !v.Allowed || len(p.table.calls) != before {
-		t.Fatal("the lease is used up already: the test shows nothing")
-	}
-	if v, _ := p.charge(time.Second); !v.Allowed || len(p.table.calls) != before+1 {
-		t.Error("a lease was used in the next slot")
-	}
-}
-
 // TestCovers: what a lease admits, no snapshot denies.
 func TestCovers(t *testing.T) {
 	p := newProcess(t, second, 8)
@@ -205,47 +191,6 @@ func TestErrors(t *testing.T) {
 	}
 	if alone := p.table.calls[len(p.table.calls)-failed+1:]; slices.Max(alone) > 1 {
 		t.Errorf("after the first error, charges of %d", alone)
-	}
-}
-
-// TestReset has an operator delete the counter. Units of it are lost when the
-// lease is renewed: they would count in no window.
-func TestReset(t *testing.T) {
-	for name, reset := range map[string]func(*process) error{
-		"in memory":   func(p *process) error { return p.table.Reset(t.Context(), p.c.Key) },
-		"in DynamoDB": func(p *process) error { p.table.mark = "next"; return nil },
-	} {
-		p := newTwoLimits(t)
-		if err := reset(p); err != nil {
-			t.Fatal(err)
-		}
-		p.renew(60 * time.Millisecond)
-		before := p.remaining(80 * time.Millisecond)
-		if p.busy(80*time.Millisecond, 1); p.remaining(80*time.Millisecond) == before {
-			t.Errorf("%s: a request was admitted by units of a counter that was deleted", name)
-		}
-	}
-}
-
-// TestAlone: buckets, logs and charges of nothing go to the table.
-func TestAlone(t *testing.T) {
-	for _, l := range []limit.Limit{
-		{Algorithm: limit.TokenBucket, Capacity: 1000, Window: time.Second, Burst: 1000},
-		{Algorithm: limit.SlidingWindowLog, Capacity: 1000, Window: time.Second, Granularity: limit.Exact},
-	} {
-		p := newProcess(t, l, 100)
-		p.busy(0, 50)
-		if len(p.table.calls) != 50 || slices.Max(p.table.calls) > 1 {
-			t.Errorf("%v: charges of %d for 50 requests", l.Algorithm, p.table.calls)
-		}
-	}
-	p := newProcess(t, second, 8)
-	p.busy(0, 35)
-	before := len(p.table.calls)
-	p.c.Costs = []int64{0}
-	p.busy(40*time.Millisecond, 1)
-	if len(p.table.calls) != before+1 {
-		t.Error("a charge of nothing was admitted by a lease")
 	}
 }
 
