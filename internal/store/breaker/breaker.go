@@ -78,11 +78,7 @@ func New(now func() time.Time, changed func(Change)) *Breaker {
 				b.opened.Store(nil)
 			}
 			if from == gobreaker.StateClosed || to == gobreaker.StateClosed {
-				c := Change{Open: to == gobreaker.StateOpen}
-				if cause := b.cause.Load(); cause != nil {
-					c.Cause = *cause
-				}
-				changed(c)
+				changed(Change{Open: to == gobreaker.StateOpen, Cause: *b.cause.Load()}) // nothing changes before the first one
 			}
 		},
 	})

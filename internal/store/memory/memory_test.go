@@ -50,26 +50,6 @@ func TestChargeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestClockAhead charges one key by a clock two hours ahead. Callers whose
-// clocks are right keep their counters.
-func TestClockAhead(t *testing.T) {
-	store, ctx := memory.New(0), context.Background()
-	must(t, store.Charge(ctx, epoch.Add(2*time.Hour), charge("ahead", perMinute, 1), &limit.Verdict{}))
-	var allowed int64
-	for i := range 3000 {
-		var v limit.Verdict
-		now := epoch.Add(time.Duration(i) * time.Millisecond)
-		must(t, store.Charge(ctx, now, charge("k", perMinute, 1), &v))
-		must(t, store.Charge(ctx, now, charge(fmt.Sprint("other-", i), perMinute, 1), &limit.Verdict{}))
-		if v.Allowed {
-			allowed++
-		}
-	}
-	if allowed != 100 {
-		t.Errorf("%d allowed in three seconds, want 100: the counter was dropped while it was live", allowed)
-	}
-}
-
 // TestChargeAllInAnyOrder charges the same keys in different orders
 // concurrently. No caller deadlocks.
 func TestChargeAllInAnyOrder(t *testing.T) {

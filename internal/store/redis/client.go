@@ -77,8 +77,8 @@ func ParseAddress(address, password string) (*Address, error) {
 // unquoted returns the reason of a URL's error without the URL, which may
 // contain a password.
 func unquoted(err error) error {
-	var failed *url.Error
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok {
 		return errors.New("it is no URL")
 	}
 	reason, _, _ := strings.Cut(failed.Err.Error(), `"`) // what follows quotes a part of it

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"embed"
+	"slices"
 	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -43,12 +44,7 @@ func kindOf(l *limit.Limit) kind {
 type kinds uint8
 
 func (k kinds) any(of ...kind) bool {
-	for _, one := range of {
-		if k&(1<<one) != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of, func(one kind) bool { return k&(1<<one) != 0 })
 }
 
 //go:embed lua

@@ -26,11 +26,7 @@ func (t *Table) UpdateItem(
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w, err := t.parse(&types.Update{
-		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
-	})
+	w, err := t.parse(updateOf(in))
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +38,15 @@ func (t *Table) UpdateItem(
 		return &dynamodb.UpdateItemOutput{}, nil
 	}
 	return &dynamodb.UpdateItemOutput{Attributes: maps.Clone(w.after)}, nil
+}
+
+// updateOf returns a request as a member of a transaction.
+func updateOf(in *dynamodb.UpdateItemInput) *types.Update {
+	return &types.Update{
+		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
+	}
 }
 
 // GetItem makes a consistent read of an item. It refuses an eventually

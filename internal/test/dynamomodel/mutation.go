@@ -51,26 +51,11 @@ func (m Mutation) Apply(u *types.Update) (changed bool) {
 }
 
 // ApplyToItem applies the mutation to a write that is a request of its own.
-func (m Mutation) ApplyToItem(in *dynamodb.UpdateItemInput) (changed bool) {
-	u := types.Update{
-		ConditionExpression: in.ConditionExpression, UpdateExpression: in.UpdateExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-	}
-	changed = m.Apply(&u)
+func (m Mutation) ApplyToItem(in *dynamodb.UpdateItemInput) {
+	u := updateOf(in)
+	m.Apply(u)
 	in.ConditionExpression, in.UpdateExpression = u.ConditionExpression, u.UpdateExpression
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = u.ExpressionAttributeNames, u.ExpressionAttributeValues
-	return changed
-}
-
-// Alone returns a write as a request of its own, which returns no item unless
-// its condition fails.
-func Alone(u *types.Update) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: u.TableName, Key: u.Key,
-		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
-	}
 }
 
 // Condition returns a mutation that replaces text of the condition, by pairs of

@@ -41,7 +41,7 @@ var (
 	// FreeIdleCharge breaks f = f - :c of a charge with an idle snapshot.
 	FreeIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF")
 	// CapacityOfIdleCharge has such a charge change the credit's capacity.
-	CapacityOfIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF - :Xc, #XN = :Xn").InNewSlots()
+	CapacityOfIdleCharge = Assignment("#XF = #XF - :Xc", "#XF = #XF - :Xc, #XN = :Xn").where(newest.MatchString)
 	// TotalStays breaks C = C + :c of a charge with a snapshot.
 	TotalStays = Assignment("#XC = #XC + :Xc", "#XC = #XC")
 	// NewestStays breaks h = :q.
@@ -84,12 +84,6 @@ func CreateFromSnapshot(u *types.Update) {
 		"- #XC", "- if_not_exists(#XC, :zero)",
 		"#XF = #XF - ", "#XF = if_not_exists(#XF, :zero) - ",
 	)(u)
-}
-
-// InNewSlots confines a mutation to charges that may be the first of a slot, and
-// InKnownSlots to those whose snapshot shows the slot.
-func (m Mutation) InNewSlots() Mutation {
-	return m.where(newest.MatchString)
 }
 
 // InKnownSlots does what InNewSlots says.

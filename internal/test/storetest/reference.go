@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -37,12 +36,6 @@ type counter struct {
 
 // NewReference returns a store without counters.
 func NewReference() *Reference { return &Reference{counters: map[string]counter{}} }
-
-// ReferenceHarness is the harness of the Reference store.
-func ReferenceHarness(*testing.T) Harness {
-	reference := NewReference()
-	return Harness{Client: func(testing.TB) limit.Store { return reference }, Rounds: 5}
-}
 
 // Charge takes the costs from all limits of the key or from none.
 func (s *Reference) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {

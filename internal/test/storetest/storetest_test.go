@@ -15,19 +15,20 @@ import (
 
 // TestReference runs the suite on the specification itself.
 func TestReference(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		h := storetest.ReferenceHarness(t)
-		h.Histories = 20 // it holds a lock for each call
-		return h
+	storetest.Run(t, func(*testing.T) storetest.Harness {
+		reference := storetest.NewReference()
+		return storetest.Harness{Client: func(testing.TB) limit.Store { return reference }, Rounds: 5, Histories: 20} // it holds a lock for each call
 	})
 }
+
+type charge = func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
 
 // wrong is a Reference store with some calls replaced.
 type wrong struct {
 	*storetest.Reference
-	charge    func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+	charge    charge
 	chargeAll func(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error
-	peek      func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error
+	peek      charge
 	settle    func(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error
 	reset     func(context.Context, string) error
 }
@@ -149,9 +150,7 @@ var faults = map[string]struct {
 }
 
 // changed returns a Charge that changes each charge first.
-func changed(
-	w *wrong, change func(*limit.Charge),
-) func(context.Context, time.Time, *limit.Charge, *limit.Verdict) error {
+func changed(w *wrong, change func(*limit.Charge)) charge {
 	return func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 		if c.Check() == nil {
 			other := *c

@@ -125,18 +125,3 @@ func TestNewerThan(t *testing.T) {
 		}
 	}
 }
-
-// TestRefundOfAllUnits refunds all that a slot holds.
-func TestRefundOfAllUnits(t *testing.T) {
-	w := newBatchWorld(t, slots)
-	c := w.of(3)
-	w.write(PlanCharge(nil, c, minute, minute, true))
-	s, v := w.read(), limit.Verdict{}
-	s.Admit(c, minute, &v)
-	if !s.Shows(c, &v.Receipt) || PlanSettlement(s, c, &v.Receipt, []int64{-3}, minute, minute, "") == nil {
-		t.Error("a snapshot with exactly these units does not show them")
-	}
-	if PlanSettlement(s, w.of(4), &v.Receipt, []int64{-4}, minute, minute, "") != nil {
-		t.Error("more units than there are can be refunded")
-	}
-}
