@@ -12,7 +12,7 @@ import (
 // have written the item.
 func (s *counters) keep(c *limit.Charge, item protocol.Item, now time.Time) (*protocol.Snapshot, error) {
 	if len(item) == 0 {
-		s.snapshots.drop(c.Key)
+		s.snapshots.cache.Remove(c.Key) // the counter is gone, so the next charge creates it
 		return nil, nil
 	}
 	snapshot, err := protocol.Read(item, c.Limits, now)

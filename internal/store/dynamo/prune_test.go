@@ -12,7 +12,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/store/dynamo"
-	"github.com/slidegate/slidegate/internal/test/dynamomodel"
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
@@ -94,19 +93,6 @@ func TestPruningIsBounded(t *testing.T) {
 	w.chargeOther("B", 1000)
 	if n := len(w.item()); n != 3+2*(4+1)+20 {
 		t.Errorf("%d attributes left, want 20 expired slots", n)
-	}
-}
-
-func TestTTLCoversLimitsOfZeroCost(t *testing.T) {
-	w := newWorld(t, 3, 10)
-	c := w.charge(1)
-	c.Limits = append(c.Limits, limit.Limit{Name: "b", Capacity: 5, Window: time.Hour, Granularity: time.Minute})
-	c.Costs = []int64{1, 0}
-	if err := w.caller("A").Charge(context.Background(), epoch, c, &limit.Verdict{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := dynamomodel.Units(w.item()["ttl"]) - epoch.Unix(); got != 3660+3600 {
-		t.Errorf("ttl is %d s, want that of the hour's window", got)
 	}
 }
 

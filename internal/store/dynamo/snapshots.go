@@ -9,10 +9,9 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo/protocol"
 )
 
-// DefaultMaxSnapshots is the default bound of a store's snapshots. A snapshot
-// of a limit with 60 slots takes about 1.2 KB. Losing one costs a second write
-// at most.
-const DefaultMaxSnapshots = 10_000
+// maxSnapshots bounds a store's snapshots. A snapshot of a limit with 60 slots
+// takes about 1.2 KB. Losing one costs a second write at most.
+const maxSnapshots = 10_000
 
 // snapshotCache keeps the latest snapshot of each counter that this process has
 // used, within a bound. It is safe for concurrent use.
@@ -20,13 +19,8 @@ type snapshotCache struct {
 	cache cache.Cache[string, *protocol.Snapshot]
 }
 
-// newSnapshotCache returns an empty cache of at most size snapshots; of
-// DefaultMaxSnapshots if size is not positive.
-func newSnapshotCache(size int) *snapshotCache {
-	if size <= 0 {
-		size = DefaultMaxSnapshots
-	}
-	return &snapshotCache{cache.New[string, *protocol.Snapshot](size)}
+func newSnapshotCache() *snapshotCache {
+	return &snapshotCache{cache.New[string, *protocol.Snapshot](maxSnapshots)}
 }
 
 // get returns the snapshot of the charge's counter, nil if there is none. A
@@ -46,9 +40,6 @@ func (sc *snapshotCache) put(key string, snapshot *protocol.Snapshot) {
 		return snapshot, !found || !old.NewerThan(snapshot)
 	})
 }
-
-// drop forgets a counter that is gone, so that the next charge creates it.
-func (sc *snapshotCache) drop(key string) { sc.cache.Remove(key) }
 
 // randomGeneration returns 96 random bits as 16 characters.
 func randomGeneration() string {

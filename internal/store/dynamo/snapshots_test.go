@@ -41,7 +41,7 @@ func snapshotOf(t *testing.T, generation string, limits []limit.Limit, numbers m
 // TestSnapshotsFitTheCharge checks that a snapshot of another number of limits
 // is not used, and that of two the newer one stays, whichever is put last.
 func TestSnapshotsFitTheCharge(t *testing.T) {
-	cache := newSnapshotCache(0)
+	cache := newSnapshotCache()
 	cache.put("k", snapshotOf(t, "generation", windows(2), nil, time.Time{}))
 	for limits, want := range map[int]bool{1: false, 2: true, 3: false} {
 		if got := cache.get(&limit.Charge{Key: "k", Limits: windows(limits)}); (got != nil) != want {
@@ -64,15 +64,12 @@ func TestSnapshotsFitTheCharge(t *testing.T) {
 }
 
 func TestSnapshotsAreBounded(t *testing.T) {
-	snapshot := snapshotOf(t, "generation", windows(1), nil, time.Time{})
-	for size, want := range map[int]int{-1: 10_000, 0: 10_000, 1: 1, 2_000: 2_000} {
-		cache := newSnapshotCache(size)
-		for i := range want + 100 {
-			cache.put(strconv.Itoa(i), snapshot)
-		}
-		if got := cache.cache.Len(); got != want {
-			t.Errorf("size %d: %d snapshots, want %d", size, got, want)
-		}
+	cache, snapshot := newSnapshotCache(), snapshotOf(t, "generation", windows(1), nil, time.Time{})
+	for i := range maxSnapshots + 100 {
+		cache.put(strconv.Itoa(i), snapshot)
+	}
+	if got := cache.cache.Len(); got != maxSnapshots {
+		t.Errorf("%d snapshots, want %d", got, maxSnapshots)
 	}
 }
 

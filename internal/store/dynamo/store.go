@@ -58,9 +58,6 @@ type Options struct {
 	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
 	// ahead of it an error; nil stands for never.
 	Confirmed func() bool
-	// MaxSnapshots bounds the cache of snapshots; 0 stands for
-	// DefaultMaxSnapshots.
-	MaxSnapshots int
 	// NewGeneration returns a mark that no other generation of an item has. Nil
 	// stands for 96 random bits.
 	NewGeneration func() string
@@ -84,7 +81,7 @@ func New(api API, table string, opts Options) *Store {
 		opts.NewGeneration = randomGeneration
 	}
 	return &Store{
-		counters: counters{api: api, table: table, opts: opts, snapshots: newSnapshotCache(opts.MaxSnapshots)},
+		counters: counters{api: api, table: table, opts: opts, snapshots: newSnapshotCache()},
 		leases:   lease.New(), queue: writeQueue{lines: map[string][]*waiter{}},
 	}
 }
@@ -199,6 +196,6 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 func (s *Store) Reset(ctx context.Context, key string) error {
 	s.writes.Add(1)
 	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: protocol.PrimaryKey(key)})
-	s.snapshots.drop(key)
+	s.snapshots.cache.Remove(key)
 	return Translate(err, s.table)
 }

@@ -168,18 +168,3 @@ func TestTLS(t *testing.T) {
 		t.Errorf("a server with TLS: %v", err)
 	}
 }
-
-// TestDatabases checks that the databases of one server are separate.
-func TestDatabases(t *testing.T) {
-	server := servers.StartRedis(t)
-	c := request(fresh(), []limit.Limit{storetest.Sliding(1, time.Minute, sec)}, 1)
-	for _, db := range []string{"", "/0", "/1", "/15"} {
-		store := redis.New(connect(t, "redis://"+server.Address+db), redis.Options{CallerClock: true})
-		if v := charge(t, store, epoch, c); v.Allowed != (db != "/0") {
-			t.Errorf("database %q: %+v", db, v.Result)
-		}
-	}
-	if _, err := dial(t, "redis://"+server.Address+"/16"); !errors.Is(err, redis.ErrDatabase) {
-		t.Errorf("a database that does not exist: %v", err)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -121,21 +120,6 @@ func significant(r *big.Rat) int {
 }
 
 var _ dynamo.API = (*dynamomodel.Table)(nil)
-
-func TestPutSetsTheKey(t *testing.T) {
-	table := dynamomodel.New(tableName, "k")
-	if err := table.Put("a", keyAttributes("b")); err != nil || !reflect.DeepEqual(table.Item("a"), keyAttributes("a")) {
-		t.Errorf("got %v, %v", table.Item("a"), err)
-	}
-	for _, key := range []string{"", string(make([]byte, 2049))} {
-		if err := table.Put(key, nil); code(err) != "ValidationException" {
-			t.Errorf("a key of %d bytes: %v", len(key), err)
-		}
-	}
-	if err := table.Put("a", attributes{"a": nil}); code(err) != "ValidationException" || table.Item("a") == nil {
-		t.Errorf("a missing value: %v, item %v", err, table.Item("a"))
-	}
-}
 
 func getInput(key string) *dynamodb.GetItemInput {
 	return &dynamodb.GetItemInput{TableName: aws.String(tableName), Key: keyAttributes(key),

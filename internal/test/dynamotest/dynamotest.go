@@ -5,9 +5,8 @@ package dynamotest
 
 import (
 	"context"
-	"fmt"
+	"crypto/rand"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +18,6 @@ import (
 
 const howTo = `no DynamoDB engine to test against: AWS_ENDPOINT_URL is not set.
 "make test" starts one for the whole suite; for some tests: localstack/with.sh go test ./internal/store/dynamo`
-
-// tables numbers the tables of this process.
-var tables atomic.Int64
 
 // Connect returns a client of the engine. If there is none, it fails the test
 // and says how to start one.
@@ -54,9 +50,7 @@ func Counters(t testing.TB, client *dynamo.Client) string {
 }
 
 // Name returns a new name for a table.
-func Name() string {
-	return fmt.Sprintf("slidegate-test-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), tables.Add(1))
-}
+func Name() string { return "slidegate-test-" + rand.Text() }
 
 // Create creates a table, and returns its name. The table is deleted when the
 // test ends.

@@ -61,11 +61,6 @@ func (c *Call) Answer(result func(c *limit.Charge, i int) limit.Result) {
 	c.answered = true
 }
 
-// all is the same result for every limit.
-func all(r limit.Result) func(*limit.Charge, int) limit.Result {
-	return func(*limit.Charge, int) limit.Result { return r }
-}
-
 // Hook sees each call before the Store counts. If it returns an error, the call
 // fails, and its verdict holds arbitrary values, as after an interrupted call.
 type Hook func(*Call) error
@@ -86,7 +81,7 @@ func Down(err error, rules ...string) Hook {
 // Deny denies all charges by a wait, and counts nothing.
 func Deny(retryAfter time.Duration) Hook {
 	return func(c *Call) error {
-		c.Answer(all(limit.Result{RetryAfter: retryAfter}))
+		c.Answer(func(*limit.Charge, int) limit.Result { return limit.Result{RetryAfter: retryAfter} })
 		return nil
 	}
 }
@@ -181,7 +176,8 @@ func (s *Store) call(c *Call, charges []*limit.Charge, verdicts []*limit.Verdict
 	s.mu.Unlock()
 	if s.Hook != nil {
 		if err := s.Hook(c); err != nil {
-			c.Answer(all(limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour}))
+			arbitrary := limit.Result{Allowed: true, Remaining: 7, Reset: time.Hour, RetryAfter: time.Hour, Delay: time.Hour}
+			c.Answer(func(*limit.Charge, int) limit.Result { return arbitrary })
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func (k *counter) charge(w *world, c *call, item map[string]types.AttributeValue
 	r := c.request
 	r.applied++
 	l, cost := &r.charge.Limits[0], r.charge.Costs[0]
-	of := charging{l, cost, number(item, "aH"), r.now, r.trueNow, w.now, !c.lost && !c.over}
+	of := charging{l, cost, dynamomodel.Units(item["aH"]), r.now, r.trueNow, w.now, !c.lost && !c.over}
 	k.note(w, "charge by %d, %v", r.environment.number, &of)
 	broken, peak := k.log.charge(&of)
 	if broken != "" {
@@ -53,7 +53,7 @@ func (k *counter) charge(w *world, c *call, item map[string]types.AttributeValue
 		k.violated(w, broken)
 	}
 	w.peak(peak)
-	if got, want := number(item, "aC"), k.log.total; !c.more && got != want {
+	if got, want := dynamomodel.Units(item["aC"]), k.log.total; !c.more && got != want {
 		k.violated(w, fmt.Sprintf("the item's total is %d, charged were %d", got, want))
 		k.log.total = got
 	}
@@ -74,14 +74,9 @@ func (w *world) peak(share float64) {
 
 // stored records the size and the ttl of the item.
 func (k *counter) stored(w *world, item map[string]types.AttributeValue) {
-	k.ttl = number(item, "ttl")
+	k.ttl = dynamomodel.Units(item["ttl"])
 	w.reap(k)
 	if len(item) > w.report.Attributes {
 		w.report.Attributes, w.report.Bytes = len(item), dynamomodel.Size(item)
 	}
-}
-
-// number returns a number of an item; 0 if there is none.
-func number(item map[string]types.AttributeValue, name string) int64 {
-	return dynamomodel.Units(item[name])
 }

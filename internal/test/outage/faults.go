@@ -69,16 +69,12 @@ type environment struct {
 	generations atomic.Int64
 }
 
-// maxSnapshots is more than a world has counters, because a full cache drops
-// snapshots by chance.
-const maxSnapshots = 2000
-
 func (w *world) newEnvironment() *environment {
 	w.started++
 	e := &environment{world: w, number: w.started, wrong: w.between(-w.plan.Clocks.Error, w.plan.Clocks.Error)}
 	e.clock = dynamo.NewClock(e.reading)
 	e.store = dynamo.New(e, tableName, dynamo.Options{
-		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration, MaxSnapshots: maxSnapshots,
+		Wall: e.clock.Now, Confirmed: e.clock.Confirmed, NewGeneration: e.newGeneration,
 	})
 	e.clock.Observe(e.reading(), serverDate(w.now)) // the rules are read first
 	return e

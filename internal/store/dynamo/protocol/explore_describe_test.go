@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -71,25 +70,6 @@ func (o *oracle) describeWrite(w uint32) string {
 		text += "without " + x.names[removed] + " "
 	}
 	return legible(text)
-}
-
-func (o *oracle) describeOutcome(before, after uint32) string {
-	if before == after {
-		return "refused; item: " + o.describeItem(after)
-	}
-	return "item: " + o.describeItem(after)
-}
-
-func (s *callers) describeClocks(x *callersState) string {
-	var text []string
-	for i := range s.callers {
-		text = append(text, fmt.Sprintf("%c %d", x.names[i], x.callers[i].clock))
-	}
-	slices.Sort(text)
-	if s.ttl {
-		text = append(text, fmt.Sprintf("DynamoDB %d", x.reaper))
-	}
-	return strings.Join(text, ", ")
 }
 
 // slotOf reads the name of a slot counter.

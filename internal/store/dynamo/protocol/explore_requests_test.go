@@ -195,10 +195,13 @@ func (s *callers) describe(before *callersState, m move, after *callersState) st
 	c := &before.callers[max(0, m.who)]
 	name := string(before.names[max(0, m.who)])
 	item := "item: " + s.describeItem(after.item)
+	if before.item == after.item {
+		item = "refused; " + item
+	}
 	lost := [...]string{"", ", its answer is lost"}[min(1, m.arg)]
 	switch m.kind {
 	case ticks:
-		return "the clock ticks: " + s.describeClocks(after)
+		return "the clock ticks of " + name
 	case jumps:
 		return fmt.Sprintf("%s: the clock jumps by %d ticks", name, s.jump)
 	case learns:
@@ -211,7 +214,7 @@ func (s *callers) describe(before *callersState, m move, after *callersState) st
 		q := s.question(c, m.arg)
 		return fmt.Sprintf("%s: at tick %d with %s: %s", name, q.clock, describeSnapshot(s.snapshots.all[c.snapshot]), s.describeWrite(s.decide(q)))
 	case arrives:
-		return fmt.Sprintf("%s: the charge arrives%s; %s", name, lost, s.describeOutcome(before.item, after.item))
+		return fmt.Sprintf("%s: the charge arrives%s; %s", name, lost, item)
 	case prunes:
 		return name + ": prunes up; " + item
 	case corrects:
@@ -219,5 +222,5 @@ func (s *callers) describe(before *callersState, m move, after *callersState) st
 		slot := describeSlot(r.Slots[0])
 		return fmt.Sprintf("%s: at tick %d settles its charge of %s in %q by %v", name, s.clock(c), slot, r.Generation, s.deltas[m.arg])
 	}
-	return fmt.Sprintf("%s: the settlement arrives%s; %s", name, lost, s.describeOutcome(before.item, after.item))
+	return fmt.Sprintf("%s: the settlement arrives%s; %s", name, lost, item)
 }
