@@ -147,20 +147,6 @@ func withoutPorts(err error) string {
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(err.Error(), "address")
 }
 
-// TestFastUpdateEnds ends the context of a call.
-func TestFastUpdateEnds(t *testing.T) {
-	e := dynamotest.NewEndpoint(t, nil)
-	client := e.Client()
-	_, _ = client.UpdateItem(t.Context(), update())
-	e.Set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := client.UpdateItem(ctx, update())
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(dynamo.Translate(err, "counters"), dynamo.ErrTimeout) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // rotating gives credentials that change.
 type rotating struct{ id string }
 
@@ -331,10 +317,7 @@ func TestNoFastUpdate(t *testing.T) {
 		"compressed":        {change: func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }},
 		"logged":            {change: func(o *dynamodb.Options) { o.ClientLogMode = aws.LogRetries }},
 		"options of a call": {change: ours, opts: []func(*dynamodb.Options){ours}},
-		"another type": {change: ours, input: func(in *dynamodb.UpdateItemInput) {
-			in.ExpressionAttributeValues[":one"] = &types.AttributeValueMemberBOOL{Value: true}
-		}},
-		"capacity": {change: ours, input: func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal }},
+		"capacity":          {change: ours, input: func(in *dynamodb.UpdateItemInput) { in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal }},
 	} {
 		e := dynamotest.NewEndpoint(t, nil)
 		client := e.Client(test.change)

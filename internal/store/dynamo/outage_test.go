@@ -180,10 +180,6 @@ func TestGuarded(t *testing.T) {
 			400, `{"__type":"x#ThrottlingException","throttlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`,
 			false, dynamo.ErrHotKey,
 		},
-		"a hot key, as before": {
-			400, `{"__type":"x#ProvisionedThroughputExceededException","ThrottlingReasons":[{"reason":"TableWriteKeyRangeThroughputExceeded"}]}`,
-			false, dynamo.ErrHotKey,
-		},
 		"a missing table": {400, dynamotest.Error("ResourceNotFoundException", ""), false, dynamo.ErrNoTable},
 		"a refusal":       {400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException"}`, false, dynamo.ErrNotPermitted},
 	} {

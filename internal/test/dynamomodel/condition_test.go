@@ -172,19 +172,6 @@ func TestRefusedUpdates(t *testing.T) {
 	}
 }
 
-// TestFailedConditionComesFirst makes an update whose condition fails and which
-// is also impossible for its item.
-func TestFailedConditionComesFirst(t *testing.T) {
-	_, err := update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = #missing"))
-	if code(err) != "ConditionalCheckFailedException" {
-		t.Errorf("got %v", err)
-	}
-	_, err = update(tableWith(t, item("a=1")), updateInput("#a = :2", "SET #b = :x + :1"))
-	if code(err) != "ValidationException" {
-		t.Errorf("a request that is wrong whatever the item: %v", err)
-	}
-}
-
 // TestItemSize grows an item to DynamoDB's largest size in bytes. Names and
 // values count, including the key's.
 func TestItemSize(t *testing.T) {

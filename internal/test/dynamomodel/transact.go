@@ -81,15 +81,11 @@ func (t *Table) parseMember(m *types.TransactWriteItem) (*write, error) {
 func canceled(writes []error) error {
 	codes, reasons := make([]string, len(writes)), make([]types.CancellationReason, len(writes))
 	for i, err := range writes {
-		var failed *types.ConditionalCheckFailedException
-		var impossible smithy.APIError
-		switch {
-		case errors.As(err, &failed):
+		codes[i] = "None"
+		if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 			codes[i], reasons[i].Message, reasons[i].Item = "ConditionalCheckFailed", failed.Message, failed.Item
-		case errors.As(err, &impossible):
+		} else if impossible, ok := errors.AsType[smithy.APIError](err); ok {
 			codes[i], reasons[i].Message = "ValidationError", aws.String(impossible.ErrorMessage())
-		default:
-			codes[i] = "None"
 		}
 		reasons[i].Code = &codes[i]
 	}

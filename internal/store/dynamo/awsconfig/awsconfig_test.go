@@ -15,13 +15,18 @@ import (
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 
-func TestConnectNeedsRegionAndCredentials(t *testing.T) {
+// configure leaves a file as the only configuration of AWS.
+func configure(t *testing.T, file string) {
 	for name, value := range map[string]string{
-		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": file, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
 		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "",
 	} {
 		t.Setenv(name, value)
 	}
+}
+
+func TestConnectNeedsRegionAndCredentials(t *testing.T) {
+	configure(t, "/nonexistent")
 	if _, err := awsconfig.Connect(context.Background(), time.Now); !errors.Is(err, dynamo.ErrNoRegion) {
 		t.Errorf("error %v, want ErrNoRegion", err)
 	}
@@ -38,12 +43,7 @@ func TestSlowCredentials(t *testing.T) {
 	if err := os.WriteFile(config, []byte("[default]\nregion = us-east-1\ncredential_process = sleep 0.5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{
-		"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
-	} {
-		t.Setenv(name, value)
-	}
+	configure(t, config)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := awsconfig.Connect(ctx, time.Now); !errors.Is(err, dynamo.ErrCredentialsTimeout) {
@@ -53,8 +53,7 @@ func TestSlowCredentials(t *testing.T) {
 
 // TestNoSuchProfile uses a profile that no file defines.
 func TestNoSuchProfile(t *testing.T) {
-	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	configure(t, os.DevNull)
 	t.Setenv("AWS_PROFILE", "unknown")
 	var missing config.SharedConfigProfileNotExistError
 	if _, err := awsconfig.Connect(context.Background(), time.Now); !errors.As(err, &missing) || !strings.HasPrefix(err.Error(), "AWS configuration: ") {

@@ -136,18 +136,6 @@ func TestForeignLimits(t *testing.T) {
 	}
 }
 
-// TestStoredLog reads an encoded log.
-func TestStoredLog(t *testing.T) {
-	want := []limit.Slot{
-		{Number: -5, Units: 1}, {Number: 0, Units: 1000},
-		{Number: 1_700_000_040_000_000_001, Units: 2}, {Number: 1_700_000_040_000_000_002, Units: 1},
-	}
-	got, err := readLog("aL", &types.AttributeValueMemberB{Value: encodeLog(slices.Values(want))})
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, error %v", got, err)
-	}
-}
-
 // FuzzRead reads items of any shape: the result is an error or a consistent
 // snapshot, never a panic.
 func FuzzRead(f *testing.F) {
