@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -41,7 +42,7 @@ func (s *counters) send(
 	ctx context.Context, now time.Time, c *limit.Charge, u *protocol.Update,
 ) (after *protocol.Snapshot, o outcome, err error) {
 	s.writes.Add(1)
-	out, err := s.api.UpdateItem(ctx, protocol.Alone(u.Request(s.table, c.Key)))
+	out, err := s.api.UpdateItem(ctx, updateInput(u.Request(s.table, c.Key)))
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		after, err = s.keep(c, failed.Item, now)
 		return after, conditionFailed, err
@@ -56,4 +57,16 @@ func (s *counters) send(
 		err = Translate(errNoItem, s.table) // the endpoint is not DynamoDB
 	}
 	return after, written, err
+}
+
+// updateInput makes an update a request of its own, which returns the whole
+// item whatever its outcome.
+func updateInput(u *types.Update) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: u.TableName, Key: u.Key,
+		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
 }

@@ -58,6 +58,17 @@ func (m Mutation) ApplyToItem(in *dynamodb.UpdateItemInput) {
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = u.ExpressionAttributeNames, u.ExpressionAttributeValues
 }
 
+// Alone returns a write as a request of its own, which returns no item unless
+// its condition fails.
+func Alone(u *types.Update) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: u.TableName, Key: u.Key,
+		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
+		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}
+}
+
 // Condition returns a mutation that replaces text of the condition, by pairs of
 // old and new. In the text, X stands for the attribute prefix of any limit:
 // "#XC" is the total of limit a, of limit b, and so on.

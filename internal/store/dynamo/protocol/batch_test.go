@@ -96,7 +96,7 @@ func (w *batchWorld) read() *Snapshot {
 func (w *batchWorld) write(p *Plan) (written bool) { return w.update(p.Update("generation")) }
 
 func (w *batchWorld) update(u *Update) (written bool) {
-	_, err := w.table.UpdateItem(context.Background(), Alone(u.Request("counters", "key")))
+	_, err := w.table.UpdateItem(context.Background(), dynamomodel.Alone(u.Request("counters", "key")))
 	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !failed {
 		w.t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestWorkedExample(t *testing.T) {
 	write := func(s *Snapshot, at int64) (written bool) {
 		t.Helper()
 		u := PlanCharge(s, charge, now(at), now(at), true).Update("another").Request("counters", "key")
-		_, err := table.UpdateItem(context.Background(), Alone(u))
+		_, err := table.UpdateItem(context.Background(), dynamomodel.Alone(u))
 		var failed *types.ConditionalCheckFailedException
 		if err != nil && !errors.As(err, &failed) {
 			t.Fatal(err)

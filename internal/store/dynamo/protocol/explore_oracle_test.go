@@ -167,7 +167,7 @@ func (o *oracle) send(w *sent, newGeneration string) (written bool, err error) {
 			TransactItems: []types.TransactWriteItem{{Update: u}},
 		})
 	} else {
-		_, err = o.table.UpdateItem(context.Background(), Alone(u))
+		_, err = o.table.UpdateItem(context.Background(), dynamomodel.Alone(u))
 	}
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) || canceled(err, "ConditionalCheckFailed") {

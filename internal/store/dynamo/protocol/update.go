@@ -3,7 +3,6 @@ package protocol
 import (
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -34,17 +33,6 @@ func (u *Update) Request(table, key string) *types.Update {
 }
 
 func (u *Update) condition() string { return strings.Join(u.conditions, " AND ") }
-
-// Alone makes an update a request of its own, which returns the whole item.
-func Alone(u *types.Update) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: u.TableName, Key: u.Key,
-		ConditionExpression: u.ConditionExpression, UpdateExpression: u.UpdateExpression,
-		ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
-	}
-}
 
 func (u *Update) assignments() string {
 	var clauses []string
