@@ -204,6 +204,17 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	return nil
 }
 
+// Len returns how many keys have a counter.
+func (s *Store) Len() (n int) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		n += sh.table.n
+		sh.mu.Unlock()
+	}
+	return n
+}
+
 // Reset drops the key's counter; its next request starts a new one.
 func (s *Store) Reset(_ context.Context, key string) error {
 	sh, hash := s.shard(key)

@@ -135,8 +135,8 @@ func (r *room) checkKeys(names []string) {
 	for _, name := range names {
 		want[r.key(name)] = 1
 	}
-	if !maps.Equal(got, want) {
-		r.Errorf("the store has %v, want %v", got, want)
+	if !maps.Equal(got, want) || r.store.Len() != len(want) {
+		r.Errorf("the store has %v, %d in all, want %v", got, r.store.Len(), want)
 	}
 }
 
