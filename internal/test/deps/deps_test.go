@@ -191,7 +191,7 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/cli/command cmd/slidegate/internal/operator cmd/slidegate/internal/operator/session
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/cost cmd/slidegate/internal/traffic/logs
 		cmd/slidegate/internal/traffic/replay cmd/slidegate/internal/traffic/report
-		cmd/slidegate/internal/traffic/suggest internal/decide/engine internal/limit internal/request internal/rules
+		cmd/slidegate/internal/traffic/suggest internal/decide/engine internal/request internal/rules
 		internal/store/memory github.com/spf13/cobra`,
 
 	"cmd/slidegate/internal/imports": `
