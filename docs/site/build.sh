@@ -31,22 +31,31 @@ rm -r "$work/docs/site" "$work"/docs/*.go
 	grep -q " $page\$" ../mkdocs.yml || { echo "site: docs/site/mkdocs.yml does not name docs/$page" >&2; exit 1; }
 done)
 cp -R "$root/docs/site/assets/." "$work/docs"
+# The search leaves out decisions, which say why and not how. Pages that use them
+# link them.
+for page in "$root"/docs/decisions/*.md; do
+	{ printf -- '---\nsearch: {exclude: true}\n---\n'; cat "$page"; } >"$work/docs/decisions/${page##*/}"
+done
 if ! (cd "$work" && NO_COLOR=1 "$home/bin/zensical" build --clean --strict) >"$work/log" 2>&1; then
 	cat "$work/log" >&2
+	exit 1
+fi
+if grep -q '"location":"decisions/' "$work/site/search.json"; then
+	echo 'site: the search finds decisions, which their front matter leaves out' >&2
 	exit 1
 fi
 
 # The pages as Markdown, and llms.txt (https://llmstxt.org), which lists them in
 # the order of the navigation.
-(cd "$work/docs" && find . -name '*.md' | tar -cf - -T -) | tar -xf - -C "$work/site"
-(cd "$work/docs" && awk '
+(cd "$root/docs" && find . -name '*.md' | tar -cf - -T -) | tar -xf - -C "$work/site"
+(cd "$root/docs" && awk '
 	/^site_name: / { print "# " substr($0, 12) }
 	/^site_description: / { print "\n> " substr($0, 19) }
 	/^site_url: / { url = $2 }
 	/^nav:/ { nav = 1 }
 	nav && /^  - / { print "\n## " substr($2, 1, length($2) - 1) "\n" }
 	nav && /\.md$/ { getline title < $NF; print "- [" substr(title, 3) "](" url $NF ")" }
-' ../mkdocs.yml >"$work/site/llms.txt")
+' site/mkdocs.yml >"$work/site/llms.txt")
 rm -rf "$root/dist/site"
 mkdir -p "$root/dist"
 mv "$work/site" "$root/dist/site"
