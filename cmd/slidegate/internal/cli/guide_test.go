@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/choose.md, docs/start and README.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/start and README.md print into them")
 
 func TestGuide(t *testing.T) { follow(t, startShell(t), "../../../../docs/guide.md") }
 
@@ -31,15 +31,7 @@ func TestReadme(t *testing.T) {
 	follow(t, sh, "../../../../README.md")
 }
 
-// The pages of docs/start that need no AWS.
-func TestStarts(t *testing.T) {
-	for _, page := range []string{"command", "service"} {
-		t.Run(page, func(t *testing.T) { follow(t, startShell(t), "../../../../docs/start/"+page+".md") })
-	}
-}
-
-// The page about how to choose a limit.
-func TestChoose(t *testing.T) { follow(t, startLocalShell(t), "../../../../docs/choose.md") }
+func TestService(t *testing.T) { follow(t, startShell(t), "../../../../docs/start/service.md") }
 
 // The page from a log to a limit promises five minutes of typing: 1,000
 // characters, at 40 words a minute.
