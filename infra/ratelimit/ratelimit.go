@@ -40,7 +40,7 @@ type RateLimit struct {
 	Operations     awslambda.Function
 	PublishedRules awscdk.CustomResource
 
-	// Alarms are by their names in docs/operations.md, such as SlowStore. Dashboard
+	// Alarms are by their names in docs/runbook.md, such as SlowStore. Dashboard
 	// is nil without one.
 	Alarms    map[string]awscloudwatch.Alarm
 	Dashboard awscloudwatch.Dashboard

@@ -73,9 +73,9 @@ func Alarms(s Settings) []Alarm {
 }
 
 // page has a section on each alarm.
-const page = "https://github.com/slidegate/slidegate/blob/main/docs/operations.md"
+const page = "https://github.com/slidegate/slidegate/blob/main/docs/runbook.md"
 
-// Anchor returns the alarm's section of docs/operations.md: slow-store.
+// Anchor returns the alarm's section of docs/runbook.md: slow-store.
 func (a Alarm) Anchor() string {
 	return strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(a.Name, "-$0"))
 }

@@ -25,7 +25,7 @@ func TestMetricsTable(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s | %s | %s |\n",
 			m.Name, m.Unit, m.Prometheus, m.Help, byRule, exporters(m.Exporters), alarms(m.Name), sections(m.Name))
 	}
-	golden.CheckPart(t, page, "<!-- metrics -->\n", "<!-- end -->", b.String())
+	golden.CheckPart(t, "../../../../docs/operations.md", "<!-- metrics -->\n", "<!-- end -->", b.String())
 }
 
 func exporters(e metric.Exporter) string {
@@ -43,7 +43,7 @@ func alarms(name string) string {
 	var all []string
 	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 1}) {
 		if a.Series.Source == watch.Limiter && a.Series.Metric == name {
-			all = append(all, fmt.Sprintf("[%s](#%s)", a.Name, a.Anchor()))
+			all = append(all, fmt.Sprintf("[%s](runbook.md#%s)", a.Name, a.Anchor()))
 		}
 	}
 	return strings.Join(all, ", ")

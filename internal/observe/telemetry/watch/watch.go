@@ -1,5 +1,5 @@
 // Package watch lists the alarms and the dashboard of a limiter on AWS. The
-// construct infra/ratelimit makes them. docs/operations.md has a runbook for each
+// construct infra/ratelimit makes them. docs/runbook.md has a section for each
 // alarm.
 package watch
 

@@ -16,9 +16,9 @@ import (
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
-const page = "../../../../docs/operations.md"
+const page = "../../../../docs/runbook.md"
 
-// TestRunbooks: docs/operations.md has a table of the alarms, and a section for
+// TestRunbooks: docs/runbook.md has a table of the alarms, and a section for
 // each, under the anchor that its description names.
 func TestRunbooks(t *testing.T) {
 	text, err := os.ReadFile(page)
@@ -26,14 +26,14 @@ func TestRunbooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles := map[string]string{} // by anchor
-	for _, heading := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		titles[strings.ReplaceAll(strings.ToLower(heading[1]), " ", "-")] = heading[1]
 	}
 	var b strings.Builder
 	b.WriteString("| Alarm | Metric of CloudWatch | Rings at | In |\n|---|---|---|---|\n")
 	for _, a := range watch.Alarms(watch.Settings{MaxWritesPerDay: 5_000_000}) {
 		if titles[a.Anchor()] == "" {
-			t.Errorf("%s has no section ### for the alarm %s, #%s", page, a.Name, a.Anchor())
+			t.Errorf("%s has no section ## for the alarm %s, #%s", page, a.Name, a.Anchor())
 		}
 		metric := a.Series.Metric + ", " + a.Series.Stat
 		if a.Series.Source != watch.Limiter {
@@ -78,7 +78,7 @@ func TestAlarms(t *testing.T) {
 		var got []string
 		for _, a := range watch.Alarms(tt.settings) {
 			got = append(got, fmt.Sprint(a.Anchor(), " ", a.Threshold))
-			if !strings.HasSuffix(a.Description(), "/docs/operations.md#"+a.Anchor()) {
+			if !strings.HasSuffix(a.Description(), "/docs/runbook.md#"+a.Anchor()) {
 				t.Errorf("the description of %s names no runbook: %s", a.Name, a.Description())
 			}
 		}
