@@ -225,6 +225,7 @@ var varying = []struct{ pattern, instead string }{
 	{`_(amd64|arm64)\.zip`, "_….zip"},
 	{`deployment \w+,`, "deployment …,"},
 	{`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "2026-…Z"},
+	{`(?m)(?:^   … s  (updated|deleted)  .*\n){2,}`, "   … s  $1  …\n"}, // the first session names them
 }
 
 // session runs a line of the page, and returns what the page shows of it.
