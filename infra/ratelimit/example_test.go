@@ -37,7 +37,10 @@ func ExampleProps_rules() {
 	stack := awscdk.NewStack(app, jsii.String("Shop"), nil)
 	api := awsapigateway.NewRestApi(stack, jsii.String("Api"), nil)
 	api.Root().AddMethod(jsii.String("GET"), nil, nil)
-	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{Rules: "rules.yaml"})
+	limiter, err := ratelimit.New(stack, jsii.String("RateLimit"), &ratelimit.Props{
+		Rules:        "rules.yaml",
+		Architecture: awslambda.Architecture_ARM_64(), // the local AWS of an x86-64 machine needs X86_64
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,6 +2,7 @@
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
+from aws_cdk.aws_lambda import Architecture
 from slidegate_cdk import RateLimit
 
 
@@ -11,7 +12,12 @@ class Page(cdk.Stack):
         api = apigateway.RestApi(self, "Api")
         api.root.add_method("GET")
 
-        limiter = RateLimit(self, "RateLimit", rules="rules.yaml")
+        limiter = RateLimit(
+            self,
+            "RateLimit",
+            rules="rules.yaml",
+            architecture=Architecture.ARM_64,  # the local AWS of an x86-64 machine needs X86_64
+        )
         limiter.protect(api)  # a RestApi, HttpApi or WebSocketApi
 
 
