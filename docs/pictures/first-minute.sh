@@ -23,7 +23,7 @@ typed() {
 }
 {
 	echo '$ make run'
-	cat "$log"
+	grep 'listening on' "$log" # its hints are the commands below, whose end readers come for
 	typed $'for i in $(seq 12); do\n  curl -so /dev/null -w \'%{http_code} \' http://127.0.0.1:8080/\ndone; echo'
 	typed $'curl -si http://127.0.0.1:8080/ | grep -E \'^(HTTP|Rate|Retry)\''
 	typed $'dist/slidegate replay examples/traffic/apache-access-2015.log.gz \\\n  --rules examples/traffic/per-ip-10-per-minute.yaml | head -3'
