@@ -22,7 +22,9 @@ var caddy = table{
 		{[]string{"request.host"}, setHeader("host")},
 	},
 	finish: func(l namedFields, r *record) error {
-		if message := l.value("msg"); message != "" && message != "handled request" { // errors repeat the request
+		switch l.value("msg") {
+		case "", "handled request", "NOP": // the latter if no route has handled it
+		default: // errors repeat the request
 			return errMessage
 		}
 		r.setCaddyHeaders(l.value("request.headers"))

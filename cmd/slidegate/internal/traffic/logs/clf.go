@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -54,17 +55,38 @@ func parseCLF(line string, r *record) (bool, error) {
 	if r.time, err = parseCLFTime(user[opened+1:]); err != nil {
 		return false, err
 	}
-	requestLine, line, closed := cutQuoted(line)
+	quoted := line
+	requestLine, line, closed := cutQuoted(quoted)
 	if !closed {
 		return false, errQuote
 	}
-	if err := r.setRequestLine(requestLine); err != nil {
+	if err = r.setOutcome(line); err != nil {
+		if at := bareEnd.FindStringIndex(quoted); at != nil {
+			requestLine, err = quoted[:at[0]], r.setOutcome(quoted[at[0]+1:])
+		}
+	}
+	if err := cmp.Or(r.setRequestLine(requestLine), err); err != nil {
 		return false, err
 	}
-	if err := r.setOutcome(line); err != nil {
-		return false, err
+	if err = r.check(); err != nil && !r.addr.IsValid() {
+		err = cmp.Or(wordsBefore(r.IP+" "+user[:opened]), err)
 	}
-	return true, r.check()
+	return true, err
+}
+
+// bareEnd matches the end of a request whose quotes are not escaped: Traefik,
+// Tomcat and NGINX with escape=none write them as they came.
+var bareEnd = regexp.MustCompile(`" (\d{3}|0|-) (\d+|-)( |$)`)
+
+// wordsBefore says how to cut what container runtimes and syslog put before the
+// client.
+func wordsBefore(text string) error {
+	for n, word := range strings.Fields(text) {
+		if request.ParseAddr(word).IsValid() {
+			return fmt.Errorf("%d words stand before the client %s: cut them by sed -E 's/^([^ ]+ +){%d}//'", n, word, n)
+		}
+	}
+	return nil
 }
 
 // setRequestLine reads "GET /path HTTP/1.1". A target may contain spaces: NGINX
@@ -98,7 +120,7 @@ func (r *record) setRequestLine(text string) error {
 func (r *record) setOutcome(rest string) error {
 	status, rest, ok := strings.Cut(strings.TrimPrefix(rest, " "), " ")
 	size, rest, _ := strings.Cut(rest, " ")
-	if !ok || len(status) != 3 || !isDecimal(status) || size != absent && !isDecimal(size) {
+	if !ok || status != absent && status != "0" && (len(status) != 3 || !isDecimal(status)) || size != absent && !isDecimal(size) {
 		return errNoStatus
 	}
 	r.Status = statusOf(status)
@@ -113,6 +135,7 @@ func (r *record) setOutcome(rest string) error {
 		}
 		rest = strings.TrimPrefix(after, " ")
 	}
+	r.later, _, _ = cutField(rest)
 	return nil
 }
 

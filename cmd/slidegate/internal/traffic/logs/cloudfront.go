@@ -74,7 +74,10 @@ func (c *cloudFrontLog) parse(line string, r *record) (bool, error) {
 		}
 		return false, nil
 	}
-	values := strings.Fields(line) // a value's spaces are encoded
+	values := strings.Fields(line)
+	if strings.Contains(line, "\t") { // only tabs separate values then, which may be empty and have spaces
+		values = strings.Split(line, "\t")
+	}
 	switch {
 	case c.names == nil:
 		return false, errNoFieldsLine

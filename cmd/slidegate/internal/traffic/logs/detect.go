@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -10,13 +11,17 @@ import (
 // jsonTables are the formats of JSON objects.
 var jsonTables = map[Format]*table{APIGateway: &apiGateway, Caddy: &caddy, CloudFront: &cloudFront, Envoy: &envoy, JSONL: &jsonLines, Traefik: &traefik}
 
+// w3cDirective matches the lines that W3C's Extended Log File Format has beside
+// values, in any order.
+var w3cDirective = regexp.MustCompile(`^#(Version|Fields|Software|(Start-|End-)?Date|Remark):`)
+
 // recognize returns the format of a line by what is in it; "" for none. It
 // returns JSONL for any JSON object that is of no other format.
 func recognize(line string) Format {
 	switch line = strings.TrimLeft(line, " \t"); {
 	case strings.HasPrefix(line, "{"), strings.HasPrefix(line, "[{"), line == "[":
 		return recognizeJSON(line)
-	case strings.HasPrefix(line, "#Version:"), strings.HasPrefix(line, "#Fields:"):
+	case w3cDirective.MatchString(line):
 		return CloudFront
 	}
 	kind, when, _ := strings.Cut(line, " ")
@@ -77,6 +82,9 @@ func detect(warn func(string)) parser {
 func unknown(line string) error {
 	if strings.Count(line, "\t") > 2 && !strings.Contains(line, "{") {
 		return errNoFieldsLine
+	}
+	if strings.Contains(line, `{"`) {
+		return errTextFirst
 	}
 	return fmt.Errorf("%s is in no known format: name it by --format, or NGINX's log_format by --log-format", quote(line))
 }

@@ -17,7 +17,8 @@ import (
 type Entry struct {
 	Time    time.Time // limit.InRange
 	Request *request.Request
-	Status  int // of the answer; 0 if the log does not have it
+	Status  int        // of the answer; 0 if the log does not have it
+	Later   netip.Addr // that a common log has behind the user agent
 }
 
 // LineError says why a line could not be read.
@@ -38,7 +39,8 @@ type record struct {
 	time    time.Time
 	addr    netip.Addr // of IP; the zero Addr if it is unknown
 	headers []header
-	bytes   int // that it takes, about
+	later   string // what a common log has behind the user agent
+	bytes   int    // that it takes, about
 
 	Method string // empty if the log does not have it
 	Target string // as sent, with the query; empty until a path is found
@@ -106,7 +108,7 @@ func (r *record) entry() *Entry {
 	}
 	req.SetTarget(r.Target)
 	req.Derived() // once for all rules that the request goes through
-	return &Entry{r.time, req, int(r.Status)}
+	return &Entry{r.time, req, int(r.Status), request.ParseAddr(request.LastOf(r.later))}
 }
 
 // clfTime is the time of the common log format.
@@ -139,21 +141,20 @@ func parseCLFTime(text string) (time.Time, error) {
 // below a nanosecond are cut.
 var unixTime = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]{0,9})?)[0-9]*$`)
 
-// parseTime reads an RFC 3339 time or Unix seconds, either with any fraction, or
-// the time of a common log, which is API Gateway's $context.requestTime.
+// parseTime reads an RFC 3339 time, also without the colon in its zone, or Unix
+// seconds, either with any fraction, or the time of a common log, which is API
+// Gateway's $context.requestTime.
 func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, errNoTime
 	}
 	if strings.Contains(text, ":") {
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t, err = time.Parse(clfTime, text)
+		for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05Z0700", clfTime} { // the second is Caddy's iso8601
+			if t, err := time.Parse(layout, text); err == nil {
+				return t, checkTime(t)
+			}
 		}
-		if err != nil {
-			return t, fmt.Errorf("time %s is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds", quote(text))
-		}
-		return t, checkTime(t)
+		return time.Time{}, fmt.Errorf("time %s is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds", quote(text))
 	}
 	seconds := unixTime.FindStringSubmatch(text)
 	if seconds == nil {

@@ -3,6 +3,7 @@ package logs
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ type Extent struct {
 	Last         time.Time  `json:"-"`            // the latest
 	Fields       []string   `json:"-"`            // that lines have, as rules name them
 	Statuses     int64      `json:"-"`            // requests whose answer's status the log has
+
+	peer netip.Addr // of all requests; the zero Addr once there are several
+	via  netip.Addr // another address of one of them
 }
 
 // Span is the time from the earliest request to the latest.
@@ -38,6 +42,12 @@ func (x *Extent) HowOrdered() string {
 		return "left in the order of the files"
 	}
 	return "sorted by time"
+}
+
+// Proxy returns the address of all requests if one of them has another in a later
+// field, which is the client's then, and that one.
+func (x *Extent) Proxy() (proxy, client netip.Addr, ok bool) {
+	return x.peer, x.via, x.Requests > 1 && x.peer.IsValid() && x.via.IsValid()
 }
 
 // Count counts a request, whose client is located.
@@ -52,6 +62,17 @@ func (x *Extent) Count(e *Entry) {
 	if e.Request.Unreadable != "" {
 		x.NoAddress++
 		x.FirstEntry = cmp.Or(x.FirstEntry, e.Request.Unreadable)
+	}
+	if x.Requests == 0 {
+		x.peer = e.Request.IP
+	}
+	if x.peer != e.Request.IP {
+		x.peer = netip.Addr{}
+	}
+	if x.peer.IsValid() {
+		if later := cmp.Or(e.Later, e.Request.LastForwarded()); later != x.peer {
+			x.via = cmp.Or(x.via, later)
+		}
 	}
 	if x.Requests++; x.Requests == 1 || at.Before(x.First) {
 		x.First = at

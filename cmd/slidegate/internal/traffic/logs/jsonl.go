@@ -11,10 +11,11 @@ import (
 )
 
 var (
-	errSpread  = errors.New("JSON without an object on each line: jq -c . FILE writes one, and jq -c '.[]' FILE those of a list")
-	errHeaders = errors.New("headers are strings or lists of strings, by name")
-	errNGINX   = errors.New("JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format")
-	errClaims  = errors.New("jwt is the claims of a token, an object, and not the token itself")
+	errSpread    = errors.New("JSON without an object on each line: jq -c . FILE writes one, and jq -c '.[]' FILE those of a list")
+	errTextFirst = errors.New("other text stands before the JSON: cut it by sed 's/^[^{]*//'")
+	errHeaders   = errors.New("headers are strings or lists of strings, by name")
+	errNGINX     = errors.New("JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format")
+	errClaims    = errors.New("jwt is the claims of a token, an object, and not the token itself")
 )
 
 // jsonLines has the fields of JSON Lines, which CSV has too. Its time is RFC 3339,

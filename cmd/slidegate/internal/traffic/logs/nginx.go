@@ -25,7 +25,17 @@ var (
 	escaping  = regexp.MustCompile(`^escape=\w+\s+`)
 	pieces    = regexp.MustCompile(`^(?s:'(?:[^'\\]|\\.)*'\s*|"(?:[^"\\]|\\.)*"\s*)+$`)
 	piece     = regexp.MustCompile(`(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"`)
-	variable  = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
+	name      = regexp.MustCompile(`^\w+$`)
+
+	// confEscapes undoes what nginx.conf and httpd.conf escape, with and without quotes.
+	confEscapes = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
+
+	apache        = regexp.MustCompile(`%[<>]?(\{[^}]*\})?[a-zA-Z]`)
+	apacheHeader  = regexp.MustCompile(`%\{[\w-]+\}i`)
+	apacheLetters = strings.NewReplacer("%h", "$remote_addr", "%a", "$remote_addr", "%l", "-", "%u", "$remote_user", "%t", "[$time_local]",
+		"%r", "$request", "%>s", "$status", "%s", "$status", "%b", "$bytes", "%O", "$bytes", "%B", "$bytes", "%v", "$host", "%V", "$host", "%p", "$server_port")
+
+	variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
 )
 
 // ParseTemplate reads a log_format as nginx.conf has it: a directive, its quoted
@@ -36,10 +46,17 @@ func ParseTemplate(text string) (*Template, error) {
 	if pieces.MatchString(text) {
 		all := piece.FindAllString(text, -1)
 		for i, quoted := range all {
-			all[i] = strings.ReplaceAll(quoted[1:len(quoted)-1], `\`+quoted[:1], quoted[:1])
+			all[i] = quoted[1 : len(quoted)-1]
 		}
 		text = strings.Join(all, "")
 	}
+	if apache.MatchString(text) && !strings.Contains(text, "$") {
+		return nil, fmt.Errorf("these are Apache's directives, not NGINX's variables: write '%s'", fromApache(text))
+	}
+	if name.MatchString(text) {
+		return nil, fmt.Errorf("%s is the name of a log_format: write its text in nginx.conf, or leave the flag out for common and combined", text)
+	}
+	text = confEscapes.Replace(text)
 	t := &Template{}
 	if err := t.compile(text); err != nil {
 		return nil, err
@@ -51,6 +68,15 @@ func ParseTemplate(text string) (*Template, error) {
 		return nil, errTemplatePath
 	}
 	return t, nil
+}
+
+// fromApache writes a LogFormat of Apache, as "Module mod_log_config" defines it, as
+// a log_format.
+func fromApache(text string) string {
+	text = apacheHeader.ReplaceAllStringFunc(confEscapes.Replace(text), func(header string) string {
+		return "$http_" + strings.ToLower(strings.ReplaceAll(header[2:len(header)-2], "-", "_"))
+	})
+	return apacheLetters.Replace(text)
 }
 
 // compile makes an expression with a group for each variable. A value ends
@@ -83,7 +109,7 @@ func valuePattern(name, after string) string {
 	case name == "is_args":
 		return `(\??)`
 	case name == "status":
-		return `(\d{3}|-)`
+		return `(\d{3}|0|-)`
 	case name == "request_uri":
 		return `([^\s"]*)`
 	case name == "host", name == "http_host", name == "server_name":
@@ -91,7 +117,7 @@ func valuePattern(name, after string) string {
 	case strings.HasSuffix(name, "uri") && after == "": // $uri$is_args$args
 		return `([^\s?"]*)`
 	case strings.HasPrefix(after, `"`):
-		return `((?:[^"\\]|\\.)*)`
+		return `((?:[^"\\]|\\.)*|.*?)` // the latter for values whose quotes are not escaped
 	}
 	return `(.*?)`
 }

@@ -243,6 +243,9 @@ func parseObject(line string) (o jsonObject, err error) {
 	if start := strings.TrimSpace(line); start == "{" || strings.HasPrefix(start, "[") {
 		return nil, errSpread
 	}
+	if !strings.HasPrefix(strings.TrimSpace(line), "{") && strings.Contains(line, `{"`) {
+		return nil, errTextFirst
+	}
 	if err := json.Unmarshal([]byte(line), &o); err != nil {
 		return nil, plainError(err)
 	}
