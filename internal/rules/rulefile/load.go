@@ -4,6 +4,7 @@ package rulefile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -93,6 +94,25 @@ var importable = []struct {
 	{"usage-plans", ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?(?:throttle|apiStages)"?\s*:`)},
 }
 
+var (
+	kubernetes = ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?apiVersion"?\s*:`)
+	kind       = ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?kind"?\s*:\s*"?(\w+)`)
+)
+
+// InKubernetes says of an object of Kubernetes what it is, and how to take a file
+// out of it; "" for any other text.
+func InKubernetes(text []byte) string {
+	is := kind().FindSubmatch(text)
+	if is == nil || !kubernetes().Match(text) {
+		return ""
+	}
+	how := "take the file out of it"
+	if string(is[1]) == "ConfigMap" {
+		how += ", such as by kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}'"
+	}
+	return fmt.Sprintf("this is a %s of Kubernetes: %s", is[1], how)
+}
+
 // shownOfOther is how many errors are shown of a file that holds no rules.
 const shownOfOther = 3
 
@@ -102,6 +122,10 @@ func notRules(name string, text []byte, err error) error {
 	var all, shown yamlfile.Errors
 	errors.As(err, &all)
 	last := &yamlfile.Error{File: name, Line: all[0].Line, Column: all[0].Column, Reason: `not a rules file: it has no field of one, such as "rules:"`}
+	if of := InKubernetes(text); of != "" {
+		last.Reason = of
+		return yamlfile.Errors{last}
+	}
 	for _, other := range importable {
 		if other.looks().Match(text) {
 			last.Reason = "not a rules file: slidegate rules import --format " + other.format + " makes one of it"

@@ -42,7 +42,7 @@ func TestBounds(t *testing.T) {
 		{"list in brackets", func(n int) string { return "[" + rep("1, ", n) + "]" }, maxEntries, "more than 16384 entries in one map or list"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, refused := parse([]byte(tt.make(tt.most))); len(refused) > 0 {
+			if _, refused := parse([]byte(tt.make(tt.most)), maxEntries); len(refused) > 0 {
 				t.Errorf("%d are refused: %.200v", tt.most, refused)
 			}
 			_, refused := Decode("f", []byte(tt.make(tt.most+1)), new(any))
@@ -71,7 +71,7 @@ func TestHardTexts(t *testing.T) {
 		{"empty values in braces", "{" + rep("x: , ", maxEntries) + "}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, refused := parse([]byte(tt.text)); len(refused) > 0 {
+			if _, refused := parse([]byte(tt.text), maxEntries); len(refused) > 0 {
 				t.Errorf("error %.200v", refused)
 			}
 		})

@@ -46,7 +46,11 @@ func DecodeForeign(file string, text []byte, into any) (*Positions, error) {
 
 func decodeInto(file string, text []byte, into any, foreign bool) (*Positions, error) {
 	target := reflect.ValueOf(into).Elem()
-	root, errs := parse(text)
+	entries := maxEntries
+	if foreign {
+		entries = maxForeign
+	}
+	root, errs := parse(text, entries)
 	if len(errs) > 0 {
 		return nil, errs.in(file)
 	}

@@ -16,14 +16,15 @@ const (
 	maxMarks    = 1 << 20 // characters that have a meaning in YAML
 	maxDepth    = 32      // maps and lists within each other
 	maxEntries  = 1 << 14 // of one map or list
+	maxForeign  = 1 << 18 // of one that another program's file has
 	maxName     = 2048    // bytes of a name, which is a part of many paths
 )
 
 const marks = "[]{},:-?&*!%#'\""
 
 // parse reads one document of plain YAML; nil is one without a value. Its errors
-// name no file.
-func parse(document []byte) (*yaml.Node, Errors) {
+// name no file. entries bounds one map or list.
+func parse(document []byte, entries int) (*yaml.Node, Errors) {
 	text := strings.TrimPrefix(string(document), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	if place, reason := checkText(text); reason != "" {
@@ -43,7 +44,7 @@ func parse(document []byte) (*yaml.Node, Errors) {
 		return nil, Errors{errorAt(&documents[1], "a second document begins here: a file holds one")}
 	}
 	root := documents[0].Content[0]
-	return root, checkPlain(root, 0)
+	return root, checkPlain(root, 0, entries)
 }
 
 // checkText refuses what the parser would report without its place, or take too
@@ -79,7 +80,7 @@ const collection = yaml.MappingNode | yaml.SequenceNode
 
 // checkPlain reports YAML that files do without. Every value stands where it is
 // used, and no small file can expand into a large one.
-func checkPlain(n *yaml.Node, depth int) (bad Errors) {
+func checkPlain(n *yaml.Node, depth, entries int) (bad Errors) {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return Errors{errorAt(n, "aliases are not supported: write the value out, or quote text that begins with *")}
@@ -91,15 +92,15 @@ func checkPlain(n *yaml.Node, depth int) (bad Errors) {
 		bad = Errors{errorAt(n, "merge keys are not supported: write the fields out")}
 	case n.Kind&collection != 0 && depth == maxDepth:
 		return Errors{errorAt(n, "more than %d maps and lists within each other", maxDepth)}
-	case n.Kind == yaml.SequenceNode && len(n.Content) > maxEntries || len(n.Content) > 2*maxEntries:
-		return Errors{errorAt(n, "more than %d entries in one map or list: split it; `slidegate overrides import` reads longer lists", maxEntries)}
+	case n.Kind == yaml.SequenceNode && len(n.Content) > entries || len(n.Content) > 2*entries:
+		return Errors{errorAt(n, "more than %d entries in one map or list: split it; `slidegate overrides import` reads longer lists", entries)}
 	}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind&collection != 0 {
 			bad = append(bad, errorAt(child, "a name must be text: put it in quotes"))
 			continue
 		}
-		bad = append(bad, checkPlain(child, depth+1)...)
+		bad = append(bad, checkPlain(child, depth+1, entries)...)
 	}
 	return bad
 }

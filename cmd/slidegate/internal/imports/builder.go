@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/slidegate/slidegate/internal/rules"
@@ -98,6 +99,7 @@ func (b *Builder) Result() (*Result, error) {
 		b.Rules[i] = r.Rule
 		b.Comment(fmt.Sprintf("rules[%d]", i), r.comment)
 	}
+	overrides, of := b.apart()
 	text, err := rulefile.Write(&b.Document, b.comments)
 	if err == nil && len(text) > maxDocument {
 		err = tooLarge
@@ -105,7 +107,30 @@ func (b *Builder) Result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{string(text), &b.Document, append([]Lost{}, b.lost...), []Override{}}, nil
+	return &Result{string(text), &b.Document, append([]Lost{}, b.lost...), overrides, of}, nil
+}
+
+// maxOverrides bounds the overrides of a document: a rules table refuses one of more
+// than 10,000 rules, limits and overrides.
+const maxOverrides = 9_000
+
+// apart takes the overrides of the rule that has the most out of a document of too
+// many.
+func (b *Builder) apart() (apart []Override, of string) {
+	all := 0
+	for rule, overrides := range b.Overrides {
+		if all += len(overrides); of == "" || len(overrides) > len(b.Overrides[of]) {
+			of = rule
+		}
+	}
+	if all <= maxOverrides {
+		return []Override{}, ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.Overrides[of])) {
+		apart = append(apart, NewOverride(key, b.Overrides[of][key]))
+	}
+	delete(b.Overrides, of)
+	return apart, of
 }
 
 // Refused returns why a rule with this key and this selector is invalid, or "".

@@ -34,9 +34,10 @@ type Result struct {
 	Text     string            `json:"text"` // a rules file; a comment at each rule names its source
 	Document *ruledoc.Document `json:"document"`
 	Lost     []Lost            `json:"lost"` // in the order of the source
-	// Overrides of plan belong to the rules, but may be too many for a document:
-	// they are for the overrides table.
-	Overrides []Override `json:"overrides"`
+	// Overrides belong to the rules, but may be too many for a document: they are
+	// for the overrides table.
+	Overrides   []Override `json:"overrides"`
+	OverridesOf string     `json:"overrides_of,omitempty"` // the rule that they are of, or "plan"
 }
 
 // Override is an override of one exact key, as overrides import reads it.

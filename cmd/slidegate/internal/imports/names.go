@@ -10,6 +10,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
+	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/yamlfile"
 )
 
@@ -95,6 +96,10 @@ func (b *Builder) Read(f File, to any) *Source {
 	s := &Source{Builder: b, name: f.Name, number: len(b.sources)}
 	b.sources = append(b.sources, s)
 	var err error
+	if of := rulefile.InKubernetes(f.Content); of != "" {
+		s.syntax = yamlfile.Errors{{File: f.Name, Line: 1, Column: 1, Reason: of}}
+		return nil
+	}
 	if s.positions, err = yamlfile.DecodeForeign(f.Name, f.Content, to); s.positions == nil {
 		errors.As(err, &s.syntax)
 		return nil
@@ -124,10 +129,22 @@ func (s *Source) Fail(path, format string, args ...any) {
 func (s *Source) RecordUnused(path, owner string, decoded any) {
 	v := reflect.ValueOf(decoded)
 	for _, f := range ruledoc.Fields(v.Type()) {
-		if why := f.Tag.Get("lost"); why != "" && !v.FieldByIndex(f.Index).IsZero() {
+		if why := f.Tag.Get("lost"); why != "" && isSet(v.FieldByIndex(f.Index)) {
 			s.Record(s.Place(path+"."+f.Name), owner+": "+f.Name, why)
 		}
 	}
+}
+
+// isSet reports whether a field has a value other than an empty list or map.
+func isSet(v reflect.Value) bool {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice:
+		return v.Len() > 0
+	}
+	return v.IsValid() && !v.IsZero()
 }
 
 // Err returns all errors in the files as yamlfile.Errors, or nil.

@@ -1,6 +1,7 @@
 package rulescmd
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ Formats:
 	cmd.Flags().StringArrayVar(&f.sources, "map", nil, "what a descriptor's key stands for, `KEY=SOURCE`; may be repeated")
 	cmd.Flags().StringArrayVar(&f.keys, "keys", nil, "the API keys of a usage plan, `PLAN=FILE`; may be repeated")
 	cmd.Flags().StringVar(&f.output, "output", "", "write the rules to a `FILE` (default: standard output)")
-	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides of plan to a `FILE`, for slidegate overrides import plan")
+	cmd.Flags().StringVar(&f.overrides, "overrides", "", "write the overrides that the rules have no room for to a `FILE`, for slidegate overrides import")
 	f.json = command.JSON(cmd)
 	return cmd
 }
@@ -61,8 +62,14 @@ func importRules(c *command.Console, f *importFlags, paths []string) error {
 	for _, l := range r.Lost {
 		c.Note("lost: %s", text.Printable(l.String()))
 	}
-	if n := len(r.Overrides); n > 0 && f.overrides == "" && !*f.json {
-		return command.Usagef("--overrides is missing: a file for what --keys makes, %s of plan", text.Plural(n, "override"))
+	n := text.Plural(len(r.Overrides), "override")
+	switch {
+	case len(r.Document.Rules)+len(r.Document.Deny) == 0:
+		return errors.New("no rule is left of it: see what is lost")
+	case len(r.Overrides) > 0 && f.overrides == "" && !*f.json:
+		return command.Usagef("--overrides is missing: a file for the %s of %s, which the rules have no room for", n, r.OverridesOf)
+	case len(r.Overrides) > 0 && f.format == envoyFormat:
+		c.Note("%s have no room in the rules: publish these, then slidegate overrides import %s %s", n, r.OverridesOf, f.overrides)
 	}
 	if f.overrides != "" {
 		lines, err := r.OverrideLines()
@@ -83,8 +90,8 @@ func importRules(c *command.Console, f *importFlags, paths []string) error {
 
 func (f *importFlags) convert(paths []string) (*imports.Result, error) {
 	switch {
-	case f.format == envoyFormat && (len(f.keys) > 0 || f.overrides != ""):
-		return nil, command.Usagef("--keys and --overrides are for usage plans")
+	case f.format == envoyFormat && len(f.keys) > 0:
+		return nil, command.Usagef("--keys is for usage plans")
 	case f.format == usagePlansFormat && (len(paths) > 1 || len(f.sources) > 0):
 		return nil, command.Usagef("usage plans are one file, and --map is for envoy")
 	case f.format == usagePlansFormat:

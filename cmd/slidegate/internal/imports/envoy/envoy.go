@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/imports"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 )
 
 // Import turns descriptor files of envoyproxy/ratelimit into one rules
@@ -100,11 +101,11 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		n := &node{descriptor: d, parent: parent}
 		var ok bool
 		if n.meaning, ok = im.find(d); !ok {
-			im.Record(d.place, n.String(), whyUnknown(d.Key))
+			im.lose(n, whyUnknown(d.Key))
 			continue
 		}
 		if strings.Contains(d.Value, "*") {
-			im.Record(d.place, n.String(), "a value with a star is not imported, and a limit for all values holds for these requests too: list the values one by one")
+			im.lose(n, "a value with a star is not imported, and a limit for all values holds for these requests too: list the values one by one")
 			continue
 		}
 		n.resolve()
@@ -115,6 +116,26 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// lose records a descriptor that is left out, and how many limits it has below it.
+func (im *importer) lose(n *node, why string) {
+	if below := im.limitsBelow(n.Children); below > 0 {
+		why += fmt.Sprintf("; with it %s below", text.Plural(below, "limit"))
+	}
+	im.Record(n.place, n.String(), why)
+}
+
+func (im *importer) limitsBelow(descriptors []descriptor) (limits int64) {
+	for i := range descriptors {
+		d := &descriptors[i]
+		im.find(d) // so that its key is one that descriptors have
+		if d.Limit != nil {
+			limits++
+		}
+		limits += im.limitsBelow(d.Children)
+	}
+	return limits
 }
 
 // importNode makes an entry of deny, an override or a rule of a node, or

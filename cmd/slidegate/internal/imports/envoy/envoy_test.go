@@ -14,7 +14,7 @@ func TestEnvoyErrors(t *testing.T) {
 		{"no YAML", "domain: [", "f.yaml:1:9: not YAML"},
 		{"nothing", "# nothing\n", "f.yaml:1:1: the document is empty"},
 		{"a list", "- 1\n", "f.yaml:1:1: must be a map with fields such as \"domain:\", and is a list"},
-		{"another file", "static_resources: {}\n", "f.yaml:1:1: static_resources: unknown field: there are domain and descriptors"},
+		{"another file", "static_resources: {}\n", "f.yaml:1:1: static_resources: unknown field: there are domain, descriptors and name"},
 		{"no domain", "descriptors: []\n", "f.yaml:1:1: domain is missing"},
 		{"empty domain", "domain: ''\n", "f.yaml:1:9: domain: is missing"},
 		{"no list", "domain: d\ndescriptors: x\n", "f.yaml:2:14: descriptors: must be a list, and is text"},
@@ -35,6 +35,7 @@ func TestEnvoyErrors(t *testing.T) {
 		{"long", limited("{unit: year, unit_multiplier: 11}"), "unit_multiplier: must be a whole number from 1 to 10"},
 		{"flag", "domain: d\ndescriptors:\n  - {key: x, shadow_mode: 1}\n", "shadow_mode: must be true or false, and is a number"},
 		{"no star to share", "domain: d\ndescriptors:\n  - {key: x, value: y, share_threshold: true}\n", "share_threshold: needs a value that contains *"},
+		{"a ConfigMap", "apiVersion: v1\nkind: ConfigMap\ndata: {config.yaml: 'domain: d'}\n", `f.yaml:1:1: this is a ConfigMap of Kubernetes: take the file out of it, such as by kubectl get configmap NAME -o jsonpath='{.data.config\.yaml}'`},
 		{"anchors", "domain: &d x\n", "anchors are not supported"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,9 +89,23 @@ func TestEnvoyMapping(t *testing.T) {
 			[]string{"mode: shadow"}, []string{"callers without jwt.sub", "user=kim: requests_per_unit is 0, and a deny is never in shadow mode"}},
 
 		{"one address", nil, []string{"{key: remote_address, value: 192.0.2.1, " + limit(5) + "}"},
-			[]string{"rules: []"}, []string{"remote_address=192.0.2.1: no rule can be for one value of ip alone"}},
+			[]string{"when: {cidrs: 192.0.2.1/32}", "key: all"}, nil},
+		{"one IPv6 address beside all", nil, []string{"{key: remote_address, " + limit(5) + "}", `{key: remote_address, value: "2001:db8::1", ` + limit(9) + "}"},
+			[]string{`unless: {cidrs: "2001:db8::1/128"}`, `when: {cidrs: "2001:db8::1/128"}`}, []string{"IPv6 addresses one by one"}},
+		{"each address of a network", nil, []string{"{key: masked_remote_address, value: 198.51.100.0/24, descriptors: [{key: remote_address, " + limit(2) + "}]}"},
+			[]string{"when: {cidrs: 198.51.100.0/24}", `key: "remote_address:{ip}"`}, []string{"IPv6 addresses one by one"}},
+		{"all clients", nil, []string{"{key: masked_remote_address, value: 0.0.0.0/0, " + limit(3) + "}"}, []string{"when: {cidrs: 0.0.0.0/0}", "key: all"}, nil},
+		{"a network at a path", nil, []string{"{key: path, value: /x, descriptors: [{key: masked_remote_address, value: 203.0.113.0/24, " + limit(3) + "}]}"},
+			[]string{"when: {path: /x, cidrs: 203.0.113.0/24}"}, []string{"the query string, which Envoy's :path has, does not count"}},
+		{"a network without a limit", nil, []string{"{key: remote_address, " + limit(5) + "}", "{key: remote_address, value: 10.0.0.0/8, rate_limit: {unlimited: true}}"},
+			[]string{"unless: {cidrs: 10.0.0.0/8}"}, []string{"IPv6 addresses one by one"}},
+		{"no network", nil, []string{"{key: masked_remote_address, value: 10.0.0.1/8, " + limit(3) + "}"}, []string{"rules: []"}, []string{"masked_remote_address=10.0.0.1/8: is no address or network"}},
+		{"names and empty fields", nil, []string{"{name: x, key: path, value: /x, metadata: {}, rate_limit: {unit: second, requests_per_unit: 1, name: '', replaces: []}, descriptors: []}"},
+			[]string{"- name: path-x"}, []string{"the exact spelling of paths"}},
+		{"limits below a key without a source", []string{"kind=jwt.kind"}, []string{"{key: foo, descriptors: [{key: kind, " + limit(1) + "}, {key: bar, descriptors: [{key: kind, " + limit(2) + "}]}]}"},
+			[]string{"rules: []"}, []string{"header.x-user; with it 2 limits below"}},
 		{"no address", nil, []string{"{key: remote_address, " + limit(5) + "}", "{key: remote_address, value: home, " + limit(5) + "}"},
-			[]string{"- name: remote-address"}, []string{"IPv6 addresses one by one", "remote_address=home: is not an IPv4 address"}},
+			[]string{"- name: remote-address"}, []string{"IPv6 addresses one by one", "remote_address=home: is no address or network"}},
 		{"zero of no address", nil, []string{"{key: remote_address, value: home, " + limit(0) + "}"},
 			[]string{"rules: []"}, []string{"remote_address=home: requests_per_unit is 0"}},
 
@@ -160,7 +175,7 @@ func TestEnvoyMapping(t *testing.T) {
 			[]string{"- name: generic-key", "- name: generic-key-a"}, []string{"rule generic-key: all but generic_key=a"}},
 
 		{"a star in a value", nil, []string{"{key: path, " + limit(5) + "}", "{key: path, value: /x/*, descriptors: [{key: method, " + limit(1) + "}]}"},
-			[]string{"- name: path"}, []string{"a counter for each path", "path=/x/*: a value with a star is not imported"}},
+			[]string{"- name: path"}, []string{"a counter for each path", "list the values one by one; with it 1 limit below"}},
 		{"a label of a pattern of paths", []string{"generic_key:api=path:/v1/**"}, []string{"{key: generic_key, value: api, " + limit(5) + "}"},
 			[]string{"when: {path: /v1/**}", "key: all"}, []string{"the exact spelling"}},
 		{"a star for all values", []string{"a=jwt.a"}, []string{"{key: a, " + limit(5) + "}", "{key: a, value: '*', share_threshold: true, " + limit(6) + "}"},
@@ -217,4 +232,22 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s: got %s, %v", value, network, ok)
 		}
 	}
+}
+
+// TestValuesApart: overrides of more values than a document holds are apart from it.
+func TestValuesApart(t *testing.T) {
+	const values = 20_000
+	var file strings.Builder
+	file.WriteString("domain: d\ndescriptors:\n- {key: user, rate_limit: {unit: second, requests_per_unit: 5}}\n- {key: org, rate_limit: {unit: second, requests_per_unit: 5}}\n- {key: org, value: a, rate_limit: {unit: second, requests_per_unit: 6}}\n")
+	for i := range values {
+		fmt.Fprintf(&file, "- {key: user, value: u%d, rate_limit: {unit: second, requests_per_unit: 6}}\n", i)
+	}
+	d, err := Import(parseSources(t, "user=jwt.sub", "org=jwt.org"), imports.File{Name: "f.yaml", Content: []byte(file.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Overrides) != values || d.OverridesOf != "user" || d.Overrides[0].Key != "user:u0" || len(d.Document.Overrides["org"]) != 1 || len(d.Document.Overrides["user"]) != 0 {
+		t.Errorf("%d overrides of %q, and the document has %v", len(d.Overrides), d.OverridesOf, d.Document.Overrides)
+	}
+	checkParts(t, d, "- name: user", "overrides: true", `"org:a": {capacity: 6}`)
 }

@@ -18,6 +18,7 @@ import (
 type file struct {
 	Domain      string       `json:"domain"`
 	Descriptors []descriptor `json:"descriptors"`
+	Name        any          `json:"name"` // the service ignores it at each level but a rate_limit's
 }
 
 type descriptor struct {
@@ -31,6 +32,7 @@ type descriptor struct {
 	DetailedMetric  bool         `json:"detailed_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
 	ValueToMetric   bool         `json:"value_to_metric" lost:"changes only the names of metrics: every decision here names its rule and key"`
 	Metadata        any          `json:"metadata" lost:"is for the proxy, and nothing here reads it"`
+	Name            any          `json:"name"`
 
 	place imports.Place
 }
@@ -204,6 +206,12 @@ func (n *node) resolve() {
 		n.covers = criterion{n.source, path.Clean(n.sourceValue)}
 	case n.source == "method":
 		n.covers = criterion{"methods", n.sourceValue}
+	case n.source == "ip":
+		network, ok := n.network()
+		if !ok {
+			n.whyNot = "is no address or network"
+		}
+		n.covers = criterion{"cidrs", network.String()}
 	case n.isVerified():
 		n.covers = criterion{n.source, n.sourceValue}
 		return

@@ -93,11 +93,11 @@ func (im *importer) recordDifferences(n *node) {
 	if n.covers.field == "path" {
 		im.RecordOnce(n.place, "the exact spelling of paths",
 			"patterns ignore letter case and what cleaning changes, so that clients cannot "+
-				"evade them: /X and /x/ are /x, and /x/** covers /x")
+				"evade them: /X and /x/ are /x, and /x/** covers /x; the query string, which Envoy's :path has, does not count")
 	}
 	switch {
 	case n.isCounted() && n.source == "path":
-		im.RecordOnce(n.place, "a counter for each path", "here each route of the gateway has one: a client can invent any number of paths")
+		im.RecordOnce(n.place, "a counter for each path", "here each route of the gateway has one, whatever the query string: a client can invent any number of paths")
 	case n.isCounted() && strings.EqualFold(n.Key, "masked_remote_address"):
 		im.RecordOnce(n.place, "the mask of addresses", "it is in the proxy's configuration: here each IPv4 address counts alone, and each /64 of IPv6 addresses")
 	case n.isCounted() && n.source == "ip":
@@ -144,9 +144,9 @@ func (c criteria) selector() *ruledoc.Selector {
 	if len(c) == 0 {
 		return nil
 	}
-	s := &ruledoc.Selector{Methods: c["methods"], Route: c["route"], Path: c["path"], Caller: c["caller"]}
+	s := &ruledoc.Selector{Methods: c["methods"], Route: c["route"], Path: c["path"], Caller: c["caller"], CIDRs: ruledoc.Texts(c["cidrs"])}
 	for field, values := range c {
-		if !slices.Contains([]string{"methods", "route", "path", "caller"}, field) {
+		if !slices.Contains([]string{"methods", "route", "path", "caller", "cidrs"}, field) {
 			if s.Match == nil {
 				s.Match = map[string]ruledoc.Words{}
 			}
@@ -182,6 +182,9 @@ func (n *node) canOverride() bool {
 	if slices.ContainsFunc(n.parent.path(), (*node).isCounted) {
 		return false // the key has other parts too
 	}
+	if network, ok := n.network(); n.source == "ip" && ok && !(network.IsSingleIP() && network.Addr().Is4()) {
+		return false // overrides are for one address, and IPv6 addresses count by their /64
+	}
 	return !n.isLimited() || n.ShadowMode == general.ShadowMode
 }
 
@@ -195,8 +198,8 @@ func (im *importer) addOverride(n *node) (whyNot string) {
 	value := n.sourceValue
 	if n.source == "ip" {
 		network, ok := n.network()
-		if !ok || !network.IsSingleIP() || !network.Addr().Is4() {
-			return "is not an IPv4 address: overrides are for one address, and IPv6 addresses count by their /64"
+		if !ok {
+			return n.whyNot
 		}
 		value = network.Addr().String()
 	}

@@ -136,7 +136,7 @@ type Keys struct {
 type apiKey struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"`
-	Value any    `json:"value"` // a secret, never used
+	Value string `json:"value"` // a secret, never used
 	Name  string `json:"name"`
 }
 
@@ -160,6 +160,11 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 			path := fmt.Sprintf("items[%d]", i)
 			if one.ID == "" {
 				s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plan-keys` prints, as JSON")
+				continue
+			}
+			if one.ID == one.Value {
+				im.Record(s.Place(path), fmt.Sprintf("API key %q in plan %s", imports.Short(one.Name), p),
+					"its id is its secret value, as of keys from before August 2016, and the authorizer takes it for none: make a new key")
 				continue
 			}
 			what := fmt.Sprintf("key %s in plan %s", imports.Show(one.ID), p)

@@ -44,7 +44,7 @@ func Import(plans imports.File, keys ...Keys) (*imports.Result, error) {
 	}
 	result, err := im.Result()
 	if err == nil {
-		result.Overrides = append(result.Overrides, overrides...)
+		result.Overrides, result.OverridesOf = append(result.Overrides, overrides...), "plan"
 	}
 	return result, err
 }

@@ -1,6 +1,7 @@
 package usageplans
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -63,6 +64,22 @@ func TestPlanKeyErrors(t *testing.T) {
 		if d != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, %v, want %s", tt.text, d, err, tt.want)
 		}
+	}
+}
+
+// A key whose id is its secret value is named, and its value is nowhere.
+func TestSecretIDs(t *testing.T) {
+	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 1, "burstLimit": 1}}]}`)}
+	keys := `{"items": [{"id": "k1", "value": "v1", "name": "new"}, {"id": "OLDKEY", "value": "OLDKEY", "name": "old"}]}`
+	d, err := Import(plans, Keys{"p", imports.File{Name: "k.json", Content: []byte(keys)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Overrides) != 1 || d.Overrides[0].Key != "apikey:k1" || !strings.Contains(fmt.Sprint(d.Lost), `API key "old" in plan p: its id is its secret value`) {
+		t.Errorf("overrides %s, lost %s", d.Overrides, d.Lost)
+	}
+	if all, err := json.Marshal(d); err != nil || bytes.Contains(all, []byte("OLDKEY")) {
+		t.Errorf("%s, error %v", all, err)
 	}
 }
 
