@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -31,17 +32,18 @@ func SuggestCommand(c *command.Console) *cobra.Command {
 		Long: `Suggest reads logs and shows, for each window, what round limits would do: how many keys they touch, how many
 requests they deny, and how many of these were answered 2xx. It proposes a rule in shadow, which denies
 nothing, with the knee of each window: the smallest limit of the table that touches at most 1% of the keys.
-It drops a limit if a longer window's limit already denies the same requests, or if its window is longer
-than the log.
+A limit of another window than the shortest needs a log of three of its periods, and is at least twice the
+limit of the window before it.
 
 A key's peak is the most requests in any window of that length, wherever it begins, to the nanosecond. The
 numbers of the table are those of a replay with sliding_window, which counts its oldest slot in full. So a
 limit may deny a key whose peak it equals. "Hit first" names the key with the highest peak, as the limit
 counts it, of those that the limit touches and the next higher limit does not.
 
-Spikes are keys whose peak is over ten times their typical window. That is the median of the windows that
-follow one another from the key's first request, without those in which it made none. Look at them: the
-table counts them, unless --exclude leaves them out. --only-status 2xx learns from requests that succeeded.
+Floods are keys far above the others: their peak is over ten times that which a tenth of the keys reach, or
+they have over a tenth of the requests. Spikes are keys above the knee whose peak is over ten times their typical
+window. That is the median of the windows that follow one another from the key's first request, without
+those in which it made none. Look at both: the table counts them, unless --exclude leaves them out. --only-status 2xx learns from requests that succeeded.
 What is left out is decided by the proposed rule as well: replay shows how.
 
 Requests without a part of the key share a counter. Fewer than 30 keys are refused. The logs are read twice,
@@ -53,7 +55,9 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		Args: command.Positional(1, -1, "at least one log"),
 	}
 	cmd.Flags().StringVar(&o.Key, "key", "", "whom to limit: the `TEMPLATE` of a rule's key, such as ip:{ip} (required)")
-	cmd.Flags().StringVar(&windows, "window", "1m,1h,1d", "the `WINDOWS` to propose limits for, such as 10s,1m")
+	cmd.Flags().StringVar(&windows, "window", "1m", "the `WINDOWS` to propose limits for, such as 1m,1h")
+	cmd.Flags().StringVar(&o.Path, "path", "", "learn from, and limit, only the paths of a `PATTERN`, such as /v1/login")
+	cmd.Flags().StringSliceVar(&o.Methods, "method", nil, "learn from, and limit, only these `METHODS`, such as GET,POST")
 	cmd.Flags().StringArrayVar(&o.Exclude, "exclude", nil, "leave out a `KEY`, or requests of an address or a network; may be repeated")
 	cmd.Flags().StringVar(&only, "only-status", "", "learn only from requests answered with these `STATUSES`, such as 2xx,304")
 	cmd.Flags().IntVar(&o.Hops, "trusted-hops", 0, "find the client behind `N` proxies that add to X-Forwarded-For, as client_ip of the rules does")
@@ -138,8 +142,8 @@ func propose(ctx context.Context, c *command.Console, traffic logs.Traffic, o su
 		c.Warn("%s of %s lack %s of the key, and share a counter", text.Thousands(l.Requests), text.Plural(r.Counted, "request"), l.Field)
 	}
 	for _, w := range r.Windows {
-		if !r.Covers(w.Length) {
-			c.Warn("the log covers only %s of the window %s, so its peaks may be too low", text.Brief(r.Span()), w.Window)
+		if !r.Covers(suggest.Periods * w.Length) {
+			c.Warn("the log covers %s, fewer than %d periods of the window %s, so its peaks may be too low", text.Brief(r.Span()), suggest.Periods, w.Window)
 		}
 	}
 	for _, unused := range r.Unused {
@@ -199,7 +203,7 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 		n   int64
 		why string
 	}{
-		{r.Excluded, "--exclude"}, {r.OtherStatus, "--only-status"}, {r.Uncounted, "preflights or ambiguous paths, which no limit counts"},
+		{r.Excluded, "--exclude"}, {r.OtherStatus, "--only-status"}, {r.OtherRoute, "--path and --method"}, {r.Uncounted, "preflights or ambiguous paths, which no limit counts"},
 	} {
 		if left.n > 0 {
 			p.Line("%s left out: %s", text.Plural(left.n, "request"), left.why)
@@ -208,6 +212,7 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 	if r.WithStatus == 0 {
 		p.Line("the log has no statuses, so the share of 2xx is unknown")
 	}
+	printFloods(p, r)
 	leave := ""
 	for i := range r.Windows {
 		printWindow(p, r, &r.Windows[i])
@@ -215,7 +220,7 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 			leave = s[0].Key
 		}
 	}
-	if leave != "" {
+	if leave != "" && len(r.Floods) == 0 {
 		p.Line("\nto leave out a spike: --exclude %s", text.ShellWords(leave))
 	}
 	p.Line("\nconfidence: %s", r.Confidence.Level)
@@ -233,6 +238,26 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 		p.Line("\nThe rule is in %s. See what it does:", file)
 	}
 	p.Line("  slidegate replay %s", text.ShellWords(append(logs, "--rules", file, "--report", "report.html")...))
+}
+
+// printFloods prints the keys far above the others, with what answered them.
+func printFloods(p *command.Printer, r *suggest.Report) {
+	if len(r.Floods) == 0 {
+		return
+	}
+	var rows [][]string
+	var leave []string
+	for _, f := range r.Floods {
+		leave = append(leave, "--exclude", f.Key)
+		var answers []string
+		for _, class := range slices.Sorted(maps.Keys(f.Statuses)) {
+			answers = append(answers, text.Thousands(f.Statuses[class])+" "+class)
+		}
+		rows = append(rows, []string{text.Thousands(f.Requests), text.Percent(f.Requests, r.Counted), text.Thousands(f.Peak),
+			text.Stamp(f.Until), strings.Join(answers, ", "), text.Cut(f.Key, keyWidth)})
+	}
+	p.Section("rrrlll", []string{"requests", "", "peak in " + r.Windows[0].Window, "until", "answered", text.Plural(len(rows), "flood")}, rows)
+	p.Line("\nto learn without floods: %s", text.ShellWords(leave...))
 }
 
 // keyWidth is the width of a key in tables. --json has whole keys.

@@ -31,7 +31,7 @@ type learner struct {
 	verdict  limit.Verdict
 	reads    []rules.Read
 	lacking  []int64 // counted requests without each of reads
-	hops     int     // of trusted proxies
+	o        *Options
 	only     []rules.Statuses
 	exclude  []exclusion
 	days     map[int64]bool      // with requests, since 1970 in UTC
@@ -51,18 +51,20 @@ type exclusion struct {
 type history struct {
 	peaks    replay.Peaks
 	start    time.Time // of the first request
+	requests int64
+	statuses [6]int64 // by their class; 0 for unknown
 	activity []activity
 	trials   []trial
 }
 
 func newLearner(o *Options) (*learner, error) {
-	l := &learner{hops: o.Hops, only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
+	l := &learner{o: o, only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
 	l.report.Key = o.Key
 	if len(o.Windows) > limit.MaxLimits {
 		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
 	}
 	for _, window := range o.Windows {
-		set, err := compile(o.Key, o.Hops, window)
+		set, err := compile(o, window)
 		if err != nil {
 			return nil, err
 		}
@@ -117,6 +119,8 @@ func (l *learner) learn(_ context.Context, e *logs.Entry) error {
 		h = &history{start: e.Time, activity: make([]activity, len(r.Windows))}
 		l.keys[string(l.key)] = h
 	}
+	h.requests++
+	h.statuses[e.Status/100]++
 	h.peaks.Add(l.windows, e.Time)
 	for i := range h.activity {
 		h.activity[i].add(int64(e.Time.Sub(h.start) / r.Windows[i].Length))
@@ -133,6 +137,8 @@ func (l *learner) leftOut(e *logs.Entry) *int64 {
 	switch {
 	case l.set.Ambiguous(e.Request), !l.rule.Counts(e.Request): // as the engine decides
 		return &r.Uncounted
+	case !l.rule.When().Covers(e.Request):
+		return &r.OtherRoute
 	case l.excludes(e.Request.Addr()):
 		return &r.Excluded
 	case len(l.only) > 0 && !rules.Among(l.only, e.Status):

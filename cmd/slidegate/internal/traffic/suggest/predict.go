@@ -3,6 +3,7 @@ package suggest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
@@ -14,6 +15,9 @@ const (
 	maxShown = 5
 	// spikeFactor is how many times its typical window a spike's peak exceeds.
 	spikeFactor = 10
+	// leastUsual is the least peak that others are compared with: eleven requests
+	// are no flood where nobody else sends a second one.
+	leastUsual = 5
 )
 
 // trial decides the requests of one key by one row of a table. Rows that cannot
@@ -29,6 +33,7 @@ type trial struct {
 func (l *learner) choose() (err error) {
 	r := &l.report
 	proposed := make([]int64, len(r.Windows))
+	r.Floods = l.floods()
 	for i := range r.Windows {
 		w, keys := &r.Windows[i], l.byPeak(i)
 		counted := make([]int64, len(keys))
@@ -49,34 +54,57 @@ func (l *learner) choose() (err error) {
 			}
 			touched = above
 		}
-		spikes := slices.DeleteFunc(slices.Clone(keys), func(k Key) bool { return k.Peak <= spikeFactor*k.Typical })
+		spikes := slices.DeleteFunc(slices.Clone(keys), func(k Key) bool { return k.Counted <= knee || k.Peak <= spikeFactor*k.Typical })
 		slices.SortStableFunc(spikes, func(a, b Key) int { return cmp.Compare(b.Peak, a.Peak) })
 		w.Spikes, w.Spiking = len(spikes), slices.Clone(spikes[:min(maxShown, len(spikes))])
 	}
-	r.dropNeedless(proposed)
+	r.fit(proposed)
 	l.try(proposed, &r.Proposed)
 	r.Rules, r.Warnings, err = l.write(proposed)
 	return err
 }
 
-// dropNeedless drops the limits of windows that are longer than the log, whose
-// peaks are too low, but for the shortest window. Then it drops limits that deny
-// nothing which the limit of a longer window allows: what fills the shorter one
-// fills the longer one.
-func (r *Report) dropNeedless(capacity []int64) {
-	shortest := slices.MinFunc(r.Windows, func(a, b Window) int { return cmp.Compare(a.Length, b.Length) })
-	for i, w := range r.Windows {
-		if !r.Covers(w.Length) && w.Length > shortest.Length {
-			capacity[i] = 0
-		}
+// fit drops the limits of windows of which the log covers too few periods, whose
+// peaks are too low, but for the shortest window. It raises the others to twice the
+// limit of a shorter window at least: less would be a limit in the shorter one.
+func (r *Report) fit(capacity []int64) {
+	order := make([]int, len(r.Windows))
+	for i := range order {
+		order[i] = i
 	}
-	for i, short := range r.Windows {
-		for j, long := range r.Windows {
-			if short.Length < long.Length && capacity[i] >= capacity[j] && capacity[j] > 0 {
-				capacity[i] = 0
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(r.Windows[i].Length, r.Windows[j].Length) })
+	least := int64(0)
+	for n, i := range order {
+		if n > 0 && !r.Covers(Periods*r.Windows[i].Length) {
+			capacity[i] = 0
+			continue
+		}
+		capacity[i] = max(capacity[i], least)
+		least = 2 * capacity[i]
+	}
+}
+
+// floods returns the keys far above the others.
+func (l *learner) floods() []Flood {
+	all := []Flood{}
+	keys, others := l.byPeak(0), int64(len(l.keys)-1)
+	usual := max(keys[len(keys)/10].Counted, leastUsual)
+	for _, k := range keys {
+		h := l.keys[k.Key]
+		isLarge := 10*h.requests > l.report.Counted && h.requests*others > spikeFactor*(l.report.Counted-h.requests)
+		if k.Counted <= spikeFactor*usual && !isLarge {
+			continue
+		}
+		f := Flood{Key: k.Key, Requests: h.requests, Peak: k.Peak, Until: k.At, Statuses: map[string]int64{}}
+		for class, n := range h.statuses {
+			if class > 0 && n > 0 {
+				f.Statuses[fmt.Sprint(class, "xx")] = n
 			}
 		}
+		all = append(all, f)
 	}
+	slices.SortStableFunc(all, func(a, b Flood) int { return cmp.Compare(b.Requests, a.Requests) })
+	return all[:min(maxShown, len(all))]
 }
 
 // try adds a rule with these capacities, 0 for no limit, to the second pass. It

@@ -9,6 +9,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
@@ -32,16 +33,22 @@ func ruleName(key string) string {
 }
 
 // document returns a rule in shadow with a limit for each capacity above 0.
-func document(key string, hops int, windows []Window, capacity []int64) *ruledoc.Document {
-	rule := ruledoc.Rule{Name: ruleName(key), Key: key, Mode: "shadow"}
+func document(o *Options, windows []Window, capacity []int64) *ruledoc.Document {
+	rule := ruledoc.Rule{Name: ruleName(o.Key), Key: o.Key, Mode: "shadow"}
+	if o.Path != "" || len(o.Methods) > 0 {
+		rule.When = &ruledoc.Selector{Methods: o.Methods}
+		if o.Path != "" {
+			rule.When.Path = ruledoc.Texts{o.Path}
+		}
+	}
 	for i, n := range capacity {
 		if n > 0 {
 			rule.Limits = append(rule.Limits, ruledoc.Limit{Capacity: n, Window: windows[i].Window})
 		}
 	}
 	doc := &ruledoc.Document{Rules: []ruledoc.Rule{rule}}
-	if hops != 0 {
-		n := int64(hops)
+	if o.Hops != 0 {
+		n := int64(o.Hops)
 		doc.ClientIP = &ruledoc.ClientIP{TrustedHops: &n}
 	}
 	return doc
@@ -49,19 +56,37 @@ func document(key string, hops int, windows []Window, capacity []int64) *ruledoc
 
 // compile returns a rule with a limit of any capacity in one window. Its errors
 // name the flag that is wrong.
-func compile(key string, hops int, window string) (*rules.Set, error) {
-	set, problems := rules.Compile(document(key, hops, []Window{{Window: window}}, []int64{1}))
+func compile(o *Options, window string) (*rules.Set, error) {
+	set, problems := rules.Compile(document(o, []Window{{Window: window}}, []int64{1}))
+	last := ""
+	if len(problems) > 0 {
+		last = problems[0].Path.Last()
+	}
 	switch {
-	case len(problems) > 0 && problems[0].Path.Last() == "key":
-		return nil, fmt.Errorf("--key %s: %s", key, problems[0].Reason())
-	case len(problems) > 0 && problems[0].Path.Last() == "trusted_hops":
-		return nil, fmt.Errorf("--trusted-hops %d: %s", hops, problems[0].Reason())
+	case last == "key":
+		return nil, fmt.Errorf("--key %s: %s", o.Key, problems[0].Reason())
+	case last == "trusted_hops":
+		return nil, fmt.Errorf("--trusted-hops %d: %s", o.Hops, problems[0].Reason())
+	case strings.HasPrefix(last, "path"):
+		return nil, fmt.Errorf("--path %s: %s", o.Path, problems[0].Reason())
+	case strings.HasPrefix(last, "methods"):
+		return nil, fmt.Errorf("--method %s: %s", strings.Join(o.Methods, ","), problems[0].Reason())
 	case len(problems) > 0:
 		return nil, fmt.Errorf("--window %s: %s", window, problems[0].Reason())
+	case !strings.Contains(o.Key, "{"):
+		return nil, fmt.Errorf("--key %s: this is text, so all requests share one counter: write %s", o.Key, inBraces(o.Key))
 	case set.Rules[0].Limits[0].Algorithm != limit.SlidingWindow:
 		return nil, fmt.Errorf("--window %s: a window of the calendar does not slide: write a length of time, such as 7d", window)
 	}
 	return set, nil
+}
+
+// inBraces returns a template for text that may be a source.
+func inBraces(text string) string {
+	if _, wrong := key.ParseSource(text); wrong.Found() {
+		text = "ip"
+	}
+	return text[strings.LastIndexByte(text, '.')+1:] + ":{" + text + "}"
 }
 
 // write returns a rules file with these capacities, and the warnings of those who
@@ -72,7 +97,7 @@ func (l *learner) write(capacity []int64) (file string, warnings []string, err e
 	about := fmt.Sprintf("Proposed by slidegate suggest: %s of %s, %s to %s.\n"+
 		"mode: shadow denies nothing and counts what it would deny. To enforce the rule, remove that line.",
 		text.Plural(r.Counted, "request"), text.Plural(r.Keys, "key"), r.First.UTC().Format(day), r.Last.UTC().Format(day))
-	yaml, err := rulefile.Write(document(r.Key, l.hops, r.Windows, capacity), map[string]string{"": about})
+	yaml, err := rulefile.Write(document(l.o, r.Windows, capacity), map[string]string{"": about})
 	if err != nil {
 		return "", nil, err
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// networks of clients.
 	Exclude []string
 	Only    []rules.Statuses // of the requests to learn from; all if empty
+	// Path and Methods choose the requests that the rule covers; all if empty.
+	Path    string
+	Methods []string
 }
 
 // Report is limits to choose from. A denied request is one that the proposed
@@ -49,10 +52,12 @@ type Report struct {
 	Counted     int64         `json:"counted"`      // requests that the rule counts and no option leaves out
 	Excluded    int64         `json:"excluded"`     // left out by Options.Exclude
 	OtherStatus int64         `json:"other_status"` // left out by Options.Only
+	OtherRoute  int64         `json:"other_route"`  // left out by Options.Path and Options.Methods
 	Uncounted   int64         `json:"uncounted"`    // preflights, and paths that are denied before any rule
 	WithStatus  int64         `json:"with_status"`  // of Counted
 	Lacking     []replay.Lack `json:"lacking,omitempty"`
 
+	Floods     []Flood    `json:"floods"` // far above the other keys, the most requests first; at most 5
 	Windows    []Window   `json:"windows"`
 	Confidence Confidence `json:"confidence"`
 	Proposed   Outcome    `json:"proposed"` // of the knees in one rule, without those that deny nothing alone
@@ -61,12 +66,23 @@ type Report struct {
 	Unused     []string   `json:"-"`        // of Options.Exclude, without any request
 }
 
+// Flood is a key whose peak is over ten times that which a tenth of the keys reach,
+// or that has over a tenth of the requests and ten times as many as the others have
+// on average.
+type Flood struct {
+	Key      string           `json:"key"`
+	Requests int64            `json:"requests"`
+	Peak     int64            `json:"peak"` // in the first of the windows
+	Until    time.Time        `json:"until"`
+	Statuses map[string]int64 `json:"statuses"` // requests by the class of their answer, such as 4xx
+}
+
 // Window is the limits to choose from for one window.
 type Window struct {
 	Window  string        `json:"window"`
 	Length  time.Duration `json:"-"`
 	Limits  []Row         `json:"limits"`  // ascending
-	Spikes  int           `json:"spikes"`  // keys whose peak is over ten times their typical window
+	Spikes  int           `json:"spikes"`  // keys above the knee whose peak is over ten times their typical window
 	Spiking []Key         `json:"spiking"` // of these, by their peak; at most 5
 }
 
@@ -161,7 +177,7 @@ func (l *learner) finish() error {
 	}
 	if r.Keys < MinKeys {
 		behind := ""
-		if l.hops == 0 && slices.Contains(r.Fields, "header.x-forwarded-for") {
+		if l.o.Hops == 0 && slices.Contains(r.Fields, "header.x-forwarded-for") {
 			behind = "; --trusted-hops finds clients behind proxies"
 		}
 		return fmt.Errorf("want at least %d keys, got %d (%s, %s left out): add logs, or use a key with more values%s",
@@ -176,6 +192,10 @@ func (l *learner) finish() error {
 	}
 	return nil
 }
+
+// Periods is how many periods of a window the traffic must cover for a limit in it,
+// unless it is the shortest.
+const Periods = 3
 
 // Covers reports whether the traffic is as long as a window, but for a hundredth:
 // a log of one day ends before the time at which it began.

@@ -77,7 +77,7 @@ func TestPredictions(t *testing.T) {
 			row := rapid.SampledFrom(w.Limits).Draw(t, w.Window)
 			capacity := make([]int64, len(r.Windows))
 			capacity[i] = row.Limit
-			text, _, err := (&learner{report: *r}).write(capacity)
+			text, _, err := (&learner{o: &o, report: *r}).write(capacity)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,26 +315,81 @@ func TestRuleName(t *testing.T) {
 	}
 }
 
-// A limit is of no use beside one of a longer window that is as low, nor if its
-// window is longer than the log. The shortest window stays.
-func TestDropNeedless(t *testing.T) {
+// A limit of a longer window is twice that of the one before at least, and of no use
+// if the log covers too few of its periods. The shortest window stays.
+func TestFit(t *testing.T) {
 	for _, tc := range []struct {
 		span           time.Duration
 		capacity, want []int64 // of an hour, a minute, a day
 	}{
-		{48 * time.Hour, []int64{50, 50, 50}, []int64{0, 0, 50}},
-		{48 * time.Hour, []int64{50, 20, 200}, []int64{50, 20, 200}},
-		{48 * time.Hour, []int64{50, 70, 200}, []int64{50, 0, 200}},
-		{48 * time.Hour, []int64{200, 20, 100}, []int64{0, 20, 100}},
-		{2 * time.Hour, []int64{50, 20, 50}, []int64{50, 20, 0}},
-		{59 * time.Minute, []int64{30, 20, 30}, []int64{0, 20, 0}},
+		{72 * time.Hour, []int64{50, 20, 200}, []int64{50, 20, 200}},
+		{72 * time.Hour, []int64{50, 50, 50}, []int64{100, 50, 200}},
+		{72 * time.Hour, []int64{200, 20, 100}, []int64{200, 20, 400}},
+		{71 * time.Hour, []int64{50, 20, 50}, []int64{50, 20, 0}},
+		{3 * time.Hour, []int64{30, 20, 30}, []int64{40, 20, 0}},
+		{2 * time.Hour, []int64{50, 20, 50}, []int64{0, 20, 0}},
 		{0, []int64{30, 30, 30}, []int64{0, 30, 0}},
 	} {
 		r := Report{Windows: []Window{{Length: time.Hour}, {Length: time.Minute}, {Length: 24 * time.Hour}}}
 		r.First, r.Last = time.Unix(0, 0), time.Unix(0, 0).Add(tc.span)
 		got := slices.Clone(tc.capacity)
-		if r.dropNeedless(got); !slices.Equal(got, tc.want) {
+		if r.fit(got); !slices.Equal(got, tc.want) {
 			t.Errorf("%v %v: %v, want %v", tc.span, tc.capacity, got, tc.want)
+		}
+	}
+}
+
+// TestFloods: 40 ordinary keys of 6 requests in an hour, and others.
+func TestFloods(t *testing.T) {
+	ordinary := func(b *strings.Builder) {
+		for i := range 240 {
+			fmt.Fprintf(b, `{"time":%d,"method":"GET","path":"/a","ip":"192.0.2.%d","status":200}`+"\n", 15*i, i%40)
+		}
+	}
+	login := func(b *strings.Builder, n, apart int, ip string) {
+		for i := range n {
+			fmt.Fprintf(b, `{"time":%d,"method":"POST","path":"/login","ip":"%s","status":%d}`+"\n", 900+i*apart, ip, 401-i%2)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		log  func(b *strings.Builder)
+		o    Options
+		want string // floods; then how many requests the rule does not cover, and its limit
+	}{
+		{"none", func(*strings.Builder) {}, Options{}, "; 0, 1/1m"},
+		{"a high peak", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{}, "ip:198.51.100.1 60 60 map[4xx:60]; 0, 70/1m"},
+		{"a large share, at a low rate", func(b *strings.Builder) { login(b, 90, 30, "198.51.100.1") }, Options{}, "ip:198.51.100.1 90 2 map[4xx:90]; 0, 3/1m"},
+		{"three times the others", func(b *strings.Builder) { login(b, 3, 1, "198.51.100.1") }, Options{}, "; 0, 3/1m"},
+		{"two", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1"); login(b, 70, 1, "198.51.100.2") }, Options{},
+			"ip:198.51.100.2 70 60 map[4xx:70], ip:198.51.100.1 60 60 map[4xx:60]; 0, 70/1m"},
+		{"left out", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Exclude: []string{"198.51.100.1"}}, "; 0, 1/1m"},
+		{"another route", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Path: "/a", Methods: []string{"GET"}}, "; 60, 1/1m, path /a"},
+		{"another method", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Methods: []string{"GET"}}, "; 60, 1/1m"},
+	} {
+		var b strings.Builder
+		ordinary(&b)
+		tc.log(&b)
+		tc.o.Key, tc.o.Windows = "ip:{ip}", []string{"1m"}
+		r, err := run(traffic(logs.ByTime, b.String()), tc.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var floods []string
+		for _, f := range r.Floods {
+			floods = append(floods, fmt.Sprint(f.Key, " ", f.Requests, " ", f.Peak, " ", f.Statuses))
+		}
+		set, err := rulefile.Parse("proposed", []byte(r.Rules))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule := set.Document().Rules[0]
+		got := fmt.Sprintf("%s; %d, %d/%s", strings.Join(floods, ", "), r.OtherRoute, rule.Limits[0].Capacity, rule.Limits[0].Window)
+		if rule.When != nil && rule.When.Path != nil {
+			got += ", path " + rule.When.Path[0]
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
 }
