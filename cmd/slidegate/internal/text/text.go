@@ -5,6 +5,7 @@ package text
 import (
 	"fmt"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -61,6 +62,19 @@ func Printable(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// asTyped keeps the escapes without which a key would be another one.
+var asTyped = strings.NewReplacer("%25", "%2525", "%2D", "%252D")
+
+// Key returns a rule's key with the values that people write, such as
+// ip:2001:db8::/64 for ip:2001%3Adb8%3A%3A/64.
+func Key(key string) string {
+	plain, err := url.PathUnescape(asTyped.Replace(key))
+	if err != nil {
+		return key
+	}
+	return Printable(plain)
 }
 
 // Amount writes a quantity to three digits or to the whole number.

@@ -121,3 +121,14 @@ func TestSpark(t *testing.T) {
 		}
 	}
 }
+
+func TestKey(t *testing.T) {
+	for key, want := range map[string]string{
+		"ip:2001%3Adb8%3A%3A/64": "ip:2001:db8::/64", "user:auth0%7C666": "user:auth0|666", "ua:rv%3A27.0; %C3%A9": "ua:rv:27.0; é",
+		"user:%2D": "user:%2D", "user:100%25": "user:100%25", "user:-": "user:-", "user:%E2%80%AEx": `"user:\u202ex"`, "user:%": "user:%",
+	} {
+		if got := text.Key(key); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}

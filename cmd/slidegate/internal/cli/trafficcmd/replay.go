@@ -153,7 +153,7 @@ func printReplay(p *command.Printer, r *replay.Report) {
 	}
 	p.Section("lrrl", []string{"candidate capacity", "would deny", "would allow", ""}, candidates)
 	for _, k := range r.TopDenied {
-		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, k.Key})
+		keys = append(keys, []string{text.Thousands(k.Denied), k.Rule, text.Key(k.Key)})
 	}
 	p.Section("rll", []string{"denied", "rule", "key"}, keys)
 	if lacking := lackingFields(r); len(lacking) > 0 {

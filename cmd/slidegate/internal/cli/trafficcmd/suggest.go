@@ -217,7 +217,7 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 	for i := range r.Windows {
 		printWindow(p, r, &r.Windows[i])
 		if s := r.Windows[i].Spiking; leave == "" && len(s) > 0 {
-			leave = s[0].Key
+			leave = text.Key(s[0].Key)
 		}
 	}
 	if leave != "" && len(r.Floods) == 0 {
@@ -248,13 +248,13 @@ func printFloods(p *command.Printer, r *suggest.Report) {
 	var rows [][]string
 	var leave []string
 	for _, f := range r.Floods {
-		leave = append(leave, "--exclude", f.Key)
+		leave = append(leave, "--exclude", text.Key(f.Key))
 		var answers []string
 		for _, class := range slices.Sorted(maps.Keys(f.Statuses)) {
 			answers = append(answers, text.Thousands(f.Statuses[class])+" "+class)
 		}
 		rows = append(rows, []string{text.Thousands(f.Requests), text.Percent(f.Requests, r.Counted), text.Thousands(f.Peak),
-			text.Stamp(f.Until), strings.Join(answers, ", "), text.Cut(f.Key, keyWidth)})
+			text.Stamp(f.Until), strings.Join(answers, ", "), text.Cut(text.Key(f.Key), keyWidth)})
 	}
 	p.Section("rrrlll", []string{"requests", "", "peak in " + r.Windows[0].Window, "until", "answered", text.Plural(len(rows), "flood")}, rows)
 	p.Line("\nto learn without floods: %s", text.ShellWords(leave...))
@@ -271,7 +271,7 @@ func printWindow(p *command.Printer, r *suggest.Report, w *suggest.Window) {
 			mark, limit = "knee", p.Green(limit)
 		}
 		if row.First != nil {
-			first = fmt.Sprintf("%s (%s)", text.Cut(row.First.Key, keyWidth), text.Thousands(row.First.Counted))
+			first = fmt.Sprintf("%s (%s)", text.Cut(text.Key(row.First.Key), keyWidth), text.Thousands(row.First.Counted))
 		}
 		rows = append(rows, []string{
 			mark, limit, text.Thousands(row.Keys), text.Percent(int64(row.Keys), int64(r.Keys)),
@@ -284,7 +284,7 @@ func printWindow(p *command.Printer, r *suggest.Report, w *suggest.Window) {
 	}
 	rows = nil
 	for _, k := range w.Spiking {
-		rows = append(rows, []string{text.Thousands(k.Peak), text.Thousands(k.Typical), text.Stamp(k.At), text.Cut(k.Key, keyWidth)})
+		rows = append(rows, []string{text.Thousands(k.Peak), text.Thousands(k.Typical), text.Stamp(k.At), text.Cut(text.Key(k.Key), keyWidth)})
 	}
 	if more := w.Spikes - len(w.Spiking); more > 0 {
 		rows = append(rows, []string{"", "", "", "and " + text.Thousands(more) + " more"})

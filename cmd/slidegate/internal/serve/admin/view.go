@@ -29,7 +29,7 @@ var (
 	style     = chart.Style() + ownStyle
 	policy    = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", chart.Hash(style), chart.Hash(script))
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"printable": text.Printable, "thousands": text.Thousands[int64], "rate": rate,
+		"printable": text.Printable, "key": text.Key, "thousands": text.Thousands[int64], "rate": rate,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f%%", math.Floor(share*100)) },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"stamp":   text.Stamp,

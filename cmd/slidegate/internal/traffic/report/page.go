@@ -50,6 +50,7 @@ type view struct {
 	ShownKeys string // of AllKeys
 	AllKeys   string // how many there are; empty if all are shown
 	Peaks     bool   // of any key
+	AtLimit   bool   // a denied key has a peak within its limit
 	Bill      *cost.Bill
 	BillOf    string
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// maxKeys bounds the keys in memory, at about 300 bytes each and 8 for each
-// request in the longest window. Later keys are counted, not listed.
-const maxKeys = 1_000_000
+// mostKeys bounds the keys in memory: each takes about 300 bytes, 8 for each request
+// in the longest window, and a counter for each set of limits. Requests of later keys
+// are counted as the rules decided them, in the totals alone.
+const mostKeys = 100_000
 
 // Recording is what a page shows of a replay beside its totals. Options.Seen of
 // the replay fills it in.
@@ -29,7 +30,8 @@ type Recording struct {
 	keys    map[id]*key // of rules and their keys
 	rules   map[string]*rule
 	scratch request.Request // the copy that an engine may change
-	unkept  int64           // requests of keys beyond maxKeys, by each rule
+	MaxKeys int             // that are kept
+	unkept  int64           // requests of later keys
 }
 
 // Scenario is one set of rules and the counts of its decisions.
@@ -81,16 +83,24 @@ type key struct {
 
 // NewRecording returns a recording without scenarios.
 func NewRecording(set *rules.Set) *Recording {
-	return &Recording{Set: set, Own: Scenario{Name: AsItIs}, keys: map[id]*key{}, rules: map[string]*rule{}}
+	return &Recording{Set: set, Own: Scenario{Name: AsItIs}, keys: map[id]*key{}, MaxKeys: mostKeys, rules: map[string]*rule{}}
 }
 
 // Seen records a request.
 func (r *Recording) Seen(ctx context.Context, e *logs.Entry, sent *request.Request, d *engine.Decision) error {
 	r.Own.count(e, d)
+	kept := true
 	for v := range d.All() {
-		r.verdict(e, v)
+		kept = r.verdict(e, v) && kept
+	}
+	if !kept {
+		r.unkept++
 	}
 	for _, s := range r.Others {
+		if !kept {
+			s.count(e, d)
+			continue
+		}
 		r.scratch = *sent // an engine changes its request
 		decided, err := s.Engine.Decide(ctx, e.Time, &r.scratch)
 		if err != nil {
@@ -112,7 +122,7 @@ func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
 		s.Degraded++
 	}
 	for v := range d.All() {
-		if !v.Allowed && len(s.denied) < maxKeys {
+		if !v.Allowed && len(s.denied) < mostKeys {
 			if s.denied == nil {
 				s.denied = map[id]struct{}{}
 			}
@@ -121,7 +131,8 @@ func (s *Scenario) count(e *logs.Entry, d *engine.Decision) {
 	}
 }
 
-func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict) {
+// verdict counts a rule's verdict, and reports whether the rule's key is kept.
+func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict) bool {
 	of := r.rules[v.Rule.Name]
 	if of == nil {
 		of = newRule(v.Rule)
@@ -135,9 +146,8 @@ func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict) {
 	}
 	k := r.keys[id{v.Rule.Name, v.Key}]
 	if k == nil {
-		if len(r.keys) == maxKeys {
-			r.unkept++
-			return
+		if len(r.keys) == r.MaxKeys {
+			return false
 		}
 		of.keys++
 		k = &key{capacity: make([]int64, len(of.windows))}
@@ -150,6 +160,7 @@ func (r *Recording) verdict(e *logs.Entry, v *engine.Verdict) {
 	for i, l := range of.limits {
 		k.capacity[i] = capacity(v.Terms, &of.Limits[l])
 	}
+	return true
 }
 
 // newRule returns a rule with the windows whose peaks say something of its

@@ -387,3 +387,38 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysOfAFlood: keys beyond a number are counted together, by the rules as they
+// are in every scenario, and the page says so. It has keys as people write them.
+func TestKeysOfAFlood(t *testing.T) {
+	const document = "rules:\n  - {name: per-ip, key: \"ip:{ip/128}\", limit: 2/minute}\n"
+	set, err := rulefile.Parse("rules.yaml", []byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := engineOf(set)
+	half, err := rulefile.Parse("rules.yaml", []byte(strings.Replace(document, "2/minute", "1/minute", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := engineOf(half)
+	r := report.NewRecording(set)
+	r.MaxKeys, r.Others = 4, []*report.Scenario{{Name: "half", Engine: other}}
+	var log strings.Builder
+	for i := range 30 { // three requests of each of ten clients
+		fmt.Fprintf(&log, `{"time":%d,"path":"/","ip":"2001:db8::%d"}`+"\n", 1_700_000_000+i, i%10)
+	}
+	totals := replayed(t, own, set, log.String(), r)
+	if r.Own.Totals.Denied != 10 || r.Others[0].Totals.Denied != 4*2+6 {
+		t.Errorf("denied %d, and %d at half the limit", r.Own.Totals.Denied, r.Others[0].Totals.Denied)
+	}
+	var page bytes.Buffer
+	if err := report.Write(&page, report.Source{Rules: "rules.yaml"}, totals, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The page keeps the first 4 keys: 18 requests of others count as the rules decided them", "ip:2001:db8::3"} {
+		if !strings.Contains(html.UnescapeString(page.String()), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

@@ -128,8 +128,8 @@ func (v *view) keys(r *Recording) {
 			cmp.Compare(a.rule, b.rule), cmp.Compare(a.key, b.key))
 	})
 	if r.unkept > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("The table of keys has the first %s: %s of other keys are in the totals alone.",
-			text.Thousands(maxKeys), text.Plural(r.unkept, "request")))
+		v.Notes = append(v.Notes, fmt.Sprintf("The page keeps the first %s: %s of others count as the rules decided them, in the totals alone, and other limits were not tried on them.",
+			text.Plural(r.MaxKeys, "key"), text.Plural(r.unkept, "request")))
 	}
 	if len(ids) > topKeys {
 		v.ShownKeys, v.AllKeys = text.Thousands(topKeys), text.Thousands(len(ids))
@@ -137,7 +137,7 @@ func (v *view) keys(r *Recording) {
 	for n, i := range ids[:min(topKeys, len(ids))] {
 		k, of := r.keys[i], r.rules[i.rule]
 		shown := keyView{
-			Rule: i.rule, Key: text.Cut(i.key, longestKey), Shadow: of.Mode == rules.Shadow, Denied: text.Thousands(refused(i)),
+			Rule: i.rule, Key: text.Cut(text.Key(i.key), longestKey), Shadow: of.Mode == rules.Shadow, Denied: text.Thousands(refused(i)),
 			Requests: text.Thousands(k.counts.Allowed + k.counts.WouldDeny + k.counts.Denied),
 		}
 		if peak, at, of := k.tightest(); of > 0 {
@@ -148,6 +148,7 @@ func (v *view) keys(r *Recording) {
 			shown.Peak, shown.Limit, shown.When = text.Thousands(peak), text.Thousands(of), text.Stamp(at)
 			shown.Bar = template.HTML(chart.Bar("k"+strconv.Itoa(n), shown.Peak+" of "+shown.Limit, float64(peak), float64(of), above))
 			v.Peaks = true
+			v.AtLimit = v.AtLimit || peak <= of && refused(i) > 0
 		}
 		v.Keys = append(v.Keys, shown)
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
-	"net/url"
 	"slices"
 	"time"
 
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/logs"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/replay"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -158,7 +158,7 @@ func (l *learner) excludes(client netip.Addr) (out bool) {
 	if len(l.exclude) == 0 {
 		return false
 	}
-	plain, _ := url.PathUnescape(string(l.key))
+	plain := text.Key(string(l.key))
 	for i := range l.exclude {
 		if x := &l.exclude[i]; x.text == string(l.key) || x.text == plain || x.network.Contains(client) {
 			x.used, out = true, true
