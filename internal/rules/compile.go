@@ -15,7 +15,7 @@ import (
 )
 
 // The files compile*.go turn documents into a Set. They use the rest of the
-// package, which never uses them.
+// package, which never uses them: a test checks that.
 
 // Compile checks a document and builds the Set that evaluates requests by it.
 // The problems are everything that is wrong; there is no Set if there are any.

@@ -198,7 +198,8 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/text internal/kit/problem internal/rules internal/rules/ruledoc internal/rules/rulefile
 		internal/rules/yamlfile`,
 	"cmd/slidegate/internal/imports/envoy": `
-		cmd/slidegate/internal/imports internal/request internal/rules/key internal/rules/ruledoc`,
+		cmd/slidegate/internal/imports cmd/slidegate/internal/text internal/request internal/rules/key
+		internal/rules/ruledoc`,
 	"cmd/slidegate/internal/imports/usageplans": `
 		cmd/slidegate/internal/imports internal/limit internal/rules/key internal/rules/ruledoc`,
 
@@ -243,7 +244,7 @@ var allowed = map[string]string{
 		internal/request internal/rules internal/rules/ruledoc`,
 	"cmd/slidegate/internal/traffic/suggest": `
 		cmd/slidegate/internal/text cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay
-		internal/limit internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile`,
+		internal/limit internal/request internal/rules internal/rules/key internal/rules/ruledoc internal/rules/rulefile`,
 }
 
 // unwanted are parts of the names of packages that a program must not link.
@@ -365,7 +366,7 @@ func permits(rule, imported string) bool {
 const (
 	mostFiles = 28     // of a package
 	mostLines = 3000   // of a package
-	mostCode  = 49_845 // of all modules, on 2026-11-28. A commit that raises it says why
+	mostCode  = 49_850 // of all modules, on 2026-11-28. A commit that raises it says why
 )
 
 // TestSize: each package is small enough to be one idea, and the whole does not

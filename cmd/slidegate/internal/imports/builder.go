@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,7 +128,8 @@ func (b *Builder) apart() (apart []Override, of string) {
 		return []Override{}, ""
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Overrides[of])) {
-		apart = append(apart, NewOverride(key, b.Overrides[of][key]))
+		document, _ := json.Marshal(b.Overrides[of][key]) // only a field until could fail
+		apart = append(apart, Override{key, document})
 	}
 	delete(b.Overrides, of)
 	return apart, of
