@@ -553,7 +553,7 @@ func TestUsageOfGate(t *testing.T) {
 	for _, step := range []struct{ verified, header, want string }{
 		{"ann", "bob", `{"rules":[{"rule":"per-user","key":"user:{jwt.sub}","limits":[{"capacity":5,"window_s":60,"used":1,`},
 		{"bob", "ann", `{"rules":[{"rule":"per-user","key":"user:{jwt.sub}","limits":[{"capacity":5,"window_s":60,"used":0,`},
-		{"bob", "ann", `{"rule":"by-header","key":"user:{header.x-user}"}`},
+		{"bob", "ann", `{"rule":"by-header","key":"user:{header.x-user}","limits":[{"capacity":9,"window_s":60}],"withheld":"the key has {header.x-user}, which does not`},
 		{"", "ann", "\nok"}, // invalid credentials: the handler answers, as always
 	} {
 		verified = step.verified

@@ -29,6 +29,7 @@ type deployment struct {
 	// Of the properties. The hashes are SHA-256 of a rules file, in hex; oldHash
 	// is that of the last deployment to this table, "" for none.
 	table, bucket, key, hash, oldHash string
+	file                              string // as its author calls it
 	onChanged, why                    string
 }
 
@@ -45,6 +46,7 @@ func readDeployment(event cfn.Event) (deployment, error) {
 		table: property("Table"), bucket: property("Bucket"), key: property("Key"), hash: property("Hash"),
 		onChanged: cmp.Or(property("OnChangedRules"), fail), why: cmp.Or(property("Why"), "deployment"),
 	}
+	d.file = cmp.Or(property("File"), d.key)
 	if event.OldResourceProperties["Table"] == d.table {
 		d.oldHash, _ = event.OldResourceProperties["Hash"].(string)
 	}

@@ -153,9 +153,9 @@ func changedByHand(d deployment, current current, published int64) error {
 		rollback = fmt.Sprintf("`slidegate rules rollback %d --why TEXT --rules dynamodb://%s`, or ", published, d.table)
 	}
 	return fmt.Errorf("somebody changed the rules since the last deployment of this stack: version %d of table %s is by %.100s, at %s%s; "+
-		"to keep it, write it into the file that you deploy: `slidegate rules get --rules dynamodb://%s --output rules.yaml`; "+
+		"to keep it, write it into the file that you deploy, %s: `slidegate rules get --rules dynamodb://%s --output FILE`; "+
 		"to discard it: %sOnChangedRules: %q for one deployment",
-		v.Number, d.table, cmp.Or(v.Who, "somebody"), v.When.UTC().Format(time.RFC3339), why, d.table, rollback, overwrite)
+		v.Number, d.table, cmp.Or(v.Who, "somebody"), v.When.UTC().Format(time.RFC3339), why, d.file, d.table, rollback, overwrite)
 }
 
 // status returns the status of a stack. Events do not tell whether a deployment
@@ -187,7 +187,7 @@ func (p publisher) read(ctx context.Context, d deployment) (v ruletable.Version,
 	if got := predeploy.Hash(text); got != d.hash {
 		return v, fmt.Errorf("s3://%s/%s is not the file that is deployed: its SHA-256 is %s, and Hash is %s", d.bucket, d.key, got, d.hash)
 	}
-	set, err := rulefile.Parse(d.key, text)
+	set, err := rulefile.Parse(d.file, text)
 	if err != nil {
 		return v, err
 	}

@@ -377,7 +377,7 @@ func TestChangedByHand(t *testing.T) {
 	}
 	want := fmt.Sprintf("somebody changed the rules since the last deployment of this stack: "+
 		"version 2 of table %[1]s is by ada, at 2023-11-14T22:14:02Z (\"launch week\"); "+
-		"to keep it, write it into the file that you deploy: `slidegate rules get --rules dynamodb://%[1]s --output rules.yaml`; "+
+		"to keep it, write it into the file that you deploy, B: `slidegate rules get --rules dynamodb://%[1]s --output FILE`; "+
 		"to discard it: `slidegate rules rollback 1 --why TEXT --rules dynamodb://%[1]s`, or OnChangedRules: \"overwrite\" for one deployment", w.name)
 	if err == nil || err.Error() != want {
 		t.Errorf("error\n%v, want\n%s", err, want)
@@ -429,7 +429,8 @@ func TestRefuses(t *testing.T) {
 		{"rules that are not valid", func(w *world, e *cfn.Event) {
 			w.objects["B"] = []byte("rules:\n  - {name: b, key: all, limits: [{capacity: 1, window: 60}]}\n")
 			e.ResourceProperties["Hash"] = predeploy.Hash(w.objects["B"])
-		}, "B:2:56: rules[0].limits[0].window: "},
+			e.ResourceProperties["File"] = "config/shop.yaml"
+		}, "config/shop.yaml:2:56: rules[0].limits[0].window: "},
 		{"no answer of CloudFormation", func(w *world, _ *cfn.Event) { w.status = "" }, "ask whether the stack rolls back: AccessDenied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

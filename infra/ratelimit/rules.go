@@ -81,15 +81,19 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 		object = &RulesObject{Bucket: asset.S3BucketName(), Key: asset.S3ObjectKey(), Suffix: filepath.Ext(p.Rules), Hash: &file.Hash}
 	}
 	r.Operations = newOperations(r, p, object)
+	properties := map[string]any{
+		"Table": r.RulesTable.TableName(), "Bucket": object.Bucket, "Key": object.Key, "Hash": object.Hash,
+		"OnChangedRules": cmp.Or(p.OnChangedRules, FailOnChangedRules),
+		"Why":            cmp.Or(p.RulesWhy, "deployment"),
+	}
+	if p.Rules != "" {
+		properties["File"] = p.Rules // for messages
+	}
 	r.PublishedRules = awscdk.NewCustomResource(r, jsii.String("PublishedRules"), &awscdk.CustomResourceProps{
 		ResourceType:   jsii.String("Custom::SlidegateRules"),
 		ServiceToken:   r.Operations.FunctionArn(),
 		ServiceTimeout: awscdk.Duration_Minutes(jsii.Number(publishMinutes)), // CloudFormation would wait an hour for a Lambda that cannot start
-		Properties: &map[string]any{
-			"Table": r.RulesTable.TableName(), "Bucket": object.Bucket, "Key": object.Key, "Hash": object.Hash,
-			"OnChangedRules": cmp.Or(p.OnChangedRules, FailOnChangedRules),
-			"Why":            cmp.Or(p.RulesWhy, "deployment"),
-		},
+		Properties:     &properties,
 	})
 	// Rules may need the code and the secrets that are deployed with them. No event
 	// may be sent before the function's MaxEventAge is set.

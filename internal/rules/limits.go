@@ -55,7 +55,11 @@ func duration(text, besides string) (length time.Duration, wrong problem.Fault) 
 // this, if any can have it.
 func bounded(length time.Duration, text string) (time.Duration, problem.Fault) {
 	if length < ruledoc.MinWindow || length > ruledoc.MaxWindow {
-		return 0, problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow))
+		meant := ""
+		if length > 0 && length < time.Millisecond { // such as 60 for time.Duration(60)
+			meant = fmt.Sprintf(": write %d*time.Second", length)
+		}
+		return 0, problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow), meant)
 	}
 	return length, problem.Fault{}
 }

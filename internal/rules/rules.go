@@ -254,24 +254,23 @@ func (r *Rule) CoversCaller(req *request.Request) bool {
 	return u == nil || len(u.Methods)+len(u.Routes)+len(u.Paths) > 0 || !u.CoversExactly(req)
 }
 
-// CountsCaller reports whether the rule's key holds something of this caller, and
-// nothing else than its address, its API key and its verified claims. Callers
-// without one of these share a counter, which is no caller's own.
-func (r *Rule) CountsCaller(req *request.Request) bool {
-	own := false
+// NotOfCaller says why the rule's counter is not this caller's own, "" if it is: the
+// key holds something of the caller then, and nothing else than its address, its API
+// key and its verified claims.
+func (r *Rule) NotOfCaller(req *request.Request) string {
+	why := "all requests share the counter"
 	for i := range r.template.Parts {
-		p := &r.template.Parts[i]
-		switch {
+		switch p := &r.template.Parts[i]; {
 		case p.Kind == key.Literal:
-		case p.Kind == key.FromIP || p.OfCredentials():
-			if own = p.In(req); !own {
-				return false
-			}
+		case p.Kind != key.FromIP && !p.OfCredentials():
+			return "the key has {" + p.String() + "}, which does not say who the caller is"
+		case !p.In(req):
+			return "the caller has no {" + p.String() + "}, and shares the counter of all without it"
 		default:
-			return false
+			why = ""
 		}
 	}
-	return own
+	return why
 }
 
 // Counts reports whether a request that the rule matches is charged. CORS

@@ -74,7 +74,8 @@ func (c *counters) read(ctx context.Context, now time.Time, charge *limit.Charge
 	}
 	for i := range v.Limits {
 		l := &charge.Limits[i]
-		all = append(all, Limit{Name: l.Name, Capacity: l.Capacity, Window: l.Window.Seconds(), Numbers: NumbersOf(l, &v.Limits[i])})
+		numbers := NumbersOf(l, &v.Limits[i])
+		all = append(all, limitOf(l, &numbers))
 	}
 	return all, nil
 }

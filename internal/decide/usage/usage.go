@@ -35,8 +35,9 @@ type Rule struct {
 	When   *When  `json:"when,omitempty"`   // nil for all requests
 	Unless *When  `json:"unless,omitempty"` // of these, requests that the rule does not count
 	// Limits are the limits in force for the caller. They are absent for a rule
-	// that counts by anything else than the caller, or that counts nothing.
+	// that counts nothing, and without numbers for one that is Withheld.
 	Limits    []Limit `json:"limits,omitempty"`
+	Withheld  string  `json:"withheld,omitempty"`  // why there are no numbers: the counter is not the caller's own
 	Unlimited bool    `json:"unlimited,omitempty"` // a plan or an override lifts the rule
 	Denied    bool    `json:"denied,omitempty"`    // an override denies all its requests
 }
@@ -54,7 +55,7 @@ type Limit struct {
 	Name     string  `json:"name,omitempty"` // empty for a rule's only limit
 	Capacity int64   `json:"capacity"`       // units in each window
 	Window   float64 `json:"window_s"`       // seconds; of a month, 30 days
-	Numbers
+	*Numbers         // nil for a rule that is withheld
 }
 
 // Numbers are what is used of a limit, in units.
@@ -135,15 +136,25 @@ func (r *Reporter) Of(ctx context.Context, req *request.Request) (*Report, error
 		}
 		stated := set.Document().Rule(rule.Name)
 		shown := Rule{Rule: rule.Name, Key: rule.Key, When: when(stated.When), Unless: unless(stated.Unless)}
-		if rule.CountsCaller(req) {
+		if shown.Withheld = rule.NotOfCaller(req); shown.Withheld == "" {
 			res := resolver.Resolve(ctx, rule, req, plan.Name)
 			if err := r.fill(ctx, now, &shown, &res); err != nil {
 				return nil, fmt.Errorf("rule %s: %w", rule.Name, err)
+			}
+		} else if terms := rule.Terms(req, plan.Name, nil, now); terms.Unlimited {
+			shown.Unlimited, shown.Withheld = true, ""
+		} else {
+			for i := range terms.Limits {
+				shown.Limits = append(shown.Limits, limitOf(&terms.Limits[i], nil))
 			}
 		}
 		report.Rules = append(report.Rules, shown)
 	}
 	return report, nil
+}
+
+func limitOf(l *limit.Limit, n *Numbers) Limit {
+	return Limit{Name: l.Name, Capacity: l.Capacity, Window: l.Window.Seconds(), Numbers: n}
 }
 
 // fill adds the numbers of a rule for the caller.

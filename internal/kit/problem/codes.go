@@ -43,9 +43,10 @@ var (
 	// least
 	TooSmall = code("must be at least %s",
 		" must be at least %s")
-	// value, least, most: lengths of time
-	OutOfBounds = code("%s is out of range: write %s to %s",
-		" must be from %[2]s to ten years")
+	// value, least, most: lengths of time; in a program also what to write for a
+	// number without a unit
+	OutOfBounds = code("%[1]s is out of range: write %[2]s to %[3]s",
+		" must be from %[2]s to ten years%[4]s")
 	// bytes, most
 	TooLong = code("has %d bytes, and %d is the most: shorten it")
 	// word, quoted; what to write or there is

@@ -144,6 +144,9 @@ func (a *Account) Deploy(ctx context.Context, o Options, l Listener) (*DeployRep
 		}
 		r.complete(old)
 	} else if err := a.apply(ctx, r, old, &t, given, o.Role, l); err != nil {
+		if o.Rules != "" && strings.Contains(err.Error(), given[rulesKey]) { // as the Lambda calls the file
+			err = errors.New(strings.ReplaceAll(err.Error(), given[rulesKey], o.Rules))
+		}
 		return r, err
 	}
 	if err := a.verify(ctx, o.Stack, given); err != nil {

@@ -2,9 +2,11 @@ package aws
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -238,6 +240,13 @@ func TestRefusals(t *testing.T) {
 			"Function (AWS::Test::Function): Code storage limit exceeded.; a quota of the account is reached", 5},
 		{"an update that fails", script("UPDATE_COMPLETE", takesBack...),
 			"stack shop could not be updated, and is as before: AWS took the update back\nPublish (Custom::Rules): version 3 was published by jo, or --on-changed-rules overwrite for one deployment", 5},
+		{"rules that the Lambda refuses", func(c *cloud, o *Options) {
+			o.Rules = filepath.Join(t.TempDir(), "shop.yaml")
+			if err := os.WriteFile(o.Rules, []byte("rules: []\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			script("UPDATE_COMPLETE", fmt.Sprintf("Publish UPDATE_FAILED %s%x.yaml:2:5: no rule", prefix, sha256.Sum256([]byte("rules: []\n"))), "- UPDATE_ROLLBACK_COMPLETE")(c, o)
+		}, "shop.yaml:2:5: no rule", 6},
 		{"a Lambda that lacks a right", script("UPDATE_COMPLETE", "Publish UPDATE_FAILED "+unpermitted+"s3:GetObject", "- UPDATE_ROLLBACK_COMPLETE"),
 			"Publish (Custom::Rules): " + unpermitted + "s3:GetObject", 5},
 		{"an update that cannot be taken back", script("UPDATE_COMPLETE", "- UPDATE_ROLLBACK_FAILED"), "stack shop is UPDATE_ROLLBACK_FAILED", 5},
