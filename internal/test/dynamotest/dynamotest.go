@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func Counters(t testing.TB, client *dynamo.Client) string {
 }
 
 // Name returns a new name for a table.
-func Name() string { return "slidegate-test-" + rand.Text() }
+func Name() string { return "slidegate-test-" + strings.ToLower(rand.Text()) } // also of a bucket
 
 // Create creates a table, and returns its name. The table is deleted when the
 // test ends.
