@@ -206,7 +206,7 @@ func scrubber(pairs ...string) func(string) string {
 }
 
 var (
-	scrubElapsed = scrubber(`(of traffic in) \S+`, "$1 TIME", `("elapsed_s":) [0-9.e-]+`, "$1 0")
+	scrubElapsed = scrubber(`(of traffic in) \S+`, "$1 TIME", `("elapsed_s":) [0-9.e-]+`, "$1 0", `\d+ months old`, "MONTHS old")
 	// scrubTable replaces moments and the names of new keys.
 	scrubTable = scrubber(
 		`\b20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`, "2026-01-01T00:00:00Z", `("left_s":) [1-9][0-9.e+]*`, "$1 60",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,6 +78,9 @@ func parseRate(given string) (float64, error) {
 
 func printCost(p *command.Printer, r *cost.Report) {
 	p.Line("AWS's prices of %s in %s, on demand, without free tiers, discounts and taxes", r.Prices.Date, r.Prices.Region)
+	if months := int(r.Prices.Age(time.Now()) / cost.Month); months > 3 {
+		p.Line("the oldest price is %d months old: compare it with AWS's page; --json has the date of each", months)
+	}
 	printBill(p, "a month", r.Month)
 	if r.Flood != nil {
 		printBill(p, "a month of a flood", r.Flood)

@@ -143,6 +143,12 @@ func Standard() *Prices {
 	return &p
 }
 
+// Age returns how old the oldest price is.
+func (p *Prices) Age(now time.Time) time.Duration {
+	at, _ := time.Parse(time.DateOnly, p.Date) // a test reads it
+	return now.Sub(at)
+}
+
 // price returns the price of a number of requests.
 func price(tiers []Tier, requests float64) (dollars float64) {
 	from := 0.0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/traffic/cost"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -92,6 +93,13 @@ func TestREADME(t *testing.T) {
   HTTP API. That includes the authorizer, DynamoDB for one rule, and the log. Metrics, alarms and a dashboard cost at most
   $%.2f a month: %.0f%% of the bill at 1 request a second, and %.0f%% at 10. [`+"`slidegate cost`"+`](docs/operations.md#cost) computes yours.
 `, rest.PerMillion, rest.Lines[0].Dollars/rest.Requests*1e6, http.PerMillion, rest.Fixed, 100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
+}
+
+func TestAge(t *testing.T) {
+	oldest, err := time.Parse(time.DateOnly, round.Date)
+	if now := oldest.Add(5 * cost.Month); err != nil || round.Age(now) != 5*cost.Month || cost.Standard().Age(now) > 5*365*24*time.Hour {
+		t.Errorf("%v and %v, error %v", round.Age(now), cost.Standard().Age(now), err)
+	}
 }
 
 // The operations page has the bills of three months.
