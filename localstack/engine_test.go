@@ -49,6 +49,39 @@ func TestEngine(t *testing.T) {
 	}
 }
 
+// TestRequireTools runs require.sh with a PATH that has only the tools of a
+// case.
+func TestRequireTools(t *testing.T) {
+	for _, test := range []struct {
+		tool, prints, stderr string // prints is what the tool says of its version; empty for no such tool
+	}{
+		{"cargo", "", `cargo is missing, .* install Rust 1\.88 or later`},
+		{"cargo", "cargo 1.87.0 (99624be96 2025-05-06)", `cargo 1\.87\.0 .* is too old .* install Rust 1\.88`},
+		{"cargo", "cargo 1.88.0 (873a06493 2025-05-10)", ``},
+		{"cargo", "cargo 2.0.0", ``},
+		{"gradle", "", `there is no tool called gradle: name go, .* or cargo`},
+	} {
+		bin := t.TempDir()
+		for _, needed := range []string{"bash", "dirname"} {
+			path, err := exec.LookPath(needed)
+			if err == nil {
+				err = os.Symlink(path, filepath.Join(bin, needed))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if test.prints != "" {
+			script(t, filepath.Join(bin, test.tool), "echo '"+test.prints+"' >&2; echo '"+test.prints+"'")
+		}
+		cmd := exec.Command("./require.sh", test.tool)
+		cmd.Env = []string{"PATH=" + bin}
+		if out, err := cmd.CombinedOutput(); (err != nil) != (test.stderr != "") || !regexp.MustCompile(test.stderr).Match(out) {
+			t.Errorf("%s %q: %s, error %v; want %s", test.tool, test.prints, out, err, test.stderr)
+		}
+	}
+}
+
 // TestEngineIsPinned requires the version that README.md names.
 func TestEngineIsPinned(t *testing.T) {
 	if v := version(t); !strings.Contains(string(read(t, "README.md")), "`dynoxide-rs` "+v+" ") {
