@@ -14,7 +14,6 @@ import (
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
-	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )
@@ -54,20 +53,6 @@ func (b *bench) decide(now time.Time) (*engine.Decision, string) {
 	}
 	text, _, _ := receipt.Encode(now, d)
 	return d, text
-}
-
-// left returns the units left of each limit of the first rule.
-func (b *bench) left(d *engine.Decision, now time.Time) (left []int64) {
-	b.Helper()
-	c, v := d.Verdicts[0].Charge, limit.Verdict{}
-	c.Costs = make([]int64, len(c.Limits))
-	if err := b.store.Peek(b.Context(), now, &c, &v); err != nil {
-		b.Fatal(err)
-	}
-	for i := range c.Limits {
-		left = append(left, v.Limits[i].Remaining)
-	}
-	return left
 }
 
 // TestOnce takes each receipt once, signed or not, and however many take it.
