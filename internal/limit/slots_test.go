@@ -92,6 +92,15 @@ func TestStoredSlots(t *testing.T) {
 	}
 }
 
+// TestNeverCharged: nothing expires, also where slot 0 is far ahead.
+func TestNeverCharged(t *testing.T) {
+	for _, l := range everyAlgorithm() {
+		if got := new(limit.State).Expiry(&l, time.Unix(-1_700_000_040, 0)); got != 0 {
+			t.Errorf("%s never charged expires in %v", l.Algorithm, got)
+		}
+	}
+}
+
 // everyAlgorithm returns a limit of each algorithm, with windows of ten
 // seconds.
 func everyAlgorithm() []limit.Limit {
