@@ -57,8 +57,12 @@ func TestFinishTime(t *testing.T) {
 		p := engine.Pending{Charge: limit.Charge{Key: "r|k|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}}
 		p.MaxCosts[0] = 5
 		taken := decided.Add(time.Minute)
-		r := &Receipt{Time: decided, Pending: []engine.Pending{p}, taken: taken}
-		NewSettler(store, nil, nil).Finish(t.Context(), taken.Add(passed), r, &engine.Outcome{Aborted: true})
+		settler := NewSettler(store, nil, nil)
+		r, err := settler.once(&Receipt{Time: decided, Pending: []engine.Pending{p}}, "receipt", taken, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settler.Finish(t.Context(), taken.Add(passed), r, &engine.Outcome{Aborted: true})
 		if settled := store.Calls(fakestore.Settle); len(settled) != 1 || !settled[0].Now.Equal(decided.Add(want)) {
 			t.Errorf("%v later: %+v, want a settlement at %v", passed, settled, decided.Add(want))
 		}
