@@ -104,6 +104,7 @@ func TestForeignLimits(t *testing.T) {
 		"a bucket never charged":        {bucket, item{}, true},
 		"a bucket beside foreign slots": {bucket, item{"aT": n(1), "a10": s("x")}, true},
 		"a log":                         {log, item{"aC": n(4), "aL": b(2, 1, 2, 3)}, true},
+		"a log from before 1970":        {log, item{"aC": n(1), "aL": b(9, 1)}, true},
 		"a log never charged":           {log, item{}, true},
 		"a log without a total":         {log, item{"aL": b(2, 1)}, false},
 		"a log that is not there":       {log, item{"aC": n(1)}, false},
