@@ -147,6 +147,21 @@ func withoutPorts(err error) string {
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(err.Error(), "address")
 }
 
+// TestFastUpdateEnds: a call of a context that has ended sends nothing, and reports
+// nothing as sent.
+func TestFastUpdateEnds(t *testing.T) {
+	e, sent := dynamotest.NewEndpoint(t, nil), 0
+	client := e.Client()
+	_, _ = client.UpdateItem(t.Context(), update())
+	client.OnSent(func(string, time.Duration) { sent++ })
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err := client.UpdateItem(ctx, update())
+	if !errors.Is(dynamo.Translate(err, "counters"), dynamo.ErrTimeout) || e.Count() != 1 || sent != 0 {
+		t.Errorf("error %v; %d requests, and %d reported as sent", err, e.Count(), sent)
+	}
+}
+
 // rotating gives credentials that change.
 type rotating struct{ id string }
 
