@@ -157,6 +157,7 @@ func TestParseAddress(t *testing.T) {
 		"redis://h/1/2":                   "database",
 		"redis://h/65536":                 "database",
 		"redis://h?db=1":                  "options are not supported",
+		"redis://h?":                      "options are not supported",
 		"redis://h#0":                     "options are not supported",
 		"redis://user:secret?secret@h":    "special characters",
 		"redis://user:secret%zz@h":        "it is no URL (invalid URL escape): special characters",
