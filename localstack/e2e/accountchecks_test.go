@@ -87,8 +87,7 @@ func (a *live) measures() {
 	a.seen(true, true, "50 requests, one after another", "median %v, slowest %v", took[25].Round(time.Millisecond), took[49].Round(time.Millisecond))
 }
 
-// isHealthy asks doctor. The alarms of this stack have no target, and the account's
-// concurrency is not the test's.
+// isHealthy asks doctor. The account's concurrency is not the test's.
 func (a *live) isHealthy() {
 	var report struct {
 		Checks    int
@@ -100,7 +99,7 @@ func (a *live) isHealthy() {
 		a.t.Fatalf("%v: %v", failed, err)
 	}
 	report.Findings = slices.DeleteFunc(report.Findings, func(f struct{ Check, Where, What string }) bool {
-		return f.Check == "alarms" || f.Check == "concurrency"
+		return f.Check == "concurrency"
 	})
 	a.seen(report.Checks > 0 && len(report.Findings)+len(report.Unchecked) == 0, false, "aws doctor finds nothing", "%d checks, %v, not made: %v",
 		report.Checks, report.Findings, report.Unchecked)

@@ -94,7 +94,7 @@ func New(cfg aws.Config) *Account {
 		},
 		STS:    sts.NewFromConfig(cfg),
 		Region: cfg.Region,
-		Local:  isLocal(stacks.Options().BaseEndpoint),
+		Local:  IsLocal(stacks.Options().BaseEndpoint),
 		Wait:   wait,
 	}
 }
@@ -124,9 +124,9 @@ func (a *Account) account(ctx context.Context) (string, error) {
 	return aws.ToString(answer.Account), nil
 }
 
-// isLocal reports whether an endpoint is on this machine, as that of an emulator
+// IsLocal reports whether an endpoint is on this machine, as that of an emulator
 // is. It takes nil for AWS itself.
-func isLocal(endpoint *string) bool {
+func IsLocal(endpoint *string) bool {
 	u, err := url.Parse(aws.ToString(endpoint))
 	if err != nil {
 		return false

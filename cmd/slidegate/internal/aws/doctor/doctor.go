@@ -3,10 +3,12 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
@@ -34,6 +37,8 @@ type Doctor struct {
 	APIs      apis.Reader
 	Region    string
 
+	// Emulator names the emulator that stands in for AWS; "" for AWS itself.
+	Emulator func(context.Context) string
 	// Ahead returns how far the clock of this machine is ahead of AWS's. ok is
 	// false while AWS has answered too seldom to know.
 	Ahead func() (by time.Duration, ok bool)
@@ -46,10 +51,14 @@ func Connect(ctx context.Context) (*Doctor, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := dynamo.NewClient(dynamodb.NewFromConfig(cfg), time.Now)
+	db, functions := dynamodb.NewFromConfig(cfg), lambda.NewFromConfig(cfg)
+	tables := dynamo.NewClient(db, time.Now)
 	return &Doctor{
-		Stacks: aws.New(cfg), Functions: lambda.NewFromConfig(cfg), Tables: tables, Roles: iam.NewFromConfig(cfg),
+		Stacks: aws.New(cfg), Functions: functions, Tables: tables, Roles: iam.NewFromConfig(cfg),
 		Alarms: cloudwatch.NewFromConfig(cfg), APIs: apis.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
+		Emulator: func(ctx context.Context) string { // tables may be in another one, such as Dynoxide
+			return cmp.Or(emulatorAt(ctx, functions.Options().BaseEndpoint), emulatorAt(ctx, db.Options().BaseEndpoint))
+		},
 		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
 	}, nil
 }
@@ -58,10 +67,12 @@ func Connect(ctx context.Context) (*Doctor, error) {
 type Report struct {
 	Stack     string      `json:"stack"`
 	Region    string      `json:"region"`
+	Emulator  string      `json:"emulator,omitempty"` // in place of AWS
 	Function  string      `json:"function"`
 	APIs      []string    `json:"apis"`   // whose authorizer is the function
 	Checks    int         `json:"checks"` // that were made
 	Findings  []Finding   `json:"findings"`
+	Notes     []Finding   `json:"notes"` // what may be as it is
 	Unchecked []Unchecked `json:"unchecked"`
 }
 
@@ -80,7 +91,8 @@ type Unchecked struct {
 	Why   string `json:"why"`
 }
 
-// Healthy reports whether every check was made and found nothing.
+// Healthy reports whether every check was made and found nothing, whatever the
+// notes say.
 func (r *Report) Healthy() bool { return len(r.Findings)+len(r.Unchecked) == 0 }
 
 // exam is one examination.
@@ -106,9 +118,10 @@ func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Repo
 		return nil, err
 	}
 	e := &exam{Doctor: d, deployed: deployed, counters: deployed.CountersTable, rules: deployed.RulesTable, report: &Report{
-		Stack: stack, Region: d.Region, Function: deployed.Function, APIs: []string{}, Findings: []Finding{}, Unchecked: []Unchecked{},
+		Stack: stack, Region: d.Region, Function: deployed.Function, APIs: []string{}, Findings: []Finding{}, Notes: []Finding{}, Unchecked: []Unchecked{},
 	}}
 	e.wanted, e.noWanted = readWanted(template)
+	e.report.Emulator = d.Emulator(ctx)
 	of := "function " + deployed.Function
 	e.check("version", "stack "+stack, e.checkVersion)
 	e.check("function", of, func() error { return e.readFunction(ctx) })
@@ -130,6 +143,10 @@ var errNoFunction = errors.New("the configuration of the function is not known")
 // says why.
 func (e *exam) check(name, where string, do func() error) bool {
 	if err := do(); err != nil {
+		if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && e.report.Emulator != "" {
+			e.note(name, where, "not checked, because "+e.report.Emulator+" does not have the call: "+err.Error(), "")
+			return false
+		}
 		e.report.Unchecked = append(e.report.Unchecked, Unchecked{name, where, aws.Explain(err).Error()})
 		return false
 	}
@@ -140,6 +157,11 @@ func (e *exam) check(name, where string, do func() error) bool {
 // find adds a finding.
 func (e *exam) find(check, where, what, mend string) {
 	e.report.Findings = append(e.report.Findings, Finding{check, where, what, mend})
+}
+
+// note adds what is no fault; mend may be empty.
+func (e *exam) note(check, where, what, mend string) {
+	e.report.Notes = append(e.report.Notes, Finding{check, where, what, mend})
 }
 
 // maxAhead bounds the error of a machine's clock that is no finding.

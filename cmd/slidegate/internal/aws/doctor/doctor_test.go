@@ -1,7 +1,10 @@
 package doctor
 
 import (
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -152,7 +155,6 @@ func TestFaults(t *testing.T) {
 		}, where: "table rules", what: "the function lacks a secret of the rules: hash_secret: a secret that the rules name is not set: set the environment variable SLIDEGATE_HASH_SECRET",
 			mend: "slidegate aws deploy --stack shop --secret VARIABLE=NAME"},
 		"clock":        {plant: func(_ *testing.T, w *world) { w.ahead = -90 * time.Second }, where: "this machine", what: "its clock is 90.0 s behind AWS's", mend: "chronyc"},
-		"mute alarm":   {plant: func(_ *testing.T, w *world) { w.alarms[0].AlarmActions = nil }, where: "stack shop", what: "alarms without a target, so nobody hears of them: shop-RateLimitDegraded", mend: "slidegate aws deploy --stack shop --alarm-topic ARN"},
 		"alarm is off": {plant: func(_ *testing.T, w *world) { w.alarms[0].ActionsEnabled = sdk.Bool(false) }, where: "stack shop", what: "alarms whose actions are off", mend: "aws cloudwatch enable-alarm-actions --alarm-names shop-RateLimitDegraded"},
 		"a table of another region, by its ARN": {plant: func(_ *testing.T, w *world) {
 			const arn = "arn:aws:dynamodb:us-east-1:123456789012:table/counters"
@@ -176,6 +178,106 @@ func TestFaults(t *testing.T) {
 				t.Errorf("found %+v\nwant %s: %s\nmend %s", f, test.where, test.what, test.mend)
 			}
 		})
+	}
+}
+
+// TestNotes: what a deployment may be, and what an emulator lacks, is noted. The
+// deployment is healthy all the same.
+func TestNotes(t *testing.T) {
+	const emulator = "MiniStack 1.5.33 at 127.0.0.1:4566"
+	for name, test := range map[string]struct {
+		emulator          string
+		plant             func(*testing.T, *world)
+		where, what, mend string
+	}{
+		"alarms without a target": {"", func(_ *testing.T, w *world) { w.alarms[0].AlarmActions = nil }, "stack shop",
+			"its alarms have no target, so they send no message: shop-RateLimitDegraded", "slidegate aws deploy --stack shop --alarm-topic ARN, of an SNS topic to which somebody subscribes"},
+		"no TTL from templates": {emulator, func(_ *testing.T, w *world) {
+			w.expiry = dbtypes.TimeToLiveDescription{TimeToLiveStatus: dbtypes.TimeToLiveStatusDisabled}
+		}, "table counters", "its TTL is off: " + emulator + " may take none from templates", "aws dynamodb update-time-to-live --table-name counters"},
+		"no gateway responses in exports": {emulator, func(t *testing.T, w *world) {
+			own := w.api.responses
+			w.api.responses = nil
+			w.api.deploy(t)
+			w.api.responses = own
+		}, "REST API shop (a1), stage prod", emulator + " exports no gateway responses, so those that the stage serves are not compared", ""},
+		"a call that it lacks": {emulator, func(_ *testing.T, w *world) { w.refused = "DescribeAlarms" }, "stack shop",
+			"not checked, because " + emulator + " does not have the call: operation error CloudWatch: DescribeAlarms", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.emulator = test.emulator
+			test.plant(t, w)
+			r := w.examine(t, testTemplate)
+			if !r.Healthy() || len(r.Notes) != 1 || r.Emulator != test.emulator {
+				t.Fatalf("report %+v, want one note alone", r)
+			}
+			n := r.Notes[0]
+			if n.Where != test.where || !strings.Contains(n.What, test.what) || !strings.Contains(n.Mend, test.mend) || (n.Mend == "") != (test.mend == "") {
+				t.Errorf("noted %+v\nwant %s: %s\nmend %s", n, test.where, test.what, test.mend)
+			}
+		})
+	}
+}
+
+// TestEmulatorsFaults: a fault is a finding on an emulator too.
+func TestEmulatorsFaults(t *testing.T) {
+	w := newWorld(t)
+	w.emulator = "LocalStack 4.14.0 at localhost:4566"
+	w.expiry.AttributeName = sdk.String("expires")
+	delete(w.api.responses, "ACCESS_DENIED")
+	w.api.deploy(t)
+	if r := w.examine(t, testTemplate); len(r.Findings) != 2 || len(r.Notes) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestEmulatorAt names each emulator by what it answers.
+func TestEmulatorAt(t *testing.T) {
+	health := func(version string) string {
+		return `{"services": {"s3": "running"}, "edition": "light", "version": "` + version + `"}`
+	}
+	for name, test := range map[string]struct {
+		field, value string
+		pages        map[string]string
+		want         string
+	}{
+		"MiniStack, with LocalStack's page too": {"", "", map[string]string{"/_ministack/health": health("1.5.33"), "/_localstack/health": health("1.5.33")}, "MiniStack 1.5.33"},
+		"LocalStack":                            {"", "", map[string]string{"/_localstack/health": health("4.14.0")}, "LocalStack 4.14.0"},
+		"LocalStack, by its field":              {"X-Localstack", "2026.3.1", nil, "LocalStack 2026.3.1"},
+		"Dynoxide":                              {"X-Dynoxide-Version", "1.5.0", nil, "Dynoxide 1.5.0"},
+		"another, on this machine":              {"", "", map[string]string{"/_localstack/health": `{"status": "ok"}`}, "an emulator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if test.field != "" {
+					w.Header().Set(test.field, test.value)
+				}
+				text, ok := test.pages[r.URL.Path]
+				if !ok {
+					w.WriteHeader(http.StatusNotFound)
+				}
+				io.WriteString(w, text)
+			}))
+			defer server.Close()
+			want := test.want + " at " + strings.TrimPrefix(server.URL, "http://")
+			if got := emulatorAt(t.Context(), &server.URL); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			t.Setenv("AWS_ACCESS_KEY_ID", "test")
+			t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+			t.Setenv("AWS_REGION", "us-east-1")
+			for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"} {
+				t.Setenv("AWS_ENDPOINT_URL", "")
+				t.Setenv(variable, server.URL)
+				if d, err := Connect(t.Context()); err != nil || d.Emulator(t.Context()) != want {
+					t.Errorf("by %s: %v, want %q", variable, err, want)
+				}
+			}
+		})
+	}
+	if got := emulatorAt(t.Context(), nil); got != "" {
+		t.Errorf("AWS is %q", got)
 	}
 }
 

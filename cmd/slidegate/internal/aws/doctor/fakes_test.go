@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
@@ -60,6 +62,7 @@ type world struct {
 	protocol    v2types.ProtocolType
 	ahead       time.Duration
 	refused     string // the call that AWS does not permit
+	emulator    string // whose calls it lacks fail with 501
 }
 
 // fakeREST is a REST API. What its stage serves is an export.
@@ -137,7 +140,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) doctor() *Doctor {
 	return &Doctor{
 		Stacks: w, Functions: w, Tables: w, Roles: w, Alarms: w, APIs: apis.Reader{REST: w, V2: fakeV2{of: w}}, Region: "eu-north-1",
-		Ahead: func() (time.Duration, bool) { return w.ahead, true },
+		Emulator: func(context.Context) string { return w.emulator },
+		Ahead:    func() (time.Duration, bool) { return w.ahead, true },
 	}
 }
 
@@ -212,12 +216,18 @@ func (f *fakeREST) deploy(t *testing.T) {
 	f.stage = data
 }
 
-// refuse is AWS's answer to a call without the right.
+// refuse is AWS's answer to a call without the right, or an emulator's to one that
+// it lacks.
 func (w *world) refuse(service, call string) error {
 	if w.refused != call {
 		return nil
 	}
-	return &smithy.OperationError{ServiceID: service, OperationName: call, Err: &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"}}
+	err := error(&smithy.GenericAPIError{Code: "AccessDeniedException", Message: "no"})
+	if w.emulator != "" {
+		answer := &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusNotImplemented}}
+		err = &smithyhttp.ResponseError{Response: answer, Err: &smithy.GenericAPIError{Code: "InternalFailure", Message: "not yet implemented"}}
+	}
+	return &smithy.OperationError{ServiceID: service, OperationName: call, Err: err}
 }
 
 func (w *world) Deployed(context.Context, string, string) (aws.Deployed, error) {

@@ -136,7 +136,8 @@ func doctorCommand(c *command.Console) *cobra.Command {
 says what is wrong, where, and which commands mend it. It changes nothing.
 
 The stack may be that of deploy or of a CDK app. What it must be is in the template that a released command
-carries. The exit code is 1 if it reports a finding, or if a check could not be made.`,
+carries. The exit code is 1 if it reports a finding, or if a check could not be made; notes do not count. On an
+emulator, what that lacks is a note.`,
 		Example: `  slidegate aws doctor
   slidegate aws doctor --stack shop --json`,
 		Args: command.NoArguments,
@@ -167,12 +168,21 @@ carries. The exit code is 1 if it reports a finding, or if a check could not be 
 }
 
 func printExamined(p *command.Printer, r *doctor.Report) {
+	if r.Emulator != "" {
+		p.Line("note: %s stands in for AWS: what it lacks is a note", text.Printable(r.Emulator))
+	}
 	for _, f := range r.Findings {
 		p.Line("%s %s: %s", p.Red("wrong:"), f.Where, f.What)
 		p.Line("  mend: %s", f.Mend)
 	}
 	for _, u := range r.Unchecked {
 		p.Line("not checked: %s of %s: %s", u.Check, u.Where, u.Why)
+	}
+	for _, n := range r.Notes {
+		p.Line("note: %s: %s", n.Where, n.What)
+		if n.Mend != "" {
+			p.Line("  to change it: %s", n.Mend)
+		}
 	}
 	if r.Healthy() {
 		p.Line("nothing to mend: %s of stack %s and %s", text.Plural(r.Checks, "check"), r.Stack, text.Plural(len(r.APIs), "API"))

@@ -69,13 +69,19 @@ func TestAttached(t *testing.T) {
 func TestExamined(t *testing.T) {
 	ill := &doctor.Report{
 		Stack: "shop", Region: "eu-north-1", Function: "shop-RateLimitFunction1", APIs: []string{"REST API shop (a1)"}, Checks: 20,
-		Findings: []doctor.Finding{{Check: "expiry", Where: "table shop-RateLimitCounters1", What: "its TTL is off: counters stay for ever, and cost storage",
+		Notes: []doctor.Finding{}, Findings: []doctor.Finding{{Check: "expiry", Where: "table shop-RateLimitCounters1", What: "its TTL is off: counters stay for ever, and cost storage",
 			Mend: "aws dynamodb update-time-to-live --table-name shop-RateLimitCounters1 --time-to-live-specification Enabled=true,AttributeName=ttl"}},
 		Unchecked: []doctor.Unchecked{{Check: "alarms", Where: "stack shop", Why: "AWS does not permit the call: cloudwatch:DescribeAlarms"}},
 	}
-	healthy := &doctor.Report{Stack: "shop", Region: "eu-north-1", APIs: []string{"REST API shop (a1)"}, Checks: 21, Findings: []doctor.Finding{}, Unchecked: []doctor.Unchecked{}}
+	healthy := &doctor.Report{Stack: "shop", Region: "eu-north-1", APIs: []string{"REST API shop (a1)"}, Checks: 21, Findings: []doctor.Finding{}, Notes: []doctor.Finding{}, Unchecked: []doctor.Unchecked{}}
+	noted := *healthy
+	noted.Emulator = "MiniStack 1.5.33 at 127.0.0.1:4566"
+	noted.Notes = []doctor.Finding{
+		{Check: "alarms", Where: "stack shop", What: "its alarms have no target, so they send no message: shop-RateLimitDegraded", Mend: "slidegate aws deploy --stack shop --alarm-topic ARN"},
+		{Check: "deployment", Where: "REST API shop (a1), stage prod", What: "MiniStack 1.5.33 at 127.0.0.1:4566 exports no gateway responses, so those that the stage serves are not compared"},
+	}
 	var b strings.Builder
-	for _, r := range []*doctor.Report{ill, healthy} {
+	for _, r := range []*doctor.Report{ill, healthy, &noted} {
 		for _, asJSON := range []bool{false, true} {
 			if err := command.Show(&b, asJSON, r, printExamined); err != nil {
 				t.Fatal(err)
@@ -83,7 +89,7 @@ func TestExamined(t *testing.T) {
 		}
 	}
 	golden.Check(t, "testdata/doctor.golden", b.String())
-	if ill.Healthy() || !healthy.Healthy() {
+	if ill.Healthy() || !healthy.Healthy() || !noted.Healthy() {
 		t.Error("Healthy is wrong")
 	}
 }
