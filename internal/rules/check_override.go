@@ -105,7 +105,8 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 	case !ok:
 		return about, errors.New(s.noRule(rule).Reason())
 	case !r.TakesOverrides():
-		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule", rule)
+		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule, and publish it: "+
+			"limiters have it within ten seconds, and its counters stay", rule)
 	}
 	return r.overrideTarget(), nil
 }

@@ -91,7 +91,7 @@ func TestOverrideKeyOfSet(t *testing.T) {
 		{"api", "user:a|b", "user:a%7Cb", ""},
 		{PlanOverrides, "user:a|b", "user:a%7Cb", ""},
 		{PlanOverrides, "a", "", `"a" is no key of the overrides of plan, which look like user:{jwt.sub}: write user:a`},
-		{"plain", "ip:203.0.113.9", "", "rule plain does not say that it has overrides: write overrides: true in the rule"},
+		{"plain", "ip:203.0.113.9", "", "rule plain does not say that it has overrides: write overrides: true in the rule, and publish it: limiters have it within ten seconds, and its counters stay"},
 		{"chat", "a", "", `"a" is no key of the overrides of rule chat, which look like user:{jwt.sub}: write user:a`},
 		{"chatt", "user:a", "", `there is no rule "chatt": did you mean chat?`},
 	} {
@@ -105,7 +105,7 @@ func TestOverrideKeyOfSet(t *testing.T) {
 		t.Errorf("without plans: %v", err)
 	}
 	if plain, _ := s.Rule("plain"); plain != nil {
-		if _, err := overrideKey(plain, "ip:203.0.113.9"); err == nil || err.Error() != "rule plain does not say that it has overrides: write overrides: true in the rule" {
+		if _, err := overrideKey(plain, "ip:203.0.113.9"); err == nil || err.Error() != "rule plain does not say that it has overrides: write overrides: true in the rule, and publish it: limiters have it within ten seconds, and its counters stay" {
 			t.Errorf("of the rule itself: %v", err)
 		}
 	}

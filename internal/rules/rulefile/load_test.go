@@ -59,6 +59,62 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+// verifiedKey matches a key that comes from verified claims or an API key alone.
+var verifiedKey = regexp.MustCompile(`^[^{}]*(\{(jwt\.[^{}]*|apikey)\}[^{}]*)+$`)
+
+// deploying matches the pages that put an API behind its first rules.
+var deploying = regexp.MustCompile(`/(start/.*|deploy|constructs/README)\.md$`)
+
+// At night, an operator raises one customer by a grant, which needs overrides: true
+// in the rule. Rules that users copy have it where an issuer or an operator states
+// the key, and so have those with which the pages deploy.
+func TestPrintedRulesTakeGrants(t *testing.T) {
+	printed := map[string][]string{}
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/start/*.md", "infra/constructs/README.md", "examples/*.yaml", "examples/*/*.yaml",
+		"cmd/slidegate/internal/cli/testdata/init-*"} {
+		files, err := filepath.Glob("../../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files like %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			printed[file] = []string{string(text)}
+			if filepath.Ext(file) == ".md" {
+				printed[file] = nil
+				for _, example := range block.FindAllStringSubmatch(string(text), -1) {
+					printed[file] = append(printed[file], example[1])
+				}
+			}
+		}
+	}
+	found := map[string]int{}
+	for file, texts := range printed {
+		for _, text := range texts {
+			set, err := rulefile.Parse(file, []byte(text))
+			if err != nil {
+				continue // another language, or an error that the page shows
+			}
+			for _, r := range set.Rules {
+				why := ""
+				if verifiedKey.MatchString(r.Key) {
+					why = "a verified key"
+				} else if r.Name == "per-ip" && deploying.MatchString(file) {
+					why = "a first deployment"
+				}
+				if found[why]++; why != "" && !r.TakesOverrides() {
+					t.Errorf("%s: rule %s has %s (%s), and lacks overrides: true in:\n%s", file, r.Name, why, r.Key, text)
+				}
+			}
+		}
+	}
+	if found["a verified key"] < 15 || found["a first deployment"] < 7 {
+		t.Errorf("the test finds too few rules: %v", found)
+	}
+}
+
 // Every kind of thing that a document can say is shown.
 func TestDocumentedExamples(t *testing.T) {
 	examples := ""

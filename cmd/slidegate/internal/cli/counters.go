@@ -19,24 +19,24 @@ import (
 func inspectCommand(c *command.Console) *cobra.Command {
 	var f counterFlags
 	cmd := &cobra.Command{
-		Use:   "inspect KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
+		Use:   "inspect [RULE] KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Show a key's counters",
 		Long: `Inspect shows what a key has used of each limit that counts it, when it is empty again, and how long the next
 request would have to wait. It charges nothing. KEY is written as replays and logs print it, or with its
-values as they are.
+values as they are. Without RULE it shows the counter of every rule whose keys look like KEY.
 
 The override of the key applies. If limits depend on the caller's plan, or months begin on a day that the
 caller's token names, give the claims.`,
 		Example: `  slidegate inspect ip:203.0.113.9 --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate inspect user:7 --claim plan=pro --rules rules.yaml --store redis://127.0.0.1:6379/0
-  slidegate inspect user:7 --rule chat --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
-		Args: command.Positional(1, 1, "one key"),
+  slidegate inspect chat user:7 --rules rules.yaml --store redis://127.0.0.1:6379/0 --json`,
+		Args:              command.Positional(1, 2, "a rule and a key, or a key alone"),
+		ValidArgsFunction: command.InTurn(f.where.RuleNames),
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.Rule, "rule", "", "show this `RULE`'s counter alone (default: every rule whose keys look like KEY)")
-	command.Complete(cmd, "rule", f.where.RuleNames)
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.InspectReport, error) {
-		return operator.Inspect(ctx, f.options(f.Rule, args[0]), c)
+		last := len(args) - 1
+		return operator.Inspect(ctx, f.options(strings.Join(args[:last], ""), args[last]), c)
 	}, printCounters)
 }
 
@@ -120,7 +120,7 @@ func resetCommand(c *command.Console) *cobra.Command {
 	var f counterFlags
 	var note ruletable.Note
 	cmd := &cobra.Command{
-		Use:   "reset RULE KEY --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
+		Use:   "reset RULE KEY --why TEXT --rules FILE|dynamodb://TABLE --store dynamodb://TABLE|redis://HOST:PORT/DB",
 		Short: "Empty a key's counter",
 		Long: `Reset deletes what a rule has counted for a key: its next request finds an empty counter. Each process
 notices that within ten seconds, and may deny until then.
@@ -128,7 +128,8 @@ notices that within ten seconds, and may deny until then.
 A key whose override has limits of its own has a counter of its own: Reset empties that one. If months begin
 on a day that the caller's token names, give the claim.
 
-If the rules are in a table, its history records the reset.`,
+If the rules are in a table, its history records who reset the counter and why, and --why is required. Nothing
+records the reset with rules in a file, so --who and --why are refused.`,
 		Example: `  slidegate reset per-ip ip:203.0.113.9 --why "ticket 86" --rules dynamodb://slidegate-rules --store dynamodb://slidegate-counters
   slidegate reset export tenant:acme --claim billing_day=15 --rules rules.yaml --store redis://127.0.0.1:6379/0`,
 		Args:              command.Positional(2, 2, "a rule and a key"),
@@ -137,10 +138,15 @@ If the rules are in a table, its history records the reset.`,
 	f.add(cmd)
 	command.Refuse(cmd, func() bool { return f.where.RulesTable == "" && note.Who+note.Why != "" },
 		"--who and --why are for the history of a table, and --rules is a file: leave them out")
-	command.OptionalNote(cmd, &note, "why: a `TEXT` for the history", "resets it")
+	command.OptionalNote(cmd, &note, "why: a `TEXT` for the history (required if the rules are in a table)", "resets it")
+	command.Refuse(cmd, func() bool { return f.where.RulesTable != "" && note.Why == "" }, "--why is missing: give a reason for the history")
 	return command.Reporting(c, cmd, func(ctx context.Context, args []string) (*operator.ResetReport, error) {
 		return operator.Reset(ctx, f.options(args[0], args[1]), note, c)
 	}, func(p *command.Printer, r *operator.ResetReport) {
-		p.Line("reset counter %s of rule %s", r.Key, r.Rule)
+		if r.Table == "" {
+			p.Line("reset counter %s of rule %s; nothing records it, because the rules are in a file", r.Key, r.Rule)
+			return
+		}
+		p.Line("reset counter %s of rule %s: %s (%s), in the history of table %s", r.Key, r.Rule, r.Why, r.Who, r.Table)
 	})
 }

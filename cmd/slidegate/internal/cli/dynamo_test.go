@@ -81,16 +81,16 @@ func inspectAndReset(t *testing.T, store string) {
 	mustRun(t, "replay "+log+at+" --missing group")
 
 	scrub := scrubber(`("reset_s"|"retry_after_s"): [1-9][0-9.]*`, "$1: 3000")
-	golden.Check(t, goldenPath("inspect-json"), scrub(mustRun(t, "inspect ip:203.0.113.9 --json --rule hourly"+at)))
+	golden.Check(t, goldenPath("inspect-json"), scrub(mustRun(t, "inspect hourly ip:203.0.113.9 --json"+at)))
 
-	wantSame(t, "reset", "reset counter ip:203.0.113.9 of rule hourly\n", mustRun(t, "reset hourly ip:203.0.113.9"+at))
+	wantSame(t, "reset", "reset counter ip:203.0.113.9 of rule hourly; nothing records it, because the rules are in a file\n", mustRun(t, "reset hourly ip:203.0.113.9"+at))
 	for _, tc := range []struct {
 		key, rule string
 		want      int64
 	}{
 		{"ip:203.0.113.9", "hourly", 0}, {"ip:203.0.113.9", "daily", 3}, {"ip:198.51.100.7", "hourly", 1},
 	} {
-		report := mustReport[operator.InspectReport](t, "inspect "+tc.key+" --rule "+tc.rule+at)
+		report := mustReport[operator.InspectReport](t, "inspect "+tc.rule+" "+tc.key+at)
 		if got := report.Rules[0].Limits[0].Used; got != tc.want {
 			t.Errorf("%s of rule %s has used %d, want %d", tc.key, tc.rule, got, tc.want)
 		}
@@ -103,9 +103,9 @@ func inspectAndReset(t *testing.T, store string) {
 func TestInspectAndResetOfUnknownRulesAndKeys(t *testing.T) {
 	client := dynamotest.Connect(t)
 	places := " --rules testdata/hourly.yaml --store dynamodb://" + dynamotest.Counters(t, client)
-	wantFailure(t, "inspect ip:203.0.113.9 --rule weekly"+places, `there is no rule "weekly": the rules are hourly, daily`)
+	wantFailure(t, "inspect weekly ip:203.0.113.9"+places, `there is no rule "weekly": the rules are hourly, daily`)
 	wantFailure(t, "reset weekly ip:203.0.113.9"+places, `there is no rule "weekly"`)
-	wantFailure(t, "inspect user:7 --rule hourly"+places, `"user:7" is no key of rule hourly`, "ip:{ip}")
+	wantFailure(t, "inspect hourly user:7"+places, `"user:7" is no key of rule hourly`, "ip:{ip}")
 	wantFailure(t, "reset hourly user:7"+places, `"user:7" is no key of rule hourly`)
 	wantExit(t, 1, "inspect user:7"+places, "no rule counts this key")
 }

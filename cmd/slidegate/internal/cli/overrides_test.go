@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/cli/keyscmd"
+	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/internal/decide/apikeys"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -184,4 +185,24 @@ func TestAPIKeySecret(t *testing.T) {
 
 func attributes(partition, sort string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"p": &types.AttributeValueMemberS{Value: partition}, "s": &types.AttributeValueMemberS{Value: sort}}
+}
+
+// TestGrantAtNight runs the runbook's commands on the rules that a page deploys.
+// The same rules without overrides refuse the grant, and take it once they are
+// published with overrides: their counters stay.
+func TestGrantAtNight(t *testing.T) {
+	_, rules, _ := strings.Cut(read(t, "../../../../docs/start/attach.md"), "```yaml\n")
+	rules, _, _ = strings.Cut(rules, "```")
+	lacking := strings.Replace(rules, ", overrides: true", "", 1)
+	table := newTable(t, file(t, "rules.yaml", lacking))
+	table.names(t)
+	mustRun(t, "replay "+recent(t, `"path": "/items", "method": "GET", "ip": "203.0.113.9"`, 3)+" --store dynamodb://"+table.counters+table.at)
+	const grant = "grant per-ip ip:203.0.113.9 +5 --for 24h --why 'ticket 7'"
+	wantFailure(t, grant+table.at, "write overrides: true in the rule, and publish it: limiters have it within ten seconds, and its counters stay")
+	mustRun(t, "rules apply "+file(t, "rules.yaml", rules)+table.at+"--why 'grants, ticket 7'")
+	mustRun(t, grant+table.at)
+	report := mustReport[operator.InspectReport](t, "inspect per-ip ip:203.0.113.9 --store dynamodb://"+table.counters+table.at)
+	if l := report.Rules[0].Limits[0]; lacking == rules || l.Used != 3 || l.Remaining != 12 {
+		t.Errorf("used %d, remaining %d, want 3 of 15", l.Used, l.Remaining)
+	}
 }

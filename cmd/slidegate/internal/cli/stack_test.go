@@ -41,7 +41,7 @@ func TestStackAddresses(t *testing.T) {
 	x := newTable(t, "testdata/rules.yaml")
 	counters := dynamotest.Counters(t, x.client)
 	calls := cloudFormation(t, "prod", "RateLimitCountersTable", counters, "RateLimitRulesTable", x.name)
-	const inspect = "inspect ip:203.0.113.9 --rule per-ip"
+	const inspect = "inspect per-ip ip:203.0.113.9"
 	for _, test := range []struct{ rules, store, command string }{
 		{"", "", inspect + " --rules stack://prod --store stack://prod"},
 		{"", "", inspect + " --rules stack://prod/RateLimit --store stack://prod/RateLimit"},

@@ -209,6 +209,11 @@ type ResetReport struct {
 	Key     string `json:"key"`
 	Counter string `json:"counter"`
 	Reset   bool   `json:"reset"`
+
+	// The table whose history records the reset, by whom and why; "" for rules in a file.
+	Table string `json:"table,omitempty"`
+	Who   string `json:"who,omitempty"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Reset deletes the counter of a key of a rule. If the rules are in a table,
@@ -239,6 +244,7 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 	if err := s.store.Reset(bounded, c.Charge.Key); err != nil {
 		return nil, err
 	}
+	report := &ResetReport{Rule: rule.Name, Key: keys.Counter, Counter: c.Charge.Key, Reset: true}
 	// The history comes last: a missing line is reported here, but a line too
 	// many would mislead its readers.
 	if s.lookup.table != nil {
@@ -247,8 +253,9 @@ func Reset(ctx context.Context, o *KeyOptions, note ruletable.Note, listener Lis
 		if err := s.lookup.table.RecordReset(ctx, rule.Name, keys.Counter, c.Charge.Key, note); err != nil {
 			return nil, fmt.Errorf("the counter %s is reset, but the history does not record it: %w", c.Charge.Key, err)
 		}
+		report.Table, report.Who, report.Why = o.Locations.RulesTable, note.Who, note.Why
 	}
-	return &ResetReport{Rule: rule.Name, Key: keys.Counter, Counter: c.Charge.Key, Reset: true}, nil
+	return report, nil
 }
 
 // checkOverrideKey refuses a key whose override is not known, as the override
