@@ -165,7 +165,7 @@ func (c *shop) doctor() (printed string, code int) {
 // healthy has doctor find nothing, and note these facts and no others.
 func (x *clinic) healthy(t *testing.T, notes ...string) {
 	t.Helper()
-	pattern := `^note: MiniStack [0-9.]+ at \S+ stands in for AWS: what it lacks is a note\n`
+	pattern := `^note: region \S+: MiniStack [0-9.]+ at \S+ stands in for AWS: what it lacks is a note\n`
 	for _, note := range notes {
 		pattern += `note: [^\n]*` + regexp.QuoteMeta(note) + `[^\n]*\n  to change it: [^\n]+\n`
 	}

@@ -78,8 +78,8 @@ func (e *exam) checkStage(ctx context.Context, api *apis.API, s apis.Stage, know
 	if err != nil {
 		return err
 	}
-	if e.report.Emulator != "" && len(served.Responses) == 0 {
-		e.note("deployment", api.String()+", stage "+s.Name, e.report.Emulator+" exports no gateway responses, so those that the stage serves are not compared", "")
+	if e.emulator != "" && len(served.Responses) == 0 {
+		e.note("deployment", api.String()+", stage "+s.Name, e.emulator+" exports no gateway responses, so those that the stage serves are not compared", "")
 		served.Responses = nil
 	}
 	var old []string

@@ -56,7 +56,8 @@ func Connect(ctx context.Context) (*Doctor, error) {
 	return &Doctor{
 		Stacks: aws.New(cfg), Functions: functions, Tables: tables, Roles: iam.NewFromConfig(cfg),
 		Alarms: cloudwatch.NewFromConfig(cfg), APIs: apis.Reader{REST: apigateway.NewFromConfig(cfg), V2: apigatewayv2.NewFromConfig(cfg)}, Region: cfg.Region,
-		Emulator: func(ctx context.Context) string { // tables may be in another one, such as Dynoxide
+		// The tables may be in an emulator of DynamoDB alone.
+		Emulator: func(ctx context.Context) string {
 			return cmp.Or(emulatorAt(ctx, functions.Options().BaseEndpoint), emulatorAt(ctx, db.Options().BaseEndpoint))
 		},
 		Ahead: func() (time.Duration, bool) { return time.Since(tables.Clock.Now()), tables.Clock.Confirmed() },
@@ -67,7 +68,6 @@ func Connect(ctx context.Context) (*Doctor, error) {
 type Report struct {
 	Stack     string      `json:"stack"`
 	Region    string      `json:"region"`
-	Emulator  string      `json:"emulator,omitempty"` // in place of AWS
 	Function  string      `json:"function"`
 	APIs      []string    `json:"apis"`   // whose authorizer is the function
 	Checks    int         `json:"checks"` // that were made
@@ -100,6 +100,7 @@ type exam struct {
 	*Doctor
 	report   *Report
 	deployed aws.Deployed
+	emulator string  // "" for AWS itself
 	wanted   *wanted // nil without a template
 	noWanted error   // why there is none
 	function *lambda.GetFunctionConfigurationOutput
@@ -121,7 +122,9 @@ func (d *Doctor) Examine(ctx context.Context, stack, id, template string) (*Repo
 		Stack: stack, Region: d.Region, Function: deployed.Function, APIs: []string{}, Findings: []Finding{}, Notes: []Finding{}, Unchecked: []Unchecked{},
 	}}
 	e.wanted, e.noWanted = readWanted(template)
-	e.report.Emulator = d.Emulator(ctx)
+	if e.emulator = d.Emulator(ctx); e.emulator != "" {
+		e.note("emulator", "region "+d.Region, e.emulator+" stands in for AWS: what it lacks is a note", "")
+	}
 	of := "function " + deployed.Function
 	e.check("version", "stack "+stack, e.checkVersion)
 	e.check("function", of, func() error { return e.readFunction(ctx) })
@@ -142,16 +145,16 @@ var errNoFunction = errors.New("the configuration of the function is not known")
 // check makes a check, and reports whether it could be made. If not, the report
 // says why.
 func (e *exam) check(name, where string, do func() error) bool {
-	if err := do(); err != nil {
-		if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answer.HTTPStatusCode() == http.StatusNotImplemented && e.report.Emulator != "" {
-			e.note(name, where, "not checked, because "+e.report.Emulator+" does not have the call: "+err.Error(), "")
-			return false
-		}
+	err := do()
+	switch answer, ok := errors.AsType[*smithyhttp.ResponseError](err); {
+	case err == nil:
+		e.report.Checks++
+	case ok && e.emulator != "" && answer.HTTPStatusCode() == http.StatusNotImplemented:
+		e.note(name, where, "not checked, because "+e.emulator+" does not have the call: "+err.Error(), "")
+	default:
 		e.report.Unchecked = append(e.report.Unchecked, Unchecked{name, where, aws.Explain(err).Error()})
-		return false
 	}
-	e.report.Checks++
-	return true
+	return err == nil
 }
 
 // find adds a finding.

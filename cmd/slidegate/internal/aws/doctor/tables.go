@@ -63,13 +63,12 @@ func (e *exam) checkExpiry(ctx context.Context, table string) error {
 	}
 	mend := set(e.wanted.expiry, true)
 	d := now.TimeToLiveDescription
+	off := d == nil || d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling
 	switch {
-	case d == nil || d.TimeToLiveStatus != types.TimeToLiveStatusEnabled && d.TimeToLiveStatus != types.TimeToLiveStatusEnabling:
-		add, what := e.find, "its TTL is off: counters stay for ever, and cost storage"
-		if e.report.Emulator != "" {
-			add, what = e.note, "its TTL is off: "+e.report.Emulator+" may take none from templates"
-		}
-		add("expiry", "table "+table, what, mend)
+	case off && e.emulator != "":
+		e.note("expiry", "table "+table, "its TTL is off: "+e.emulator+" may take none from templates", mend)
+	case off:
+		e.find("expiry", "table "+table, "its TTL is off: counters stay for ever, and cost storage", mend)
 	case sdk.ToString(d.AttributeName) != e.wanted.expiry:
 		e.find("expiry", "table "+table, fmt.Sprintf("its items expire by attribute %s, not %s: counters stay for ever, and cost storage", sdk.ToString(d.AttributeName), e.wanted.expiry),
 			set(*d.AttributeName, false)+", and an hour later "+mend)

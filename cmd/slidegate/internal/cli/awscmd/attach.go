@@ -168,9 +168,6 @@ emulator, what that lacks is a note.`,
 }
 
 func printExamined(p *command.Printer, r *doctor.Report) {
-	if r.Emulator != "" {
-		p.Line("note: %s stands in for AWS: what it lacks is a note", text.Printable(r.Emulator))
-	}
 	for _, f := range r.Findings {
 		p.Line("%s %s: %s", p.Red("wrong:"), f.Where, f.What)
 		p.Line("  mend: %s", f.Mend)

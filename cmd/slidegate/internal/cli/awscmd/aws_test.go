@@ -75,8 +75,8 @@ func TestExamined(t *testing.T) {
 	}
 	healthy := &doctor.Report{Stack: "shop", Region: "eu-north-1", APIs: []string{"REST API shop (a1)"}, Checks: 21, Findings: []doctor.Finding{}, Notes: []doctor.Finding{}, Unchecked: []doctor.Unchecked{}}
 	noted := *healthy
-	noted.Emulator = "MiniStack 1.5.33 at 127.0.0.1:4566"
 	noted.Notes = []doctor.Finding{
+		{Check: "emulator", Where: "region eu-north-1", What: "MiniStack 1.5.33 at 127.0.0.1:4566 stands in for AWS: what it lacks is a note"},
 		{Check: "alarms", Where: "stack shop", What: "its alarms have no target, so they send no message: shop-RateLimitDegraded", Mend: "slidegate aws deploy --stack shop --alarm-topic ARN"},
 		{Check: "deployment", Where: "REST API shop (a1), stage prod", What: "MiniStack 1.5.33 at 127.0.0.1:4566 exports no gateway responses, so those that the stage serves are not compared"},
 	}
