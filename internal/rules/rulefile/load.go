@@ -25,6 +25,9 @@ func Read(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, yam
 // ReadFile is Read for a file by its name.
 func ReadFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
+	if err != nil && (strings.HasPrefix(name, "dynamodb://") || strings.HasPrefix(name, "stack://")) {
+		err = &os.PathError{Op: "open", Path: name, Err: fmt.Errorf("this reads a file: `slidegate rules get --rules %s --output FILE` writes one", name)}
+	}
 	if err != nil {
 		return nil, err
 	}

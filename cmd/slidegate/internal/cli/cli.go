@@ -1,6 +1,6 @@
 // Package cli is Slidegate's command line: its root command, its exit codes, and
-// commands that stand alone. Those of one noun are in a package of their own,
-// such as awscmd. What the commands do is in cmd/slidegate/internal/operator.
+// commands that stand alone. Commands of one noun are in a package of their own,
+// such as awscmd. What several commands do is in cmd/slidegate/internal/operator.
 package cli
 
 import (
@@ -34,7 +34,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(command.Escaper{Writer: stdout})
+	out := command.Escaper{Writer: stdout}
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		out.Without = "`" // the mark of arguments in usages of flags, which completions show as they are
+	}
+	root.SetOut(out)
 	root.SetErr(command.Escaper{Writer: stderr})
 	cmd, err := root.ExecuteContextC(ctx)
 	return c.exitCode(cmd, err)
@@ -69,6 +73,14 @@ Environment variables:
 			return err
 		}
 		return help(cmd, args)
+	}
+	root.InitDefaultHelpCmd()
+	topics, _, _ := root.Find([]string{"help"})
+	topics.Args = func(_ *cobra.Command, args []string) error {
+		if about, rest, _ := root.Find(args); about.HasSubCommands() {
+			return about.ValidateArgs(rest) // else the help of the group would answer
+		}
+		return nil
 	}
 	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.started = true }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the rules
 	"errors"
+	"path/filepath"
 	"strconv"
 	"text/template"
 
@@ -66,8 +68,6 @@ func (o *initOptions) check() error {
 	switch given := o.Issuer != "" || o.Audience != ""; {
 	case o.Per == "user" && (o.Issuer == "" || o.Audience == ""):
 		return errors.New("--per user needs --issuer and --audience: which tokens to trust")
-	case o.Limit == "":
-		return errors.New("--limit is empty: want a rate, such as 100/minute")
 	case o.Per != "user" && given:
 		return errors.New("--issuer and --audience are for --per user")
 	}
@@ -105,7 +105,8 @@ func (o initOptions) execute() ([]byte, error) {
 		err = append(warnings, caveats...)
 	}
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
-		err = errors.New(wrong.Reason) // without its place: nobody has seen the file
+		flags := map[string]string{".issuer": "--issuer", ".audience": "--audience"}
+		err = command.Usagef("%s: %s", cmp.Or(flags[filepath.Ext(wrong.Path)], "--limit"), wrong.Reason) // without its place: nobody has seen the file
 	}
 	return file.Bytes(), err
 }

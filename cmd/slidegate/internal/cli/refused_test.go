@@ -26,6 +26,19 @@ func TestBadRules(t *testing.T) {
 	wantEmpty(t, filepath.Dir(out))
 }
 
+// The place of a table is no name of a file. The message says how to get one.
+func TestTableForFile(t *testing.T) {
+	signedOut(t)
+	for command, want := range map[string]string{
+		"cost --requests 1 --rules dynamodb://x":             "dynamodb://x",
+		"rules validate dynamodb://x":                        "dynamodb://x",
+		"rules diff stack://x --rules testdata/rules.yaml":   "stack://x",
+		"rules apply stack://x/One --rules dynamodb://rules": "stack://x/One",
+	} {
+		wantFailure(t, command, want+": ", "this reads a file: `slidegate rules get --rules "+want+" --output FILE` writes one")
+	}
+}
+
 // Standard input is a file like any other, among several too.
 func TestValidateStandardInput(t *testing.T) {
 	const good, bad = "rules: [{name: api, key: 'ip:{ip}', limits: [{capacity: 5, window: 60s}]}]", "rules: [{nam: api}]"

@@ -105,6 +105,8 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	})
 	command.Refuse(cmd, func() bool { return o.Decide && (o.Backend != nil || o.Timeouts.Backend != 0 || o.PassHost) },
 		"--decide passes no requests on: leave out --backend, --backend-timeout and --pass-host")
+	command.Refuse(cmd, func() bool { return o.Backend == nil && (o.Timeouts.Backend != 0 || o.PassHost) },
+		"--backend-timeout and --pass-host are for --backend URL, which is missing")
 	cmd.Flags().StringVar(&o.UsagePath, "usage-path", "", "answer callers at `PATH` with what they have used of their limits (default: do not)")
 	command.Check(cmd, func() error { return operator.CheckUsagePath(o.UsagePath, o.Decide) })
 	command.Var(cmd, &o.Backend, "backend", "the `URL` to pass allowed requests on to (default: echo them)", parseBackend)
@@ -115,10 +117,11 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request, longer than the load balancer's own")
 	command.Var(cmd, &o.HeaderSize, "header-size", "the most `BYTES` of a request's header (default: 10240; 65536 with --decide)", parseHeaderSize)
 	command.Var(cmd, &o.Drain, "drain", "how long to take requests after SIGTERM, a `DURATION` or 0 (default: 5s with --admin, else 0)", func(text string) (time.Duration, error) {
-		if text == "0" {
-			return 0, nil
+		d, err := time.ParseDuration(text) // 0 needs no unit
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("--drain %s: want a duration such as 30s or 5m, or 0", text)
 		}
-		return command.Timeout("drain")(text)
+		return d, nil
 	})
 	cmd.Flags().BoolVar(&o.PassHost, "pass-host", false, "pass the client's Host on to the backend (default: the backend's own)")
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -262,6 +263,8 @@ func (r *ExplainReport) conclude(d *engine.Decision, set *rules.Set, planDenies 
 		o.Why = r.refusal(planDenies)
 	case d.Reason == engine.Preflight:
 		o.Why = "it is a CORS preflight, which no rule counts and no ban denies"
+	case d.Reason == engine.Unmatched && slices.ContainsFunc(r.Rules, func(v RuleVerdict) bool { return v.Covers }): // shadows
+		o.Why = fmt.Sprintf("no enforced rule covers it, and unmatched is %s", set.Unmatched)
 	case d.Reason == engine.Unmatched:
 		o.Why = fmt.Sprintf("no rule covers it, and unmatched is %s", set.Unmatched)
 	case d.Reason == engine.Exempt:

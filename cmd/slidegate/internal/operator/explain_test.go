@@ -63,6 +63,27 @@ func TestExplainAgreesWithTheEngine(t *testing.T) {
 	})
 }
 
+// TestExplainShadowsAlone: a shadow rule that covers a request decides nothing
+// about it, and the report shows what it counts.
+func TestExplainShadowsAlone(t *testing.T) {
+	for document, want := range map[string]string{
+		`{rules: [{name: a, key: all, mode: shadow, limit: 1/day}]}`:                      "no enforced rule covers it, and unmatched is allow",
+		`{rules: [{name: a, key: all, mode: "off", limit: 1/day}]}`:                       "no rule covers it, and unmatched is allow",
+		`{rules: [{name: a, key: all, mode: shadow, when: {path: /x}, limit: 1/day}]}`:    "no rule covers it, and unmatched is allow",
+		`{unmatched: deny, rules: [{name: a, key: all, mode: shadow, limit: 100/month}]}`: "no enforced rule covers it, and unmatched is deny",
+	} {
+		set, err := rulefile.Parse("rules.yaml", []byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newExplainer(NewLookup(set, nil, time.Unix(1_800_000_000, 0)), memory.New(0))
+		report, err := x.explain(t.Context(), &request.Request{Method: "GET", Path: "/"})
+		if err != nil || report.Outcome.Why != want {
+			t.Errorf("%s: %v, %q; want %q", document, err, report.Outcome.Why, want)
+		}
+	}
+}
+
 func explained(t *rapid.T, set *rules.Set, store limit.Store, req request.Request, now time.Time) *ExplainReport {
 	report, err := newExplainer(NewLookup(set, nil, now), store).explain(context.Background(), &req)
 	if err != nil {

@@ -79,7 +79,7 @@ var Dashboard = []Section{
 	}},
 }
 
-// topKeys begins a query on the lines that package emf writes about keys.
+// topKeys begins a query on the lines that package telemetry writes about keys.
 const topKeys = `filter msg = "top keys" and ` + metric.Limiter + ` = "%s" | fields jsonParse(@message) as line | `
 
 // of returns a line for each of the limiter's own metrics.

@@ -1,4 +1,4 @@
-// Package doctor compares a deployed limiter with what it must be, and says how
+// Package doctor compares a deployed limiter with its template, and says how
 // to mend what differs. It only reads.
 package doctor
 

@@ -1,5 +1,5 @@
-// Package embedded has what a released command deploys: the Lambdas' zips and
-// the CloudFormation template. Releases are built with the tag `release`; any
+// Package embedded has what the command deploys: the Lambdas' zips and the
+// CloudFormation template. Releases and make build have the tag release; any
 // other build has neither, and is smaller by them.
 package embedded
 

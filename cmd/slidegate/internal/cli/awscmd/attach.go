@@ -131,13 +131,13 @@ func doctorCommand(c *command.Console) *cobra.Command {
 	var id, template string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Compare a deployed limiter with what it must be",
+		Short: "Check a deployed limiter and its APIs",
 		Long: `Doctor reads a stack's function, tables, rules, rights and alarms, and the APIs whose authorizer is the function. It
 says what is wrong, where, and which commands mend it. It changes nothing.
 
-The stack may be that of deploy or of a CDK app. What it must be is in the template that a released command
-carries. The exit code is 1 if it reports a finding, or if a check could not be made; notes do not count. On an
-emulator, what that lacks is a note.`,
+The stack may be that of deploy or of a CDK app. Doctor compares it with the template that the command carries, of
+a release or by "make build" in a clone. The exit code is 1 if it reports a finding, or if a check could not be
+made; notes do not count. On an emulator, what that lacks is a note.`,
 		Example: `  slidegate aws doctor
   slidegate aws doctor --stack shop --json`,
 		Args: command.NoArguments,

@@ -72,11 +72,11 @@ func deployCommand(c *command.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy [--rules FILE]",
 		Short: "Create or update the limiter's stack",
-		Long: `Deploy puts the limiter into an AWS account: two tables, the Lambda authorizer, and the rules. It needs neither
-a clone of the repository nor the CDK: a released command carries the code. It uploads code and rules to a
-bucket, and has CloudFormation create the stack or update it. If that fails, AWS takes all of it back, and
-deploy says why. An interrupt ends the command alone: AWS goes on. Before it creates a stack, deploy asks; without
-a terminal it needs --yes then.
+		Long: `Deploy puts the limiter into an AWS account: two tables, the Lambda authorizer, and the rules. It needs no CDK: the
+command of a release carries the code, and so does one made by "make build" in a clone. Deploy uploads code and
+rules to a bucket, and asks CloudFormation to create or update the stack. If that fails, AWS takes all of it back,
+and deploy says why. An interrupt ends the command alone: AWS goes on. Before it creates a stack, deploy asks;
+without a terminal it needs --yes then.
 
 The bucket is the one of --bucket; or else the stack's; or deploy creates one for the account and region,
 private, encrypted and for TLS alone.
@@ -103,7 +103,7 @@ that somebody has published since the last deployment are not overwritten, unles
 	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of a policy that bounds the rights of the stack's roles; an empty one removes it")
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
 	command.Complete(cmd, "bucket", command.NoWords)
-	command.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's, or arm64; on a local AWS, this machine's)", "arm64", "x86_64")
+	command.Choice(cmd, &o.Architecture, "architecture", "of the Lambdas, `arm64` or x86_64 (default: the stack's; of a new stack arm64, or the only one that the command carries; on a local AWS this machine's)", "arm64", "x86_64")
 	cmd.Flags().StringArrayVar(&o.Code, "code", nil, "a `ZIP` with a Lambda's code, in place of what the command carries; once for each")
 	command.Complete(cmd, "code", command.FilesOf("zip"))
 	cmd.Flags().StringVar(&o.Template, "template", "", "a CloudFormation template, a `FILE`, in place of the one that the command carries")
@@ -142,7 +142,7 @@ func addSecrets(cmd *cobra.Command, secrets *map[string]string) {
 // addWatch adds the flags about metrics, alarms and the dashboard. The stack keeps
 // what is not given.
 func addWatch(cmd *cobra.Command, o *aws.Options) {
-	cmd.Flags().Func("alarm-topic", "the `ARN` of an SNS topic that hears of alarms and of their ends; an empty one removes it", func(text string) error {
+	cmd.Flags().Func("alarm-topic", "the `ARN` of an SNS topic that gets a message when an alarm starts and ends; an empty one removes it", func(text string) error {
 		o.AlarmTopic = &text
 		return nil
 	})
@@ -198,8 +198,8 @@ func deleteCommand(c *command.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete the limiter's stack, but not its tables",
-		Long: `Delete has CloudFormation delete a stack that deploy made. The tables and the log stay, and delete names them. The
-bucket stays too.
+		Long: `Delete asks CloudFormation to delete a stack that deploy made. The tables and the log stay, and delete names them.
+The bucket stays too.
 
 It refuses, and names the commands to detach them, while its rules table keeps the state of attached APIs. From other
 APIs, first remove the authorizer: without its Lambda, they answer every request with 500. On a terminal, delete
@@ -239,11 +239,11 @@ func policyCommand(c *command.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Print the rights that these commands need, as an IAM policy",
-		Long: `Policy prints an IAM policy for whoever deploys: for the calls of deploy, attach, detach, doctor and delete,
-and for those that CloudFormation makes with the same rights. Of secrets it covers those named STACK/...; add others. It calls nothing.
-Somebody with these rights can make a role with any rights, as an administrator can; --permissions-boundary bounds such
-roles. With --role-arn it prints two policies: "service_role" for that role, and "caller" for the people who deploy.
-Its ARNs are those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
+		Long: `Policy prints an IAM policy for the people who deploy: for the calls of deploy, attach, detach, doctor and delete, and
+for those that CloudFormation makes with the same rights. It covers secrets named STACK/...; add others. Somebody with
+these rights can make a role with any rights, as an administrator can; --permissions-boundary bounds such roles. With
+--role-arn it prints two policies: "service_role" for that role, and "caller" for the people who deploy. Its ARNs are
+those of AWS, China or GovCloud, by the region of your AWS variables and files.`,
 		Example: `  slidegate aws policy > policy.json
   slidegate aws policy --stack shop --bucket shop-code
   slidegate aws policy --permissions-boundary arn:aws:iam::123456789012:policy/boundary > policy.json

@@ -140,6 +140,9 @@ func WriteText(path string, stdout io.Writer, text string) error {
 
 // CheckNewFile reports why WriteNew would fail, before the work on the text.
 func CheckNewFile(path string) error {
+	if path == Stdin {
+		return Usagef("%s: want the name of a new file, such as rules.yaml", path)
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: file exists: choose another name", path)
 	}

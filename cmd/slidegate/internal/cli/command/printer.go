@@ -47,11 +47,14 @@ const red, green, plain = "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 // Escaper escapes what is written by text.Escape. Each Write has whole
 // characters.
-type Escaper struct{ io.Writer }
+type Escaper struct {
+	io.Writer
+	Without string // what it leaves out; empty for nothing
+}
 
 // Write writes the escaped text.
 func (e Escaper) Write(b []byte) (int, error) {
-	_, err := io.WriteString(e.Writer, text.Escape(string(b)))
+	_, err := io.WriteString(e.Writer, strings.ReplaceAll(text.Escape(string(b)), e.Without, ""))
 	return len(b), err
 }
 

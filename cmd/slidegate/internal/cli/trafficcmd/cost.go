@@ -29,12 +29,12 @@ backend, data transfer, access logs, cold starts, and the storage of tables and 
 the list that --json shows, of which the oldest is shown.
 
 Each rule of --rules counts as one that covers every request and allows it. slidegate replay FILE --report OUT has
-the bill of recorded traffic. --flood 60 adds what a month costs in which 60 times the requests come. The limits
-admit no more of them, so all others are denied. The bill has API Gateway charge denied requests like others.
-Staff of AWS have said that it does not, but the page of prices does not say so.
+the bill of recorded traffic. --flood 60 adds the bill of a month with 60 times the requests. Enforced rules admit
+no more of them, so they deny all others; shadow rules deny none. In the bill, API Gateway charges for denied
+requests as for others. Staff of AWS have said that it does not, but the page of prices does not say so.
 
-Assumed is a Lambda of 256 MB on arm64, which takes 10 ms for an allowed request and 2 ms for a denied one, with an
-environment for each 10 requests a second.`,
+The bill is for a Lambda of 256 MB on arm64, which takes 10 ms for an allowed request and 2 ms for a denied one,
+with an environment for each 10 requests a second.`,
 		Example: `  slidegate cost --requests 10/s
   slidegate cost --requests 26e6 --rules rules.yaml --flood 60 --api http`,
 		Args: command.NoArguments,

@@ -78,6 +78,9 @@ func TestDenials(t *testing.T) {
 	if len(kept.kept) != 50 || len(kept.list()) != 20 || first || !found || last.ID != kept.latest-49 {
 		t.Errorf("kept %d, listed %d, found %t %t", len(kept.kept), len(kept.list()), first, found)
 	}
+	if text := execute("denials", &view{Latest: kept.list()}); !strings.Contains(text, "The latest 20, ") || strings.Count(text, "<details") != 20 {
+		t.Errorf("the page shows %s", text)
+	}
 	for _, id := range []int64{-1, 0, kept.latest + 1} {
 		if _, found := kept.find(id); found {
 			t.Errorf("found denial %d", id)

@@ -36,6 +36,7 @@ var (
 		"wait":    func(seconds float64) string { return text.Wait(time.Duration(seconds * float64(time.Second))) },
 		"style":   func() template.CSS { return template.CSS(style) },
 		"script":  func() template.JS { return template.JS(script) },
+		"shown":   func() int { return shownDenials },
 	}).Parse(source))
 )
 

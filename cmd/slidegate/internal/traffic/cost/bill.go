@@ -88,7 +88,7 @@ func NewBill(p *Prices, http bool, t *Traffic) *Bill {
 	environments := max(1, math.Ceil(t.Requests/Month.Seconds()/perEnvironment))
 	minutes := environments * min(Month.Minutes(), t.Requests/environments) // in which one of them has requests
 	writes := t.writes + t.flooded*floodWrites
-	reads := (t.Denied-t.flooded)*denialReads + t.flooded*floodReads + minutes*rulesReads
+	reads := t.usual*denialReads + t.flooded*floodReads + minutes*rulesReads
 	add("DynamoDB, writes", writes, "write units", writes/1e6*p.Writes)
 	add("DynamoDB, reads", reads, "read units", reads/1e6*p.Reads)
 	logged := minutes * float64(lineBytes+keysBytes+ruleBytes*min(mostRules, t.rules)) / 1e9

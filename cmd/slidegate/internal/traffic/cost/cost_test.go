@@ -35,6 +35,8 @@ func TestBill(t *testing.T) {
   - {name: a, key: "ip:{ip}", limit: 10/minute}
   - {name: b, key: all, mode: shadow, limit: 10/minute}
   - {name: c, key: none, mode: "off", limit: 10/minute}`)
+	shadow := set(t, `rules: [{name: a, key: all, mode: shadow, limit: 10/minute}, {name: b, key: all, mode: "off", limit: 10/minute}]`)
+	off := set(t, `rules: [{name: a, key: all, mode: "off", limit: 10/minute}]`)
 	for name, test := range map[string]struct {
 		http    bool
 		traffic *cost.Traffic
@@ -64,6 +66,16 @@ func TestBill(t *testing.T) {
 			// 106,200 writes.
 			false, cost.Estimate(2e6, nil).Flood(60),
 			"1.2e+08 1.18e+08: 127.000 24.000 64.000 1.053 0.314 0.897 18.000 4.000 3.000 = 242.264, fixed 25.000",
+		},
+		"a flood that a shadow rule counts": {
+			// 1.2e8 × 10 ms × 1/4 GB. The counter is as full as that of a rule that denies.
+			false, cost.Estimate(2e6, shadow).Flood(60),
+			"1.2e+08 0: 127.000 24.000 300.000 1.053 0.314 0.897 18.000 4.000 3.000 = 478.264, fixed 25.000",
+		},
+		"a flood past rules that are off": {
+			// 5 environments read rules 12 × 43,800 times.
+			false, cost.Estimate(2e6, off).Flood(60),
+			"1.2e+08 0: 127.000 24.000 300.000 0.000 0.263 0.785 16.000 4.000 3.000 = 475.048, fixed 23.000",
 		},
 	} {
 		b := cost.NewBill(round, test.http, test.traffic)

@@ -25,7 +25,9 @@ type Traffic struct {
 	writes   float64 // write request units
 	rules    int
 	metrics  int     // that these rules have in CloudWatch, at most
-	flooded  float64 // of Denied: those of a flood
+	usual    float64 // of Denied: without those of a flood
+	flooded  float64 // of Requests: those of a flood that rules in force refuse, or would
+	enforces bool    // a rule does, not shadows alone
 }
 
 // Estimate returns the traffic of requests that are allowed, each by every rule:
@@ -33,7 +35,7 @@ type Traffic struct {
 // rule whose counter fits a write unit.
 func Estimate(requests float64, set *rules.Set) *Traffic {
 	if set == nil {
-		return &Traffic{Requests: requests, writes: requests, rules: 1, metrics: metricsByRule}
+		return &Traffic{Requests: requests, writes: requests, rules: 1, metrics: metricsByRule, enforces: true}
 	}
 	return TrafficOf(requests, 0, set, func(string) float64 { return requests })
 }
@@ -41,7 +43,7 @@ func Estimate(requests float64, set *rules.Set) *Traffic {
 // TrafficOf returns the traffic of rules. charges returns how often the counters
 // of this name are charged.
 func TrafficOf(requests, denied float64, set *rules.Set, charges func(counter string) float64) *Traffic {
-	t := &Traffic{Requests: requests, Denied: denied}
+	t := &Traffic{Requests: requests, Denied: denied, usual: denied}
 	atomic := 0
 	for _, r := range set.Rules {
 		if r.Atomic && r.Mode != rules.Off {
@@ -58,6 +60,7 @@ func TrafficOf(requests, denied float64, set *rules.Set, charges func(counter st
 		}
 		t.writes += charges(cmp.Or(set.Document().Rules[i].Counter, r.Name)) * float64(each)
 		t.rules++
+		t.enforces = t.enforces || r.Mode == rules.Enforce
 		t.metrics += metricsByRule
 		if slices.ContainsFunc(r.Candidates, func(c rules.Candidate) bool { return c != rules.Candidate{} }) {
 			t.metrics++ // ShadowDenied of "NAME candidate"
@@ -97,12 +100,15 @@ func sent(is func(metric.Metric) bool) (n int) {
 	return n
 }
 
-// Flood returns the traffic with so many times the requests. The limits let no
-// more through than before, so all others are denied.
+// Flood returns the traffic with so many times the requests. Enforced limits let
+// no more through than before, so they deny all others. Shadows count no more,
+// and rules that are off nothing.
 func (t *Traffic) Flood(times float64) *Traffic {
 	flooded := *t
 	flooded.Requests *= times
-	flooded.flooded = flooded.Requests - t.Requests
-	flooded.Denied += flooded.flooded
+	flooded.flooded = (flooded.Requests - t.Requests) * float64(min(t.rules, 1))
+	if t.enforces {
+		flooded.Denied += flooded.flooded
+	}
 	return &flooded
 }
