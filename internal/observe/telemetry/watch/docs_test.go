@@ -28,6 +28,18 @@ func TestMetricsTable(t *testing.T) {
 	golden.CheckPart(t, "../../../../docs/operations.md", "<!-- metrics -->\n", "<!-- end -->", b.String())
 }
 
+// TestQueries: docs/operations.md has the queries of the dashboard's tables.
+func TestQueries(t *testing.T) {
+	var b strings.Builder
+	for _, s := range watch.Dashboard {
+		for _, table := range s.Tables {
+			query := strings.Replace(table.Query, " and "+metric.Limiter+` = "%s"`, "", 1)
+			fmt.Fprintf(&b, "%s:\n\n```\n%s\n```\n\n", table.Title, strings.ReplaceAll(query, " | ", "\n| "))
+		}
+	}
+	golden.CheckPart(t, "../../../../docs/operations.md", "<!-- queries -->\n", "<!-- end -->", b.String())
+}
+
 func exporters(e metric.Exporter) string {
 	var all []string
 	for i, name := range []string{"Lambda", "`serve`", "`limitotel`"} {
