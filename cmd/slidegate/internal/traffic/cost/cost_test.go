@@ -101,10 +101,11 @@ func month(requests float64, http bool) *cost.Bill {
 func TestREADME(t *testing.T) {
 	rest, http := month(second, false), month(second, true)
 	busy := month(10*second, false)
-	golden.CheckPart(t, "../../../../../README.md", "- **Its whole price.** ", "- **Predictable", fmt.Sprintf(`A million requests cost $%.2f behind a REST API, of which API Gateway takes $%.2f, or $%.2f behind an
-  HTTP API. That includes the authorizer, DynamoDB for one rule, and the log. Metrics, alarms and a dashboard cost at most
-  $%.2f a month: %.0f%% of the bill at 1 request a second, and %.0f%% at 10. [`+"`slidegate cost`"+`](docs/operations.md#cost) computes yours.
-`, rest.PerMillion, rest.Lines[0].Dollars/rest.Requests*1e6, http.PerMillion, rest.Fixed, 100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
+	golden.CheckPart(t, "../../../../../README.md", "- **Its whole price.** ", "- **Predictable", fmt.Sprintf(`With one rule and 1 request a second, a million requests cost $%.2f behind a REST API, or $%.2f behind an HTTP
+  API. API Gateway takes $%.2f or $%.2f of it; the authorizer, DynamoDB and the log take the rest. Metrics, alarms and a dashboard cost
+  $%.2f a month: %.0f%% of a REST API's bill at 1 request a second, %.0f%% at 10. [`+"`slidegate cost`"+`](docs/operations.md#cost) computes yours.
+`, rest.PerMillion, http.PerMillion, rest.Lines[0].Dollars/rest.Requests*1e6, http.Lines[0].Dollars/http.Requests*1e6, rest.Fixed,
+		100*rest.Fixed/rest.Total, 100*busy.Fixed/busy.Total))
 }
 
 func TestAge(t *testing.T) {
