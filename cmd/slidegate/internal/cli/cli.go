@@ -89,8 +89,7 @@ Environment variables:
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 			return cmd.Args(cmd, args) // the unknown flag may be one of the command that was meant
 		}
-		var usage command.UsageError
-		if errors.As(err, &usage) {
+		if usage, ok := errors.AsType[command.UsageError](err); ok {
 			return usage // without pflag's own words around it
 		}
 		return command.Usagef("%w", err)
@@ -114,11 +113,10 @@ func groupsAlone(usage func(*cobra.Command) error) func(*cobra.Command) error {
 
 // exitCode prints the error of a command and returns the exit code.
 func (c *cli) exitCode(cmd *cobra.Command, err error) int {
-	var outcome command.Outcome
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &outcome):
+	}
+	if _, found := errors.AsType[command.Outcome](err); found {
 		return 1
 	}
 	message := strings.TrimSpace(err.Error())
@@ -126,8 +124,7 @@ func (c *cli) exitCode(cmd *cobra.Command, err error) int {
 		message = strings.ReplaceAll(message, "\n", "\nslidegate: ")
 	}
 	c.Note("%s", message)
-	var usage command.UsageError
-	if errors.As(err, &usage) {
+	if _, wrong := errors.AsType[command.UsageError](err); wrong {
 		fmt.Fprintf(c.Stderr, "see: %s --help\n", cmd.CommandPath())
 		return 2
 	}

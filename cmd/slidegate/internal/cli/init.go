@@ -46,7 +46,9 @@ overwrites a file.`,
 	cmd.Flags().StringVar(&o.Issuer, "issuer", "", "the `URL` of the issuer of users' tokens; --per user needs it")
 	cmd.Flags().StringVar(&o.Audience, "audience", "", "the `AUDIENCE` of users' tokens; --per user needs it")
 	cmd.Flags().BoolVar(&o.Shadow, "shadow", false, "count only, and deny nothing")
-	command.Check(cmd, o.check)
+	command.Refuse(cmd, func() bool { return o.Per == "user" && (o.Issuer == "" || o.Audience == "") },
+		"--per user needs --issuer and --audience: which tokens to trust")
+	command.Refuse(cmd, func() bool { return o.Per != "user" && o.Issuer+o.Audience != "" }, "--issuer and --audience are for --per user")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		path := append(args, "rules.yaml")[0]
 		if err := command.CheckNewFile(path); err != nil {
@@ -62,16 +64,6 @@ overwrites a file.`,
 		return o.showNext(command.NewPrinter(c.Stdout), path)
 	}
 	return cmd
-}
-
-func (o *initOptions) check() error {
-	switch given := o.Issuer != "" || o.Audience != ""; {
-	case o.Per == "user" && (o.Issuer == "" || o.Audience == ""):
-		return errors.New("--per user needs --issuer and --audience: which tokens to trust")
-	case o.Per != "user" && given:
-		return errors.New("--issuer and --audience are for --per user")
-	}
-	return nil
 }
 
 //go:embed init.yaml.tmpl
