@@ -91,7 +91,7 @@ type Props struct {
 	// publishes. Empty means "deployment".
 	RulesWhy string
 
-	// AlarmTopic hears of each alarm, and of its end. Without it alarms show in
+	// AlarmTopic gets a message when an alarm starts and ends. Without it alarms show in
 	// CloudWatch alone. The topic's policy and key must let CloudWatch publish.
 	AlarmTopic awssns.ITopic
 

@@ -41,7 +41,7 @@ func (e *exam) own(api *apis.API) (id string) {
 	return id
 }
 
-// examineAPI compares the API with what it must be, and then what its stages serve
+// examineAPI compares the API with its template, and then what its stages serve
 // with the API.
 func (e *exam) examineAPI(ctx context.Context, api *apis.API) {
 	e.report.APIs = append(e.report.APIs, api.String())

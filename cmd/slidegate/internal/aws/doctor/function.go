@@ -162,7 +162,7 @@ func (e *exam) checkAlarms(ctx context.Context) error {
 		if e.deployed.CodeKey != "" {
 			mend = e.deploy() + " --alarm-topic ARN, of an SNS topic to which somebody subscribes"
 		}
-		e.note("alarms", "stack "+e.report.Stack, "its alarms have no target, so they send no message: "+strings.Join(mute, ", "), mend)
+		e.note("alarms", "stack "+e.report.Stack, "alarms without a target, so they send no message: "+strings.Join(mute, ", "), mend)
 	}
 	if off != nil {
 		e.find("alarms", "stack "+e.report.Stack, "alarms whose actions are off: "+strings.Join(off, ", "),
