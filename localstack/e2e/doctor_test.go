@@ -130,9 +130,9 @@ func (c *shop) examined() {
 		functions: lambda.NewFromConfig(c.cfg), db: dynamodb.NewFromConfig(c.cfg)}
 	x.readStack()
 	x.addAPIs()
-	x.healthy(x.t, "its TTL is off: MiniStack 1.", "its alarms have no target") // MiniStack takes no TTL from templates
+	x.healthy(x.t, "its TTL is off: MiniStack 1.", "alarms without a target") // MiniStack takes no TTL from templates
 	x.expire(true)
-	x.healthy(x.t, "its alarms have no target")
+	x.healthy(x.t, "alarms without a target")
 	if printed, code := c.run("aws", "deploy", "--alarm-topic", "arn:aws:sns:"+region+":"+account+":alarms"); code != 0 {
 		c.t.Fatal(printed)
 	}

@@ -191,7 +191,7 @@ func TestNotes(t *testing.T) {
 		where, what, mend string
 	}{
 		"alarms without a target": {"", func(_ *testing.T, w *world) { w.alarms[0].AlarmActions = nil }, "stack shop",
-			"its alarms have no target, so they send no message: shop-RateLimitDegraded", "slidegate aws deploy --stack shop --alarm-topic ARN, of an SNS topic to which somebody subscribes"},
+			"alarms without a target, so they send no message: shop-RateLimitDegraded", "slidegate aws deploy --stack shop --alarm-topic ARN, of an SNS topic to which somebody subscribes"},
 		"no TTL from templates": {emulator, func(_ *testing.T, w *world) {
 			w.expiry = dbtypes.TimeToLiveDescription{TimeToLiveStatus: dbtypes.TimeToLiveStatusDisabled}
 		}, "table counters", "its TTL is off: " + emulator + " may take none from templates", "aws dynamodb update-time-to-live --table-name counters"},

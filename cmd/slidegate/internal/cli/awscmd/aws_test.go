@@ -77,7 +77,7 @@ func TestExamined(t *testing.T) {
 	noted := *healthy
 	noted.Notes = []doctor.Finding{
 		{Check: "emulator", Where: "region eu-north-1", What: "MiniStack 1.5.33 at 127.0.0.1:4566 stands in for AWS: what it lacks is a note"},
-		{Check: "alarms", Where: "stack shop", What: "its alarms have no target, so they send no message: shop-RateLimitDegraded", Mend: "slidegate aws deploy --stack shop --alarm-topic ARN"},
+		{Check: "alarms", Where: "stack shop", What: "alarms without a target, so they send no message: shop-RateLimitDegraded", Mend: "slidegate aws deploy --stack shop --alarm-topic ARN"},
 		{Check: "deployment", Where: "REST API shop (a1), stage prod", What: "MiniStack 1.5.33 at 127.0.0.1:4566 exports no gateway responses, so those that the stage serves are not compared"},
 	}
 	var b strings.Builder
