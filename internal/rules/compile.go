@@ -142,9 +142,10 @@ func indexOf(words []string, word string) int { return max(0, slices.Index(words
 // nothing uses is a mistake: its author believes that it works.
 func (c *compiler) checkUnused() {
 	d, s := c.doc, c.set
+	some := append(slices.Clone(d.Rules), ruledoc.Rule{Name: "RULE"}) // for messages
 	switch {
 	case d.Plan != nil && d.Plan.From != "" && d.Plans == nil:
-		c.fail(problem.Root("plan"), problem.Instead, "names the plans of callers, and there are none", "plans: {pro: {RULE: CAPACITY}}")
+		c.fail(problem.Root("plan"), problem.Instead, "names the plans of callers, and there are none", "plans: {pro: {"+some[0].Name+": 1000}}")
 	case s.hash != nil && !s.OverridesHashed(PlanOverrides) && !slices.ContainsFunc(s.Rules, (*Rule).Hashed):
 		c.failKey(problem.Root("hash_secret"), problem.Instead, "is not used", "hash: true in a rule or in plan, or remove it")
 	case d.Plans != nil && d.Plan == nil:

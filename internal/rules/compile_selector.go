@@ -83,7 +83,7 @@ func parseCIDR(text string) (c netip.Prefix, wrong problem.Fault) {
 }
 
 // besideMatch has the fields of selectors for the sources that match cannot have.
-var besideMatch = map[string]string{"ip": "cidrs", "route": "route", "method": "methods"}
+var besideMatch = map[string]string{"ip": "cidrs", "path": "path", "route": "route", "method": "methods"}
 
 // conditions compiles a map from trusted sources to the values they may have. They
 // are in the order of the sources, so that explanations of a request do not vary.

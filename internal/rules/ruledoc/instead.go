@@ -9,19 +9,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Instead says what to write in place of a text that is no value of a type: by
 // the tag meant of the type, else by that of the field. It returns "" if the
 // text is no usual mistake.
 func Instead(meant string, of reflect.Type, text string) string {
-	return cmp.Or(instead(ofType(of, "meant"), text), instead(meant, text))
+	right := cmp.Or(instead(ofType(of, "meant"), text), instead(meant, text))
+	if right == "" && strings.HasPrefix(text, "{") {
+		return insteadOfLimits(of, text)
+	}
+	return right
 }
 
 // InsteadOfField says what to write in place of a name that no field of a struct
-// has; "" if the name is no usual mistake.
-func InsteadOfField(of reflect.Type, name string) string {
-	return instead(ofType(of, "fields"), strings.ReplaceAll(name, "-", "_"))
+// has; "" if the name is no usual mistake. The value tells names with two meanings
+// apart.
+func InsteadOfField(of reflect.Type, name, value string) string {
+	list, name := ofType(of, "fields"), strings.ReplaceAll(name, "-", "_")
+	return cmp.Or(instead(list, name+": "+value), instead(list, name))
 }
 
 // ofType returns a tag that texts.txt has of a type, rather than of a field.
@@ -38,7 +45,8 @@ func ofType(t reflect.Type, tag string) string {
 func instead(list, text string) string {
 	for entry := range strings.SplitSeq(list, "; ") {
 		right, wrong, _ := strings.Cut(entry, " = ")
-		pattern := regexp.MustCompile("(?i)^(?:" + wrong + ")$")
+		known, _ := mistakes.LoadOrStore(wrong, Regexp("(?i)^(?:"+wrong+")$"))
+		pattern := known.(func() *regexp.Regexp)()
 		if found := pattern.FindStringSubmatchIndex(text); found != nil && wrong != "" {
 			right = string(pattern.ExpandString(nil, right, text, found))
 			if right == text { // which is wrong for another reason
@@ -52,6 +60,8 @@ func instead(list, text string) string {
 	}
 	return ""
 }
+
+var mistakes sync.Map // the patterns of lists, by their texts
 
 var thousands = Regexp(`[,_' ](\d{3})`)
 
@@ -115,17 +125,24 @@ func MeantDuration(text string) (window string) {
 var rateLike = Regexp(`(?i)^([\d.,_' ]*\d(?: ?[km]\b)?) *(?:requests?|reqs?|calls?|hits?|units?|tokens?|r)? *` +
 	`(?:per|every|each|in|an?|p|/|-)? *(\S.*)$`)
 
+// ofEachKey is what rates of other programs say of keys.
+var ofEachKey = Regexp(`(?i) ?(?:per|/|by|for each|for every|from) ?(?:ip|client|user|key|address|api.?key|tenant)$`)
+
 // meantRate returns the rate that a text such as "100 requests per minute"
 // probably stands for; "" for none.
 func meantRate(text string) string {
+	text = ofEachKey().ReplaceAllString(text, "")
+	if window, units, ok := strings.Cut(text, "/"); ok && MeantDuration(window) != "" { // 1h/100
+		text = units + "/" + window
+	}
 	parts := rateLike().FindStringSubmatch(text)
 	if parts == nil {
 		return ""
 	}
 	window := MeantDuration(parts[2])
 	units, ok := MeantNumber(parts[1])
-	if window == "" || !ok {
-		return ""
+	if !ok || window == "" {
+		return wholeRate(strings.Replace(parts[1], ",", ".", 1), window)
 	}
 	return (&Limit{Capacity: units, Window: window}).Rate()
 }

@@ -29,7 +29,7 @@ func TestInstead(t *testing.T) {
 				if right := Instead(f.Tags.Meant, f.Type, word); right != "" {
 					t.Errorf("%s.%s: %q is right, and the message says: %s", of, f.Name, word, right)
 				}
-				if right := InsteadOfField(of, f.Name); right != "" {
+				if right := InsteadOfField(of, f.Name, word); right != "" {
 					t.Errorf("%s.%s is a field, and the message says: %s", of, f.Name, right)
 				}
 			}
@@ -44,6 +44,20 @@ func TestInstead(t *testing.T) {
 		for entry := range strings.SplitSeq(ofType(of, "fields"), "; ") {
 			right, _, _ := strings.Cut(entry, " = ")
 			name, _, _ := strings.Cut(right, ":")
+			if home, inner, ok := strings.Cut(name, "."); ok { // denied.status, or when.path
+				top, own := memberOf(reflect.TypeFor[Document](), home), memberOf(of, home)
+				if inner, _, _ = strings.Cut(inner, ":"); memberOf(top, inner) == nil && memberOf(own, inner) == nil {
+					t.Errorf("%s: %q is no field of a field", of, name)
+				}
+				continue
+			}
+			if strings.HasSuffix(right, " at the top of the document") {
+				names := reflect.TypeFor[Document]()
+				if memberOf(names, name) == nil {
+					t.Errorf("%s: %q is no field of the document", of, name)
+				}
+				continue
+			}
 			if name, _, _ = strings.Cut(name, ","); right != "" && !names[name] && !strings.Contains(name, " ") {
 				t.Errorf("%s: %q is no field", of, name)
 			}
@@ -63,6 +77,22 @@ func TestInstead(t *testing.T) {
 			t.Errorf("texts.txt describes %s, and there is no such type", field)
 		}
 	}
+}
+
+// memberOf returns the type that a field of a struct has, or points to; nil for no
+// field.
+func memberOf(of reflect.Type, name string) reflect.Type {
+	if of == nil || of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range Fields(of) {
+		if f.Name == name && f.Type.Kind() == reflect.Pointer {
+			return f.Type.Elem()
+		} else if f.Name == name {
+			return f.Type
+		}
+	}
+	return nil
 }
 
 // TestMeantDuration: what people write for lengths of time, and what windows

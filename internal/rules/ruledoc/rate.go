@@ -40,15 +40,19 @@ func (l *Limit) UnmarshalJSON(data []byte) error {
 	if err := unmarshalForm(data, '{', (*statedLimit)(l), &rate); err != nil || !isText(data) {
 		return err
 	}
-	return l.parseRate(rate)
+	read, ok := readRate(rate)
+	if *l = read; !ok {
+		return noRate(rate)
+	}
+	return nil
 }
 
-// parseRate fills in the limit that a rate stands for. The window is checked as
-// any other is.
-func (l *Limit) parseRate(rate string) error {
+// readRate returns the limit that a rate stands for. The window is checked as any
+// other is.
+func readRate(rate string) (l Limit, ok bool) {
 	parts := ratePattern().FindStringSubmatch(rate)
 	if parts == nil {
-		return noRate(rate)
+		return Limit{}, false
 	}
 	units, _, _ := strings.Cut(rate, parts[1])
 	l.Window = parts[2]
@@ -59,17 +63,17 @@ func (l *Limit) parseRate(rate string) error {
 	}
 	var err error
 	l.Capacity, err = strconv.ParseInt(units, 10, 64)
-	return err
+	return l, err == nil
 }
 
 // noRate says what to write in place of a text that is no rate.
 func noRate(text string) error {
+	if rate := meantRate(text); rate != "" {
+		return fmt.Errorf("%q is no rate: write %s", text, rate)
+	}
 	if window := strings.TrimLeft(text, "0123456789"); window != text && ratePattern().MatchString("1"+window) {
 		return fmt.Errorf("%q is no rate: its units are 1 to 999999999; those of a map, such as {capacity: 2000000000, window: 60s}, "+
 			"are up to 4294967295", text)
-	}
-	if rate := meantRate(text); rate != "" {
-		return fmt.Errorf("%q is no rate: write %s", text, rate)
 	}
 	return fmt.Errorf("%q is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s", text)
 }
@@ -84,8 +88,7 @@ func (l *Limit) Rate() string {
 		}
 	}
 	rate := fmt.Sprintf("%d/%s", l.Capacity, window)
-	var read Limit
-	if read.parseRate(rate) != nil || read != *l {
+	if read, ok := readRate(rate); !ok || read != *l {
 		return ""
 	}
 	return rate

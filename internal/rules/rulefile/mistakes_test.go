@@ -3,7 +3,6 @@ package rulefile_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +79,7 @@ var refused = []mistake{
 	{"a cost above the capacity", start + "    cost: 20\n" + tenAMinute},
 	{"an override without the prefix of its key", rule + "    key: \"user:{jwt.sub}\"\n" + tenAMinute + "overrides:\n  api: {\"241531\": {capacity: 100}}\n"},
 	{"an override of a rule that does not exist", start + tenAMinute + "overrides:\n  apy: {\"ip:203.0.113.9\": {capacity: 100}}\n"},
+	{"a plan without capacities", start + tenAMinute + "plan: {from: jwt.plan}\n"},
 	{"a plan that nothing names", start + tenAMinute + "plans: {pro: {api: 100}}\n"},
 }
 
@@ -123,6 +123,28 @@ var words = []mistake{
 	{"a plan without end", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: infinite}}\n"},
 	{"a class of statuses in upper case", start + "    refund_on: 5XX\n" + tenAMinute},
 	{"a range of statuses", start + "    refund_on: 500-599\n" + tenAMinute},
+	{"no limit for some networks", "rules:\n  - name: partners\n    when: {cidrs: [198.51.100.0/24]}\n" + byIP + "    limit: unlimited\n  - name: api\n" + byIP + tenAMinute},
+	{"no limit for a block of conditions", "rules:\n  - name: health\n" + byIP + "    limit: none\n    when:\n      methods: GET\n      path: \"/health\"\n"},
+	{"no limit for anybody", withLimit("unlimited")},
+	{"a limit of -1", withLimit("-1")},
+	{"a limit of 0", start + "    when: {path: /admin/**}\n    limit: 0\n"},
+	{"a limit of 0 for anybody", withLimit("0")},
+	{"a rate of 0", start + "    when: {methods: DELETE}\n    limit: 0/second\n"},
+	{"a limit without its window", withLimit("100")},
+	{"a rate in r/s with a space", withLimit("10 r/s")},
+	{"a rate in rps", withLimit("10rps")},
+	{"a rate in rpm", withLimit("10 RPM")},
+	{"a rate by the min", withLimit("100/min")},
+	{"a rate with its window first", withLimit("1h/100")},
+	{"a rate without a unit", withLimit("100/60")},
+	{"a rate of a client", withLimit("100 per minute per ip")},
+	{"three in two seconds", withLimit("1.5/second")},
+	{"a rate in words of one in ten minutes", withLimit("0.1 requests per minute")},
+	{"a fraction with a comma", withLimit("1,5/second")},
+	{"a third a second", withLimit("0.333/s")},
+	{"a fraction of a month", withLimit("0.5/month")},
+	{"a decimal of a whole number", withLimit("10.0/second")},
+	{"a fraction in a list", start + "    limits: [2.5/second, 1000/hour]\n"},
 }
 
 // shapes are lists, maps and names that differ from those of rules files.
@@ -172,6 +194,73 @@ var shapes = []mistake{
 	{"a name with capitals and spaces", "rules:\n  - name: My API\n" + byIP + tenAMinute},
 	{"a name of another alphabet", "rules:\n  - name: пример\n" + byIP + tenAMinute},
 	{"a name that is a number", "rules:\n  - name: 1\n" + byIP + tenAMinute},
+	{"a rate and a quota", start + "    rate: 10/second\n    quota: 10000/month\n"},
+	{"a burst beside a rate of another name", start + "    rate: 10/second\n    burst: 20\n"},
+	{"a burst beside a limit", start + "    limit: {capacity: 10, window: 1s}\n    burst_size: 20\n"},
+	{"a burst beside limits", start + "    limits: [10/second, 10000/month]\n    burst: 20\n"},
+	{"a burst alone", start + "    burst: 20\n"},
+	{"a burst of a month", start + "    limit: 10000/month\n    burst: 200\n"},
+	{"a burst in words", start + "    limit: 10/second\n    burst: double\n"},
+	{"a count and a period", start + "    count: 100\n    period: 60\n"},
+	{"a rate without a unit in a rule", start + "    rate: 100/60\n"},
+	{"requests and per", start + "    requests: 100\n    per: minute\n"},
+	{"requests and an interval", start + "    requests: 100\n    interval: 1m\n"},
+	{"max and window_ms", start + "    windowMs: 900000\n    max: 100\n"},
+	{"a capacity and a window in the rule", start + "    capacity: 100\n    window: 1h\n"},
+	{"a number and a window", start + "    limit: 100\n    window: 15 minutes\n"},
+	{"a window in minutes", start + "    limit: 100\n    window_minutes: 15\n"},
+	{"a window alone", start + "    window: 15m\n"},
+	{"requests_per_minute", start + "    requests_per_minute: 100\n"},
+	{"rps and a burst", start + "    rps: 10\n    burst: 20\n"},
+	{"an algorithm in the rule", start + "    limit: 10/minute\n    algorithm: fixed_window\n"},
+	{"a timezone in the rule", start + "    limit: 10/day\n    timezone: Europe/Berlin\n"},
+	{"a quota in a map", start + "    quota: {limit: 10000, period: month}\n"},
+	{"a throttle of API Gateway", start + "    throttle: {rateLimit: 10, burstLimit: 20}\n"},
+	{"requests and per in a limit", start + "    limit: {requests: 100, per: minute}\n"},
+	{"a rate and a burst in a limit", start + "    limit: {rate: 10/second, burst: 20}\n"},
+	{"max and window_ms in a limit", start + "    limit: {max: 100, windowMs: 60000}\n"},
+	{"rps in a limit", start + "    limit: {rps: 10}\n"},
+	{"limits by window in a limit", start + "    limit: {minute: 10, hour: 100}\n"},
+	{"limits by window in a block", start + "    limits:\n      second: 10\n      minute: 100\n      day: 1000\n"},
+	{"plans in a limit", rule + "    key: \"user:{jwt.sub}\"\n    limit:\n      free: 10/minute\n      pro: 100/minute\n"},
+	{"three plans in a limit", start + "    limit: {free: 10, pro: 100, team: 1000}\n"},
+	{"plans of several windows in a limit", start + "    limit: {free: 10/minute, pro: 10000/hour}\n"},
+	{"plans in a rule", start + "    plans: {pro: 100/minute}\n" + tenAMinute},
+	{"a status and a message", start + tenAMinute + "    status: 503\n    message: slow down\n    retry_after: 30s\n"},
+	{"a status of success", start + tenAMinute + "    status: 200\n"},
+	{"no limit in a list", start + "    limits: [unlimited, 10/minute]\n"},
+	{"an override of 0", start + "    overrides: true\n" + tenAMinute + "overrides: {api: {\"ip:203.0.113.9\": {limits: [0]}}}\n"},
+	{"a rate of each address", withLimit("100/minute/ip")},
+	{"by an address", rule + "    by: client_ip\n" + tenAMinute},
+	{"limit_by a user", rule + "    limit_by: user\n" + tenAMinute},
+	{"a key by two names", rule + "    group_by: [ip, user]\n" + tenAMinute},
+	{"a status alone", start + tenAMinute + "    status_code: 503\n"},
+	{"a status that denies nothing", start + tenAMinute + "    status: 200\n    message: \"slow: down\"\n"},
+	{"a body as a map", start + tenAMinute + "    response: {error: slow down}\n"},
+	{"a status at the top", "status: 503\nbody: slow down\n" + start + tenAMinute},
+	{"a message at the top", "message: slow down\n" + start + tenAMinute},
+	{"the answer in a rule", start + tenAMinute + "    denied: {status: 503}\n"},
+	{"block_for in a rule", start + tenAMinute + "    block_for: 10m\n"},
+	{"a ban in a rule", start + tenAMinute + "    ban_duration: 1h\n"},
+	{"hours in a rule", start + tenAMinute + "    hours: 09:00-17:00\n"},
+	{"from and until in a rule", start + tenAMinute + "    from: 09:00\n    until: 17:00\n"},
+	{"by for the key", rule + "    by: ip\n" + tenAMinute},
+	{"per for the key", rule + "    per: \"ip:{ip}\"\n" + tenAMinute},
+	{"an address for the key", rule + "    ip: true\n" + tenAMinute},
+	{"an API key for the key", rule + "    api_key: true\n" + tenAMinute},
+	{"a path beside its rule's fields", start + tenAMinute + "    path: /login\n    methods: POST\n"},
+	{"paths beside when", start + tenAMinute + "    when: {methods: POST}\n    paths: [/login, /users/*]\n"},
+	{"an address of a rule", start + tenAMinute + "    ip: 203.0.113.9\n"},
+	{"a method beside a path for when", start + tenAMinute + "    when: /login\n    method: POST\n"},
+	{"match for when", start + tenAMinute + "    match: {path: /login}\n"},
+	{"claims beside a rule", start + tenAMinute + "    match: {jwt.plan: pro}\n"},
+	{"a path in match", start + tenAMinute + "    when: {match: {path: /login}}\n"},
+	{"exempt in a rule", start + tenAMinute + "    exempt: {cidrs: [198.51.100.0/24]}\n"},
+	{"a whitelist of addresses in a rule", start + tenAMinute + "    whitelist: [198.51.100.7]\n"},
+	{"a whitelist", "whitelist: [198.51.100.7, 198.51.100.0/24]\n" + start + tenAMinute},
+	{"a blacklist", "blacklist: [203.0.113.9]\n" + start + tenAMinute},
+	{"an allowlist of paths", "allowlist: [/health]\n" + start + tenAMinute},
+	{"a description", start + tenAMinute + "    description: the API\n"},
 	{"a name of a limit with an underscore", start + "    limits: [{name: per_minute, capacity: 10, window: 60s}]\n"},
 }
 
@@ -247,30 +336,6 @@ func TestMistakes(t *testing.T) {
 	section("Valid and useless", "`validate`, `apply` and `explain` warn. `apply` publishes the file all the same. `key: all` says that one counter\n"+
 		"for all requests is meant, and draws no warning.", useless, warningsOf)
 	golden.Check(t, "testdata/mistakes.md", b.String())
-}
-
-// TestAdvice: the file that a message about a key asks for is valid.
-func TestAdvice(t *testing.T) {
-	pair := regexp.MustCompile(`when: (\{.*?\}) and key: (".*?")`)
-	pairs := pair.FindAllStringSubmatch(errorsOf(mistake{file: rule + "    key: \"user:{header.x-user|ip}\"\n" + tenAMinute})[0], -1)
-	if len(pairs) != 2 {
-		t.Fatalf("two rules are not in the message: %q", pairs)
-	}
-	asked := "rules:\n"
-	for i, p := range pairs {
-		asked += fmt.Sprintf("  - {name: r%d, when: %s, key: %s, limit: 10/minute}\n", i, p[1], p[2])
-	}
-	list := errorsOf(mistake{file: rule + "    key: [tenant, user]\n" + tenAMinute})[0]
-	_, example, _ := strings.Cut(list, "such as ")
-	for _, file := range []string{
-		"authentication: {jwt: [{issuer: 'https://a.example', audience: x}]}\n" + asked,
-		rule + "    key: " + example + "\n" + tenAMinute,
-		rule + "    key: session:{header.x-session}\n" + tenAMinute,
-	} {
-		if problems := errorsOf(mistake{file: file}); len(problems) > 0 {
-			t.Errorf("%s%q", file, problems)
-		}
-	}
 }
 
 func errorsOf(m mistake) (messages []string) {

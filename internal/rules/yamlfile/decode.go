@@ -321,6 +321,9 @@ func (d *decoder) pairs(n node) []entry {
 // object decodes a map into a struct.
 func (d *decoder) object(n node, into reflect.Value) bool {
 	found := d.byName(n, into.Type())
+	if found == nil {
+		return false
+	}
 	for _, f := range ruledoc.Fields(into.Type()) {
 		if e, ok := found[f.Name]; ok {
 			d.field(n, e, into.FieldByIndex(f.Index), f.Tags)
@@ -336,7 +339,8 @@ func (d *decoder) field(n node, e entry, into reflect.Value, tags ruledoc.Tags) 
 }
 
 // byName finds the fields of a map by name. A misspelled one counts as the one
-// that was probably meant, so that mistakes inside it are reported too.
+// that was probably meant, so that mistakes inside it are reported too. It returns
+// nil for a map that as a whole is a usual mistake.
 func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 	found := make(map[string]entry, len(n.Content)/2)
 	var unknown []entry
@@ -347,8 +351,11 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 			unknown = append(unknown, e)
 		}
 	}
-	for _, e := range unknown {
-		meant, reason := meantField(e.key.Value, t, found)
+	if at := d.places[n.path]; len(unknown) > 0 && at.of != nil && ruledoc.Instead(at.meant, at.of, flow(n.Node)) != "" {
+		return nil
+	}
+	for _, e := range d.elsewhere(n, t, found, unknown) {
+		meant, reason := meantField(e.key.Value, flow(e.Node), t, found)
 		if !fieldName.MatchString(e.key.Value) { // it may be a secret of another file
 			e.key.path = n.path
 		}
@@ -357,7 +364,7 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 			where := d.places[e.path]
 			e.path = ruledoc.Join(n.path, meant)
 			d.places[e.path] = where
-			if !strings.HasPrefix(e.key.Value, meant+":") { // else its value is in the name
+			if !strings.Contains(reason, meant+": ") { // else the advice has its value
 				found[meant] = e
 				continue
 			}
@@ -365,6 +372,50 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 		d.undecoded[e.path], d.incomplete[n.path] = true, true
 	}
 	return found
+}
+
+// elsewhere reports the unknown names of a map that belong in a field of it, or of
+// the document, and returns the others. All that belongs in one field is one
+// mistake: the advice is the whole field, with what the file states of it.
+func (d *decoder) elsewhere(n node, t reflect.Type, found map[string]entry, unknown []entry) (others []entry) {
+	type gathered struct {
+		first  node
+		names  []string
+		values [][2]string
+	}
+	into := map[string]*gathered{}
+	for _, e := range unknown {
+		field, name := ruledoc.Home(t, e.key.Value, flow(e.Node))
+		if field == "" && ruledoc.InsteadOfField(t, e.key.Value, flow(e.Node)) == "" {
+			field, name = fieldWith(e.key.Value, t, found, reflect.Pointer), e.key.Value
+		}
+		if field == "" {
+			others = append(others, e)
+			continue
+		}
+		g := into[field]
+		if g == nil {
+			g = &gathered{first: e.key}
+			into[field] = g
+			for _, stated := range []string{field, field + "s"} { // limit and limits
+				if s, ok := found[stated]; ok {
+					g.names, g.values = append(g.names, stated), append(g.values, [2]string{stated, written(s.Node)})
+					delete(found, stated)
+				}
+				d.undecoded[ruledoc.Join(n.path, stated)] = true
+			}
+		}
+		g.names, g.values = append(g.names, e.key.Value), append(g.values, [2]string{name, written(e.Node)})
+		d.undecoded[e.path], d.incomplete[n.path] = true, true
+	}
+	for field, g := range into {
+		right := ruledoc.WriteField(t, field, g.values)
+		if len(g.names) > 1 {
+			right += ", in place of " + ruledoc.Enumerate(g.names, "and")
+		}
+		d.fail(g.first, "unknown field: write %s", right)
+	}
+	return others
 }
 
 // entries decodes a map whose names the document chooses.

@@ -79,7 +79,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestErrorTypes(t *testing.T) {
-	_, err := Decode("a.yaml", []byte("rules:\n  - {name: r, key: all, limits: [{capacity: 0, window: 60s}], burst: 1}\n"), &ruledoc.Document{})
+	_, err := Decode("a.yaml", []byte("rules:\n  - {name: r, key: all, limits: [{capacity: 0, window: 60s}], zzz: 1}\n"), &ruledoc.Document{})
 	var all Errors
 	if !errors.As(err, &all) || len(all) != 2 {
 		t.Fatalf("got %v, want two errors", err)

@@ -153,12 +153,12 @@ var fieldName = regexp.MustCompile(`^[\pL\d_-]{1,48}$`)
 // meantField returns the field of a struct that an unknown name was probably
 // meant to be, empty for none, and what to write. found are the fields that the
 // map has.
-func meantField(name string, t reflect.Type, found map[string]entry) (meant, reason string) {
-	if before, value, ok := strings.Cut(name, ":"); ok && hasField(t, before) {
-		return before, fmt.Sprintf("a space is missing after the colon: write %s: %s", before, value)
+func meantField(name, value string, t reflect.Type, found map[string]entry) (meant, reason string) {
+	if before, after, ok := strings.Cut(name, ":"); ok && hasField(t, before) {
+		return before, fmt.Sprintf("a space is missing after the colon: write %s: %s", before, after)
 	}
-	if right := ruledoc.InsteadOfField(t, name); right != "" {
-		if meant = strings.TrimPrefix(right, "write "); !hasField(t, meant) {
+	if right := ruledoc.InsteadOfField(t, name, value); right != "" {
+		if meant, _, _ = strings.Cut(strings.TrimPrefix(right, "write "), ":"); !hasField(t, meant) {
 			meant = ""
 		}
 		return meant, right
@@ -173,26 +173,27 @@ func meantField(name string, t reflect.Type, found map[string]entry) (meant, rea
 	return ruledoc.Closest(name, names), ruledoc.Suggest(name, names, "there are", "and")
 }
 
-// belongs says in which field of a struct an unknown name is a field, if it is
-// one: in a list or a map that the document has, or else in the first.
+// belongs says in which list of a struct an unknown name is a field of the
+// entries, if it is one: one that the document has, or else the first.
 func belongs(name string, t reflect.Type, found map[string]entry) (reason string) {
+	field := fieldWith(name, t, found, reflect.Slice)
+	if field == "" {
+		return ""
+	}
+	return fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", field)
+}
+
+// fieldWith returns the field of a struct whose values, or those that it lists or
+// points to, have a field of this name: one that the document has, or else the
+// first.
+func fieldWith(name string, t reflect.Type, found map[string]entry, kind reflect.Kind) (field string) {
 	for _, f := range ruledoc.Fields(t) {
 		_, stated := found[f.Name]
-		if reason != "" && !stated {
-			continue
-		}
-		switch f.Type.Kind() {
-		case reflect.Slice:
-			if hasField(f.Type.Elem(), name) {
-				reason = fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", f.Name)
-			}
-		case reflect.Pointer:
-			if hasField(f.Type.Elem(), name) {
-				reason = fmt.Sprintf("it belongs in %s: write %[1]s: {%s: ...}", f.Name, name)
-			}
+		if f.Type.Kind() == kind && hasField(f.Type.Elem(), name) && (field == "" || stated) {
+			field = f.Name
 		}
 	}
-	return reason
+	return field
 }
 
 func hasField(t reflect.Type, name string) bool {

@@ -87,25 +87,62 @@ func (p *Positions) errorIn(n *yaml.Node, path, reason string) *Error {
 		reason = odd
 	} else if n == at.value && at.of != nil {
 		text := flow(n)
-		if right := ruledoc.Instead(at.meant, at.of, text); right != "" {
+		if right := ruledoc.Instead(at.meant, at.of, text); right != "" && (ofRule(path) || !strings.Contains(right, "<")) {
 			if (node{Node: n}).is() == "text" {
 				text = strconv.Quote(text)
 			}
 			reason = fmt.Sprintf("unknown value %s: %s", text, right)
 		}
 	}
+	if ofRule(path) {
+		reason = p.fillIn(path, reason)
+	}
 	return &Error{Line: n.Line, Column: n.Column, Path: path, Reason: reason}
+}
+
+func ofRule(path string) bool { return strings.HasPrefix(path, "rules[") }
+
+// fillIn puts the name and the selector of the rule around a path into advice that
+// leaves room for them.
+func (p *Positions) fillIn(path, advice string) string {
+	rule, _, _ := strings.Cut(path, "]")
+	name, when := p.places[rule+"].name"].value, p.places[rule+"].when"].value
+	if name != nil {
+		advice = strings.ReplaceAll(advice, "<RULE>", name.Value)
+	}
+	before, _, skips := strings.Cut(advice, "write skip: [<WHEN>]")
+	switch {
+	case skips && strings.HasSuffix(path, "]"): // of a list of limits
+		return before + "remove it"
+	case when != nil:
+		return strings.ReplaceAll(advice, "<WHEN>", written(when))
+	case skips: // the rule is for all requests
+		return before + "remove the rule"
+	}
+	return strings.ReplaceAll(advice, "<WHEN>", "{path: /**}")
 }
 
 // flow writes a value in one line; nothing for one of many parts, which is no
 // usual mistake.
-func flow(n *yaml.Node) string {
+func flow(n *yaml.Node) string { return flowWith(n, func(v *yaml.Node) string { return v.Value }) }
+
+// written is flow with the quotes that a file needs.
+func written(n *yaml.Node) string {
+	return flowWith(n, func(v *yaml.Node) string {
+		if v.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 || strings.ContainsAny(v.Value, ",[]{}#\"'") {
+			return strconv.Quote(v.Value)
+		}
+		return v.Value
+	})
+}
+
+func flowWith(n *yaml.Node, scalar func(*yaml.Node) string) string {
 	if len(n.Content) > 8 {
 		return ""
 	}
 	parts := make([]string, len(n.Content))
 	for i, child := range n.Content {
-		parts[i] = flow(child)
+		parts[i] = flowWith(child, scalar)
 	}
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -117,7 +154,7 @@ func flow(n *yaml.Node) string {
 		}
 		return strings.TrimSuffix(text, ", ") + "}"
 	}
-	return n.Value
+	return scalar(n)
 }
 
 // oddCharacters are taken for a plain space, or for quotes.

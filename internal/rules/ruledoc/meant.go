@@ -1,0 +1,211 @@
+package ruledoc
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Home says in which field a name belongs that a map of type of has and cannot
+// have: limit for burst in a rule, say, or denied.status for status. The inner
+// name is "" if it is the name of the field itself, which belongs at the top of
+// the document. The field is "" if the name is no usual mistake.
+func Home(of reflect.Type, name, value string) (field, inner string) {
+	right := strings.TrimPrefix(InsteadOfField(of, name, value), "write ")
+	switch i := strings.IndexAny(right, " .:"); {
+	case i > 0 && right[i] == '.':
+		return right[:i], right[i+1:]
+	case right != "" || of != reflect.TypeFor[Rule]():
+	case (&described{}).add(name, value):
+		return fieldLimit, name
+	case has(reflect.TypeFor[Document](), name):
+		return name, ""
+	}
+	return "", ""
+}
+
+func has(of reflect.Type, name string) bool {
+	return slices.ContainsFunc(Fields(of), func(f Field) bool { return f.Name == name })
+}
+
+// WriteField says how to write a field of a map of type of that has these names
+// and values: at the top of the document if the map cannot have the field.
+func WriteField(of reflect.Type, field string, values [][2]string) string {
+	if of == reflect.TypeFor[Rule]() && field == fieldLimit {
+		return limitsFrom(values)
+	}
+	var parts []string
+	for _, v := range values {
+		if v[0] == field { // which the file has, or /login for {path: /login}
+			stated := strings.TrimPrefix(cmp.Or(Instead("", reflect.TypeFor[Selector](), v[1]), v[1]), "write ")
+			parts = append(parts, strings.TrimSuffix(strings.TrimPrefix(stated, "{"), "}"))
+		} else {
+			parts = append(parts, v[0]+": "+v[1])
+		}
+	}
+	text := field + ": {" + strings.Join(parts, ", ") + "}"
+	if values[0][0] == "" {
+		text = field + parts[0]
+	}
+	if !has(of, field) {
+		text += " at the top of the document"
+	}
+	return text
+}
+
+// described are the limits that names and values describe, as people write them.
+type described struct {
+	rates  []Limit
+	own    Limit    // that single values describe
+	others []string // fields of limits with their values
+}
+
+var windowName = Regexp(`(?i)^(?:time_?)?(?:window|period|interval|duration|per|every|unit)_?(?:size|in)?_?([a-z]*)$`)
+
+// add adds a name and its value; ok is false if they do not describe a limit.
+func (d *described) add(name, value string) (ok bool) {
+	n, isNumber := MeantNumber(value)
+	word := name[strings.LastIndexByte(name, '_')+1:]
+	if len(word) == 3 && word[1] == 'p' { // rps, rpm
+		word = word[2:]
+	}
+	window := windowName().FindStringSubmatch(name)
+	field := cmp.Or(strings.TrimPrefix(InsteadOfField(reflect.TypeFor[Limit](), name, value), "write "), name)
+	switch unit := unitOf(word); {
+	case window != nil:
+		length, _ := ParseDuration(MeantDuration(value + window[1]))
+		d.own.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s"))
+		return d.own.Window != ""
+	case isNumber && unit != "":
+		d.rates = append(d.rates, Limit{Capacity: n, Window: "1" + unit})
+	case field == "burst":
+		d.own.Burst = cmp.Or(n, -1) // twice the capacity
+	case field == "capacity" && isNumber || field == fieldLimit && isNumber:
+		d.own.Capacity = n
+	case field == "capacity" || field == fieldLimit || field == fieldLimits:
+		if strings.HasPrefix(value, "{") {
+			return !slices.ContainsFunc(valuesOf(value), func(e [2]string) bool { return !d.add(e[0], e[1]) })
+		}
+		for rate := range strings.SplitSeq(strings.Trim(value, "[]"), ", ") {
+			l, ok := readRate(cmp.Or(meantRate(rate), rate))
+			if strings.Trim(l.Window, "0123456789") == "" {
+				l.Window += "s"
+			}
+			if d.rates = append(d.rates, l); !ok {
+				return false
+			}
+		}
+	default:
+		d.others = append(d.others, field+": "+value)
+		return has(reflect.TypeFor[statedLimit](), field)
+	}
+	return true
+}
+
+// valuesOf returns the names and values of a map in one line.
+func valuesOf(text string) (all [][2]string) {
+	for entry := range strings.SplitSeq(strings.Trim(text, "{}"), ", ") {
+		name, value, _ := strings.Cut(entry, ": ")
+		all = append(all, [2]string{name, value})
+	}
+	return all
+}
+
+// limitsFrom returns the field of a rule with the limits that names and values
+// describe; "" if they describe none.
+func limitsFrom(values [][2]string) string {
+	var d described
+	for _, v := range values {
+		if !d.add(v[0], v[1]) {
+			return ""
+		}
+	}
+	if d.own.Capacity != 0 || len(d.rates) == 0 {
+		window := "1m"
+		if d.own.Burst != 0 { // buckets of other programs fill by the second
+			window = "1s"
+		}
+		d.rates = append(d.rates, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
+	}
+	var written []string
+	for _, l := range d.rates {
+		written = append(written, l.Rate())
+	}
+	first := d.rates[0]
+	if burst := d.own.Burst; burst != 0 { // of a bucket, which does not follow the calendar
+		first.Window = cmp.Or(map[string]string{"1w": "7d", "1mo": "30d"}[first.Window], first.Window)
+		d.others = []string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}
+	}
+	if len(d.others) > 0 {
+		size := fmt.Sprintf("capacity: %d, window: %s", first.Capacity, first.Window)
+		written[0] = "{" + strings.Join(slices.Insert(d.others, 1, size), ", ") + "}"
+	}
+	if len(written) > 1 {
+		return fieldLimits + ": [" + strings.Join(written, ", ") + "]"
+	}
+	return fieldLimit + ": " + written[0]
+}
+
+// insteadOfLimits says what to write in place of a map for a limit, or for a list
+// of limits, with names that limits do not have; "" if it is no usual mistake.
+func insteadOfLimits(of reflect.Type, text string) string {
+	unusual := func(e [2]string) bool { return !has(reflect.TypeFor[statedLimit](), e[0]) }
+	list := of == reflect.TypeFor[[]Limit]()
+	values := valuesOf(text)
+	if of != reflect.TypeFor[Limit]() && !list || !slices.ContainsFunc(values, unusual) {
+		return ""
+	}
+	right := limitsFrom(values)
+	_, value, _ := strings.Cut(right, ": ")
+	switch several := strings.HasPrefix(value, "["); {
+	case right == "":
+		return insteadOfPlans(values)
+	case list && !several:
+		return "write [" + value + "]"
+	case several && !list:
+		return "write " + right + ", in place of limit"
+	}
+	return "write " + value
+}
+
+// insteadOfPlans says what to write in place of a limit with a rate for each plan;
+// "" if it is none. Plans replace capacities, and no windows.
+func insteadOfPlans(rates [][2]string) string {
+	var first Limit
+	plans := ""
+	for i, r := range rates {
+		if n, ok := MeantNumber(r[1]); ok {
+			r[1] = fmt.Sprintf("%d/minute", n)
+		}
+		l, ok := readRate(cmp.Or(meantRate(r[1]), r[1]))
+		switch {
+		case !ok || has(reflect.TypeFor[statedLimit](), r[0]):
+			return ""
+		case i == 0:
+			first = l
+		case l.Window != first.Window:
+			return fmt.Sprintf("write a rule for each plan, such as one with when: {match: {jwt.plan: %s}} and limit: %s", r[0], l.Rate())
+		default:
+			plans += fmt.Sprintf(", %s: {<RULE>: %d}", r[0], l.Capacity)
+		}
+	}
+	if plans == "" {
+		return ""
+	}
+	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", first.Rate(), plans[2:])
+}
+
+// wholeRate returns the rate of whole units that a rate with a fraction is, such
+// as 3 per 2s for 1.5 in 1s; "" for none.
+func wholeRate(units, window string) string {
+	ratio, ok := new(big.Rat).SetString(units)
+	length, fixed := ParseDuration(window)
+	if !ok || !fixed || len(units) > 8 || ratio.Sign() <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s per %s", ratio.Num(), FormatDuration(length*time.Duration(ratio.Denom().Int64())))
+}
