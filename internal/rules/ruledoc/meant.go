@@ -64,7 +64,7 @@ type described struct {
 	others []string // fields of limits with their values
 }
 
-var windowName = Regexp(`(?i)^(?:time_?)?(?:window|period|interval|duration|per|every|unit)_?(?:size|in)?_?([a-z]*)$`)
+var windowName = Regexp(`(?i)^(?:(?:time_?|quota_?|rate_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|every|(?:time_?)?unit)$`)
 
 // add adds a name and its value; ok is false if they do not describe a limit.
 func (d *described) add(name, value string) (ok bool) {
@@ -125,10 +125,7 @@ func limitsFrom(values [][2]string) string {
 		}
 	}
 	if d.own.Capacity != 0 || len(d.rates) == 0 {
-		window := "1m"
-		if d.own.Burst != 0 { // buckets of other programs fill by the second
-			window = "1s"
-		}
+		window := map[bool]string{true: "1m", false: "1s"}[d.own.Burst == 0] // buckets of other programs fill by the second
 		d.rates = append(d.rates, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
 	}
 	var written []string
@@ -163,7 +160,7 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	_, value, _ := strings.Cut(right, ": ")
 	switch several := strings.HasPrefix(value, "["); {
 	case right == "":
-		return insteadOfPlans(values)
+		return insteadOfPlans(values, list)
 	case list && !several:
 		return "write [" + value + "]"
 	case several && !list:
@@ -174,7 +171,7 @@ func insteadOfLimits(of reflect.Type, text string) string {
 
 // insteadOfPlans says what to write in place of a limit with a rate for each plan;
 // "" if it is none. Plans replace capacities, and no windows.
-func insteadOfPlans(rates [][2]string) string {
+func insteadOfPlans(rates [][2]string, list bool) string {
 	var first Limit
 	plans := ""
 	for i, r := range rates {
@@ -196,7 +193,11 @@ func insteadOfPlans(rates [][2]string) string {
 	if plans == "" {
 		return ""
 	}
-	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", first.Rate(), plans[2:])
+	own := first.Rate()
+	if list {
+		own = "[" + own + "]"
+	}
+	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", own, plans[2:])
 }
 
 // wholeRate returns the rate of whole units that a rate with a fraction is, such

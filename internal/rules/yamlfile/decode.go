@@ -351,11 +351,11 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 			unknown = append(unknown, e)
 		}
 	}
-	if at := d.places[n.path]; len(unknown) > 0 && at.of != nil && ruledoc.Instead(at.meant, at.of, flow(n.Node)) != "" {
+	if at := d.places[n.path]; len(unknown) > 0 && at.of != nil && ruledoc.Instead(at.meant, at.of, flow(n.Node, false)) != "" {
 		return nil
 	}
 	for _, e := range d.elsewhere(n, t, found, unknown) {
-		meant, reason := meantField(e.key.Value, flow(e.Node), t, found)
+		meant, reason := meantField(e.key.Value, flow(e.Node, false), t, found)
 		if !fieldName.MatchString(e.key.Value) { // it may be a secret of another file
 			e.key.path = n.path
 		}
@@ -385,8 +385,8 @@ func (d *decoder) elsewhere(n node, t reflect.Type, found map[string]entry, unkn
 	}
 	into := map[string]*gathered{}
 	for _, e := range unknown {
-		field, name := ruledoc.Home(t, e.key.Value, flow(e.Node))
-		if field == "" && ruledoc.InsteadOfField(t, e.key.Value, flow(e.Node)) == "" {
+		field, name := ruledoc.Home(t, e.key.Value, flow(e.Node, false))
+		if field == "" && ruledoc.InsteadOfField(t, e.key.Value, flow(e.Node, false)) == "" {
 			field, name = fieldWith(e.key.Value, t, found, reflect.Pointer), e.key.Value
 		}
 		if field == "" {
@@ -399,13 +399,13 @@ func (d *decoder) elsewhere(n node, t reflect.Type, found map[string]entry, unkn
 			into[field] = g
 			for _, stated := range []string{field, field + "s"} { // limit and limits
 				if s, ok := found[stated]; ok {
-					g.names, g.values = append(g.names, stated), append(g.values, [2]string{stated, written(s.Node)})
+					g.names, g.values = append(g.names, stated), append(g.values, [2]string{stated, flow(s.Node, true)})
 					delete(found, stated)
 				}
 				d.undecoded[ruledoc.Join(n.path, stated)] = true
 			}
 		}
-		g.names, g.values = append(g.names, e.key.Value), append(g.values, [2]string{name, written(e.Node)})
+		g.names, g.values = append(g.names, e.key.Value), append(g.values, [2]string{name, flow(e.Node, true)})
 		d.undecoded[e.path], d.incomplete[n.path] = true, true
 	}
 	for field, g := range into {

@@ -86,7 +86,7 @@ func (p *Positions) errorIn(n *yaml.Node, path, reason string) *Error {
 	if odd := oddCharacter(n); odd != "" {
 		reason = odd
 	} else if n == at.value && at.of != nil {
-		text := flow(n)
+		text := flow(n, false)
 		if right := ruledoc.Instead(at.meant, at.of, text); right != "" && (ofRule(path) || !strings.Contains(right, "<")) {
 			if (node{Node: n}).is() == "text" {
 				text = strconv.Quote(text)
@@ -115,34 +115,22 @@ func (p *Positions) fillIn(path, advice string) string {
 	case skips && strings.HasSuffix(path, "]"): // of a list of limits
 		return before + "remove it"
 	case when != nil:
-		return strings.ReplaceAll(advice, "<WHEN>", written(when))
+		return strings.ReplaceAll(advice, "<WHEN>", flow(when, true))
 	case skips: // the rule is for all requests
 		return before + "remove the rule"
 	}
 	return strings.ReplaceAll(advice, "<WHEN>", "{path: /**}")
 }
 
-// flow writes a value in one line; nothing for one of many parts, which is no
-// usual mistake.
-func flow(n *yaml.Node) string { return flowWith(n, func(v *yaml.Node) string { return v.Value }) }
-
-// written is flow with the quotes that a file needs.
-func written(n *yaml.Node) string {
-	return flowWith(n, func(v *yaml.Node) string {
-		if v.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 || strings.ContainsAny(v.Value, ",[]{}#\"'") {
-			return strconv.Quote(v.Value)
-		}
-		return v.Value
-	})
-}
-
-func flowWith(n *yaml.Node, scalar func(*yaml.Node) string) string {
-	if len(n.Content) > 8 {
+// flow writes a value in one line, with the quotes that a file needs if it is
+// quoted; nothing for one of many parts, which is no usual mistake.
+func flow(n *yaml.Node, quoted bool) string {
+	if len(n.Content) > 8 && !quoted || len(n.Content) > 64 {
 		return ""
 	}
 	parts := make([]string, len(n.Content))
 	for i, child := range n.Content {
-		parts[i] = flowWith(child, scalar)
+		parts[i] = flow(child, quoted)
 	}
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -154,7 +142,10 @@ func flowWith(n *yaml.Node, scalar func(*yaml.Node) string) string {
 		}
 		return strings.TrimSuffix(text, ", ") + "}"
 	}
-	return scalar(n)
+	if quoted && (n.Style != 0 || strings.ContainsAny(n.Value, ",[]{}#\"'")) {
+		return strconv.Quote(n.Value)
+	}
+	return n.Value
 }
 
 // oddCharacters are taken for a plain space, or for quotes.
