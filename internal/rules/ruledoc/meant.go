@@ -128,9 +128,10 @@ func limitsFrom(values [][2]string) string {
 		window := map[bool]string{true: "1m", false: "1s"}[d.own.Burst == 0] // buckets of other programs fill by the second
 		d.rates = append(d.rates, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
 	}
+	size := func(l Limit) string { return fmt.Sprintf("capacity: %d, window: %s", l.Capacity, l.Window) }
 	var written []string
 	for _, l := range d.rates {
-		written = append(written, l.Rate())
+		written = append(written, cmp.Or(l.Rate(), "{"+size(l)+"}"))
 	}
 	first := d.rates[0]
 	if burst := d.own.Burst; burst != 0 { // of a bucket, which does not follow the calendar
@@ -138,8 +139,7 @@ func limitsFrom(values [][2]string) string {
 		d.others = []string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}
 	}
 	if len(d.others) > 0 {
-		size := fmt.Sprintf("capacity: %d, window: %s", first.Capacity, first.Window)
-		written[0] = "{" + strings.Join(slices.Insert(d.others, 1, size), ", ") + "}"
+		written[0] = "{" + strings.Join(slices.Insert(d.others, 1, size(first)), ", ") + "}"
 	}
 	if len(written) > 1 {
 		return fieldLimits + ": [" + strings.Join(written, ", ") + "]"
@@ -158,12 +158,12 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	}
 	right := limitsFrom(values)
 	_, value, _ := strings.Cut(right, ": ")
-	switch several := strings.HasPrefix(value, "["); {
+	switch {
 	case right == "":
 		return insteadOfPlans(values, list)
-	case list && !several:
-		return "write [" + value + "]"
-	case several && !list:
+	case list:
+		return "write [" + strings.Trim(value, "[]") + "]"
+	case value[0] == '[':
 		return "write " + right + ", in place of limit"
 	}
 	return "write " + value
@@ -193,10 +193,7 @@ func insteadOfPlans(rates [][2]string, list bool) string {
 	if plans == "" {
 		return ""
 	}
-	own := first.Rate()
-	if list {
-		own = "[" + own + "]"
-	}
+	own := strings.Trim("["+first.Rate()+"]", map[bool]string{false: "[]"}[list])
 	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", own, plans[2:])
 }
 

@@ -378,42 +378,42 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 // the document, and returns the others. All that belongs in one field is one
 // mistake: the advice is the whole field, with what the file states of it.
 func (d *decoder) elsewhere(n node, t reflect.Type, found map[string]entry, unknown []entry) (others []entry) {
-	type gathered struct {
-		first  node
-		names  []string
-		values [][2]string
+	type part struct {
+		entry
+		name string
 	}
-	into := map[string]*gathered{}
+	into := map[string][]part{}
 	for _, e := range unknown {
-		field, name := ruledoc.Home(t, e.key.Value, flow(e.Node, false))
-		if field == "" && ruledoc.InsteadOfField(t, e.key.Value, flow(e.Node, false)) == "" {
+		text := flow(e.Node, false)
+		field, name := ruledoc.Home(t, e.key.Value, text)
+		if field == "" && ruledoc.InsteadOfField(t, e.key.Value, text) == "" {
 			field, name = fieldWith(e.key.Value, t, found, reflect.Pointer), e.key.Value
 		}
 		if field == "" {
 			others = append(others, e)
 			continue
 		}
-		g := into[field]
-		if g == nil {
-			g = &gathered{first: e.key}
-			into[field] = g
-			for _, stated := range []string{field, field + "s"} { // limit and limits
-				if s, ok := found[stated]; ok {
-					g.names, g.values = append(g.names, stated), append(g.values, [2]string{stated, flow(s.Node, true)})
-					delete(found, stated)
-				}
-				d.undecoded[ruledoc.Join(n.path, stated)] = true
+		for _, stated := range []string{field, field + "s"} { // limit and limits
+			if s, ok := found[stated]; ok {
+				into[field] = append(into[field], part{s, stated})
+				delete(found, stated)
 			}
+			d.undecoded[ruledoc.Join(n.path, stated)] = true
 		}
-		g.names, g.values = append(g.names, e.key.Value), append(g.values, [2]string{name, flow(e.Node, true)})
+		into[field] = append(into[field], part{e, name})
 		d.undecoded[e.path], d.incomplete[n.path] = true, true
 	}
-	for field, g := range into {
-		right := ruledoc.WriteField(t, field, g.values)
-		if len(g.names) > 1 {
-			right += ", in place of " + ruledoc.Enumerate(g.names, "and")
+	for field, parts := range into {
+		var names []string
+		var values [][2]string
+		for _, p := range parts {
+			names, values = append(names, p.key.Value), append(values, [2]string{p.name, flow(p.Node, true)})
 		}
-		d.fail(g.first, "unknown field: write %s", right)
+		right := ruledoc.WriteField(t, field, values)
+		if len(names) > 1 {
+			right += ", in place of " + ruledoc.Enumerate(names, "and")
+		}
+		d.fail(parts[len(parts)-1].key, "unknown field: write %s", right)
 	}
 	return others
 }
