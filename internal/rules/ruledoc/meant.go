@@ -64,7 +64,7 @@ type described struct {
 	others []string // fields of limits with their values
 }
 
-var windowName = Regexp(`(?i)^(?:(?:time_?|quota_?|rate_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|every|(?:time_?)?unit)$`)
+var windowName = Regexp(`(?i)^(?:(?:time_?|quota_?|rate_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|every|seconds|time|ttl|(?:time_?)?unit)$`)
 
 // add adds a name and its value; ok is false if they do not describe a limit.
 func (d *described) add(name, value string) (ok bool) {
@@ -75,13 +75,14 @@ func (d *described) add(name, value string) (ok bool) {
 	}
 	window := windowName().FindStringSubmatch(name)
 	field := cmp.Or(strings.TrimPrefix(InsteadOfField(reflect.TypeFor[Limit](), name, value), "write "), name)
-	switch unit := unitOf(word); {
+	unit := slices.IndexFunc(rateWords, func(w rateWord) bool { return word != "" && (word == w.word || word == w.short) })
+	switch {
 	case window != nil:
 		length, _ := ParseDuration(MeantDuration(value + window[1]))
 		d.own.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s"))
 		return d.own.Window != ""
-	case isNumber && unit != "":
-		d.rates = append(d.rates, Limit{Capacity: n, Window: "1" + unit})
+	case isNumber && unit >= 0:
+		d.rates = append(d.rates, Limit{Capacity: n, Window: rateWords[unit].window})
 	case field == "burst":
 		d.own.Burst = cmp.Or(n, -1) // twice the capacity
 	case field == "capacity" && isNumber || field == fieldLimit && isNumber:
@@ -180,7 +181,7 @@ func insteadOfPlans(rates [][2]string, list bool) string {
 		}
 		l, ok := readRate(cmp.Or(meantRate(r[1]), r[1]))
 		switch {
-		case !ok || has(reflect.TypeFor[statedLimit](), r[0]):
+		case !ok || new(described).add(r[0], r[1]):
 			return ""
 		case i == 0:
 			first = l

@@ -24,9 +24,11 @@ type statedLimit Limit
 
 var ratePattern = Pattern(limitForms{}, "Rate")
 
+type rateWord struct{ word, short, window string }
+
 // rateWords are the words that a rate may have for a window. A day is 24
 // hours; weeks and months are those of the calendar.
-var rateWords = []struct{ word, short, window string }{
+var rateWords = []rateWord{
 	{"second", "s", "1s"}, {"minute", "m", "1m"}, {"hour", "h", "1h"}, {"day", "d", "1d"}, {"week", "", "1w"}, {"month", "", "1mo"},
 }
 
