@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -50,6 +51,17 @@ func TestUpdate(t *testing.T) {
 		change(in)
 		if body, ok := Update(in); ok {
 			t.Errorf("%s: %s", name, body)
+		}
+	}
+}
+
+// TestText writes any text as JSON, as ASCII or not.
+func TestText(t *testing.T) {
+	for _, text := range []string{`"`, `\`, "é", "\xff", "\x1f"} {
+		var out struct{ TableName string }
+		body, ok := Update(&dynamodb.UpdateItemInput{TableName: &text})
+		if err := json.Unmarshal(body, &out); !ok || err != nil || out.TableName != strings.ToValidUTF8(text, "\ufffd") || !utf8.Valid(body) {
+			t.Errorf("%q: %s, error %v", text, body, err)
 		}
 	}
 }
