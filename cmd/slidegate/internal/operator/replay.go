@@ -81,10 +81,10 @@ func NoteLog(x *logs.Extent, listener Listener) {
 		listener.Warn("in %s of %s a proxy's entry for its client is no address, so the address of the proxy counts; first: %s",
 			text.Thousands(x.NoAddress), text.Plural(x.Requests, "request"), text.Printable(x.FirstEntry))
 	}
-	if proxy, client, ok := x.Proxy(); ok {
-		listener.Warn("all %s are from %s, and a later field of the log has another address, such as %s: if that is the client's, "+
-			"write client_ip: {trusted_hops: 1} in the rules, and have the field read by --log-format, as docs/logs.md shows",
-			text.Plural(x.Requests, "request"), proxy, client)
+	if client, ok := x.Client(); ok {
+		listener.Warn("all %s are from one address, and a later field of the log has another one, such as %s: if that is the client's, "+
+			"write client_ip: {trusted_hops: 1} in the rules, or --trusted-hops 1 for suggest, and have the field read by --log-format, "+
+			"as docs/logs.md shows", text.Plural(x.Requests, "request"), client)
 	}
 	if x.FirstSkipped != nil {
 		listener.Note("%s could not be read; first: %v", text.Plural(x.Skipped, "line"), x.FirstSkipped)

@@ -135,7 +135,7 @@ func TestCloudFront(t *testing.T) {
 		{name: "no time", header: "#Fields: c-ip cs-uri-stem", line: "192.0.2.1\t/", err: `no time: looked for timestamp(ms), timestamp, date; the line has c-ip, cs-uri-stem`},
 		{name: "no date", line: `{"time":"21:02:31","cs-uri-stem":"/","c-ip":"192.0.2.1"}`, err: `no time: looked for timestamp(ms), timestamp, date; the line has c-ip, cs-uri-stem, time`},
 		{name: "no milliseconds", line: `{"timestamp(ms)":"1575493351.5","cs-uri-stem":"/","c-ip":"192.0.2.1"}`, err: `timestamp(ms): time "1575493351.5" is not Unix milliseconds, such as 1431857103250`},
-		{name: "no request", line: `{"timestamp":"1575493351.5","c-ip":"192.0.2.1"}`, err: `no path: looked for cs-uri-stem; the line has c-ip, timestamp`},
+		{name: "no request", line: `{"timestamp":"1575493351.5","c-ip":"192.0.2.1"}`, err: `no path: looked for cs-uri-stem, cs-uri; the line has c-ip, timestamp`},
 	})
 }
 

@@ -49,7 +49,11 @@ func parseCLF(line string, r *record) (bool, error) {
 	// The identity, nearly always absent, and the user follow the client.
 	second, rest, _ := strings.Cut(user[:opened], " ")
 	if third, rest, _ := strings.Cut(rest, " "); third == absent && strings.TrimSpace(rest) != "" || request.ParseAddr(strings.TrimSuffix(second, ",")).IsValid() {
-		return false, errHostFirst
+		err := errHostFirst
+		if r.IP != absent && !host.MatchString(r.IP) && !request.ParseAddr(r.IP).IsValid() {
+			err = cmp.Or(wordsBefore(user[:opened], 1), err)
+		}
+		return false, err
 	}
 	var err error
 	if r.time, err = parseCLFTime(user[opened+1:]); err != nil {
@@ -69,7 +73,7 @@ func parseCLF(line string, r *record) (bool, error) {
 		return false, err
 	}
 	if err = r.check(); err != nil && !r.addr.IsValid() {
-		err = cmp.Or(wordsBefore(r.IP+" "+user[:opened]), err)
+		err = cmp.Or(wordsBefore(r.IP+" "+user[:opened], 0), err)
 	}
 	return true, err
 }
@@ -78,12 +82,20 @@ func parseCLF(line string, r *record) (bool, error) {
 // Tomcat and NGINX with escape=none write them as they came.
 var bareEnd = regexp.MustCompile(`" (\d{3}|0|-) (\d+|-)( |$)`)
 
-// wordsBefore says how to cut what container runtimes and syslog put before the
+// host matches the name of a host, with a port or without. Times have no letter
+// behind their last dot.
+var host = regexp.MustCompile(`^[\w.*-]*[A-Za-z][\w-]*(:\d+)?$`)
+
+// withPort matches an address with a port: of a server that was asked, not of a
 // client.
-func wordsBefore(text string) error {
-	for n, word := range strings.Fields(text) {
-		if request.ParseAddr(word).IsValid() {
-			return fmt.Errorf("%d words stand before the client %s: cut them by sed -E 's/^([^ ]+ +){%d}//'", n, word, n)
+var withPort = regexp.MustCompile(`^(\d+(\.\d+){3}|\[.*\]):\d+$`)
+
+// wordsBefore says how to cut what container runtimes and syslog put before the
+// client: some words, and those before the first address in a text.
+func wordsBefore(text string, words int) error {
+	for i, word := range strings.Fields(text) {
+		if n := words + i; n > 0 && request.ParseAddr(word).IsValid() {
+			return fmt.Errorf("the client %s is word %d of the line: cut what is before it by sed -E 's/^([^[:space:]]+[[:space:]]+){%d}//'", word, n+1, n)
 		}
 	}
 	return nil
@@ -135,7 +147,12 @@ func (r *record) setOutcome(rest string) error {
 		}
 		rest = strings.TrimPrefix(after, " ")
 	}
-	r.later, _, _ = cutField(rest)
+	for later := ""; rest != "" && r.later == ""; {
+		later, rest, _ = cutField(rest)
+		if request.ParseAddr(request.LastOf(later)).IsValid() && !withPort.MatchString(later) {
+			r.later = later
+		}
+	}
 	return nil
 }
 

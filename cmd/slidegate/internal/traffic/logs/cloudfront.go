@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -27,7 +28,7 @@ var cloudFront = table{
 			return parseTime(date + "T" + l.value("time") + "Z")
 		}},
 	},
-	path: []string{"cs-uri-stem"},
+	path: []string{"cs-uri-stem", "cs-uri"},
 	fields: []field{
 		{[]string{"c-ip"}, setIP},
 		{[]string{"cs-method"}, setMethod},
@@ -37,6 +38,9 @@ var cloudFront = table{
 		{[]string{"cs(Referer)", "cs-referer"}, decoded(setHeader("referer"))},
 		{[]string{"cs(Cookie)", "cs-cookie"}, decoded(setHeader("cookie"))},
 		{[]string{"cs-accept"}, decoded(setHeader("accept"))},
+		{[]string{"X-Forwarded-For", "cs(X-Forwarded-For)"}, func(r *record, value string) error {
+			return setHeader("x-forwarded-for")(r, strings.ReplaceAll(value, "+", " ")) // IIS, of the proxy before it
+		}},
 	},
 	finish: func(l namedFields, r *record) error {
 		r.Target = decodeOnce(r.Target)
@@ -49,7 +53,7 @@ var cloudFront = table{
 }
 
 func decoded(set func(*record, string) error) func(*record, string) error {
-	return func(r *record, value string) error { return set(r, decodeOnce(value)) }
+	return func(r *record, value string) error { return set(r, decodeOnce(strings.Trim(value, `"`))) }
 }
 
 // decodeOnce leaves text that is not percent-encoded as it is.
@@ -59,6 +63,9 @@ func decodeOnce(text string) string {
 	}
 	return text
 }
+
+// quotedValue matches a value of a line with spaces. Tomcat puts headers in quotes.
+var quotedValue = regexp.MustCompile(`"[^"]*"|\S+`)
 
 // cloudFrontLog reads lines in the W3C extended format, in which a line #Fields
 // names the fields of those below it, or in JSON.
@@ -75,6 +82,9 @@ func (c *cloudFrontLog) parse(line string, r *record) (bool, error) {
 		return false, nil
 	}
 	values := strings.Fields(line)
+	if quoted := quotedValue.FindAllString(line, -1); len(quoted) == len(c.names) {
+		values = quoted
+	}
 	if strings.Contains(line, "\t") { // only tabs separate values then, which may be empty and have spaces
 		values = strings.Split(line, "\t")
 	}

@@ -79,14 +79,25 @@ func detect(warn func(string)) parser {
 	}
 }
 
+// inCSV matches what CloudWatch exports as CSV: names, and lines as values.
+var inCSV = regexp.MustCompile(`^"?@?timestamp"?,"?@?message"?|^[^{]*,"\{""`)
+
+// textFirst says how to take out JSON behind other text.
+func textFirst(line string) error {
+	if inCSV.MatchString(line) {
+		return errInCSV
+	}
+	return errTextFirst
+}
+
 func unknown(line string) error {
 	if strings.Count(line, "\t") > 2 && !strings.Contains(line, "{") {
 		return errNoFieldsLine
 	}
-	if strings.Contains(line, `{"`) {
-		return errTextFirst
+	if strings.Contains(line, `{"`) || inCSV.MatchString(line) {
+		return textFirst(line)
 	}
-	return fmt.Errorf("%s is in no known format: name it by --format, or NGINX's log_format by --log-format", quote(line))
+	return fmt.Errorf("%s %w", quote(line), errUnknown)
 }
 
 // forced parses a log of a format that was named. Until it has read a request,

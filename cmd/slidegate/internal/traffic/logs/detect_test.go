@@ -201,7 +201,7 @@ func TestNoRequest(t *testing.T) {
 		{"CSV, a value missing", "", "time,method,path\n1,GET,/a\n2,GET,", "GET /a", 1, noPath + "method, time"},
 		{"CSV, a stage", "", "time,path,stage\n1,/prod/a,prod", " /a", 0, ""},
 		{"API Gateway", "", `{"requestTime":"17/May/2015:10:05:03 +0000","httpMethod":"GET","routeKey":"$default"}`, "", 1, noPath + "httpMethod, requestTime, routeKey"},
-		{"CloudFront", "", `{"timestamp":"1","cs-method":"GET"}`, "", 1, "no path: looked for cs-uri-stem; the line has cs-method, timestamp"},
+		{"CloudFront", "", `{"timestamp":"1","cs-method":"GET"}`, "", 1, "no path: looked for cs-uri-stem, cs-uri; the line has cs-method, timestamp"},
 		{"Caddy", "", `{"ts":1,"request":{"method":"GET","remote_ip":"192.0.2.1"}}`, "", 1, "no path: looked for request.uri; the line has request, request.method, request.remote_ip, ts"},
 		{"Traefik", "", `{"StartUTC":"2021-06-05T04:03:22Z","RequestMethod":"GET"}`, "", 1, "no path: looked for RequestPath; the line has RequestMethod, StartUTC"},
 		{"Envoy", "", `{"start_time":"2023-03-23T04:09:46Z","method":"GET"}`, "", 1, "no path: looked for path, x-envoy-origin-path, :path; the line has method, start_time"},

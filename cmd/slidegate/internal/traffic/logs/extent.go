@@ -15,9 +15,9 @@ var ErrUnreadable = errors.New("no line could be read")
 
 // Extent says what was read of logs.
 type Extent struct {
-	Requests     int64      `json:"requests"` // read and decided
-	Skipped      int64      `json:"skipped"`  // lines that could not be read
-	FirstSkipped *LineError `json:"-"`
+	Requests     int64      `json:"requests"`     // read and decided
+	Skipped      int64      `json:"skipped"`      // lines that could not be read
+	FirstSkipped *LineError `json:"-"`            // before those in no known format
 	NoMethod     int64      `json:"no_method"`    // requests whose method the log does not have
 	NoAddress    int64      `json:"no_address"`   // requests whose proxy's entry for the client is no address
 	FirstEntry   string     `json:"-"`            // of these, with its header
@@ -29,8 +29,9 @@ type Extent struct {
 	Fields       []string   `json:"-"`            // that lines have, as rules name them
 	Statuses     int64      `json:"-"`            // requests whose answer's status the log has
 
-	peer netip.Addr // of all requests; the zero Addr once there are several
-	via  netip.Addr // another address of one of them
+	peer    netip.Addr // of the first request; the zero Addr for a Unix socket
+	several bool       // whether another request has another one
+	via     netip.Addr // another address of one of them
 }
 
 // Span is the time from the earliest request to the latest.
@@ -44,10 +45,10 @@ func (x *Extent) HowOrdered() string {
 	return "sorted by time"
 }
 
-// Proxy returns the address of all requests if one of them has another in a later
-// field, which is the client's then, and that one.
-func (x *Extent) Proxy() (proxy, client netip.Addr, ok bool) {
-	return x.peer, x.via, x.Requests > 1 && x.peer.IsValid() && x.via.IsValid()
+// Client returns the address that a request has in a later field if all requests
+// are from one address, or one socket: that of a proxy.
+func (x *Extent) Client() (client netip.Addr, ok bool) {
+	return x.via, x.Requests > 1 && !x.several && x.via.IsValid()
 }
 
 // Count counts a request, whose client is located.
@@ -66,11 +67,9 @@ func (x *Extent) Count(e *Entry) {
 	if x.Requests == 0 {
 		x.peer = e.Request.IP
 	}
-	if x.peer != e.Request.IP {
-		x.peer = netip.Addr{}
-	}
-	if x.peer.IsValid() {
-		if later := cmp.Or(e.Later, e.Request.LastForwarded()); later != x.peer {
+	if x.several = x.several || x.peer != e.Request.IP; !x.several {
+		later := cmp.Or(e.Later, e.Request.LastForwarded())
+		if later != x.peer {
 			x.via = cmp.Or(x.via, later)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 var (
 	errSpread    = errors.New("JSON without an object on each line: jq -c . FILE writes one, and jq -c '.[]' FILE those of a list")
-	errTextFirst = errors.New("other text stands before the JSON: cut it by sed 's/^[^{]*//'")
+	errTextFirst = errors.New("other text stands before the JSON: cut it by sed 's/^[^{]*//', or, if the time is in it, have the server write JSON alone, as Caddy's format json does")
+	errInCSV     = errors.New(`the lines are values of a CSV file: take them out by sed -E 's/^[^,]*,"?//; s/"$//; s/""/"/g'`)
+	errUnknown   = errors.New("is in no known format: name it by --format, or NGINX's log_format by --log-format")
 	errHeaders   = errors.New("headers are strings or lists of strings, by name")
 	errNGINX     = errors.New("JSON with remote_addr in place of ip: rename it by jq -c '.ip = .remote_addr', or give NGINX's log_format by --log-format")
 	errClaims    = errors.New("jwt is the claims of a token, an object, and not the token itself")

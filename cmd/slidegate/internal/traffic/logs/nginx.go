@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 var (
 	errTemplateTime = errors.New("the log_format has no time: want $time_local, $time_iso8601 or $msec")
+	errNotNGINX     = errors.New("these are not NGINX's variables: write $remote_addr, $time_local or $time_iso8601, $request and $status where the line has them, and other text as it is")
 	errTemplatePath = errors.New("the log_format has no path: want $request, $request_uri or $uri")
 )
 
@@ -30,10 +32,13 @@ var (
 	// confEscapes undoes what nginx.conf and httpd.conf escape, with and without quotes.
 	confEscapes = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
 
-	apache        = regexp.MustCompile(`%[<>]?(\{[^}]*\})?[a-zA-Z]`)
-	apacheHeader  = regexp.MustCompile(`%\{[\w-]+\}i`)
-	apacheLetters = strings.NewReplacer("%h", "$remote_addr", "%a", "$remote_addr", "%l", "-", "%u", "$remote_user", "%t", "[$time_local]",
-		"%r", "$request", "%>s", "$status", "%s", "$status", "%b", "$bytes", "%O", "$bytes", "%B", "$bytes", "%v", "$host", "%V", "$host", "%p", "$server_port")
+	// apache matches a directive of mod_log_config, with the condition and the
+	// name that it may have, and the letters behind it, which other formats have.
+	apache     = regexp.MustCompile(`%(?:!?\d+(?:,\d+)*)?[<>]?(?:\{([^}]*)\})?(\^[a-zA-Z]{2}|[a-zA-Z%])([a-zA-Z_]*)`)
+	apacheLine = regexp.MustCompile(`^(?:LogFormat|CustomLog\s+\S+|pattern=)\s*"(.*)"(?:\s+\S+)?$`)
+	apacheAs   = map[string]string{"h": "$remote_addr", "a": "$remote_addr", "l": "-", "u": "$remote_user", "t": "[$time_local]", "sect": "$msec", "r": "$request",
+		"s": "$status", "b": "$bytes", "B": "$bytes", "O": "$bytes", "v": "$host", "V": "$host", "p": "$server_port", "m": "$request_method", "U": "$uri",
+		"q": "$is_args$args", "%": "%"}
 
 	variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
 )
@@ -50,8 +55,12 @@ func ParseTemplate(text string) (*Template, error) {
 		}
 		text = strings.Join(all, "")
 	}
-	if apache.MatchString(text) && !strings.Contains(text, "$") {
-		return nil, fmt.Errorf("these are Apache's directives, not NGINX's variables: write '%s'", fromApache(text))
+	if text := apacheLine.ReplaceAllString(text, "$1"); apache.MatchString(text) && !strings.Contains(text, "$") {
+		instead := fromApache(text)
+		if _, err := ParseTemplate("$" + instead); err != nil {
+			return nil, errNotNGINX
+		}
+		return nil, fmt.Errorf("these are Apache's directives, not NGINX's variables: write '%s'", instead)
 	}
 	if name.MatchString(text) {
 		return nil, fmt.Errorf("%s is the name of a log_format: write its text in nginx.conf, or leave the flag out for common and combined", text)
@@ -71,12 +80,23 @@ func ParseTemplate(text string) (*Template, error) {
 }
 
 // fromApache writes a LogFormat of Apache, as "Module mod_log_config" defines it, as
-// a log_format.
+// a log_format. Directives without a variable become one that nothing reads.
 func fromApache(text string) string {
-	text = apacheHeader.ReplaceAllStringFunc(confEscapes.Replace(text), func(header string) string {
-		return "$http_" + strings.ToLower(strings.ReplaceAll(header[2:len(header)-2], "-", "_"))
+	return apache.ReplaceAllStringFunc(confEscapes.Replace(strings.ReplaceAll(text, "&quot;", `"`)), func(directive string) string {
+		parts := apache.FindStringSubmatch(directive)
+		switch name, letter := parts[1], parts[2]; {
+		case parts[3] != "":
+			return directive
+		case letter == "i":
+			return "$http_" + strings.ToLower(strings.ReplaceAll(name, "-", "_"))
+		case strings.Contains(name, "%Y-%m"):
+			return "$time_iso8601"
+		case strings.Contains(name, "%"):
+			return "$time_local"
+		default:
+			return cmp.Or(apacheAs[name+letter], apacheAs[letter], "$other")
+		}
 	})
-	return apacheLetters.Replace(text)
 }
 
 // compile makes an expression with a group for each variable. A value ends

@@ -185,7 +185,9 @@ func (r *reading) next(ctx context.Context, l *logReader) (*record, error) {
 		}
 		if unreadable, skip := errors.AsType[*LineError](err); skip {
 			r.extent.Skipped++
-			r.extent.FirstSkipped = cmp.Or(r.extent.FirstSkipped, unreadable)
+			if first := r.extent.FirstSkipped; first == nil || errors.Is(first.Err, errUnknown) && !errors.Is(unreadable.Err, errUnknown) {
+				r.extent.FirstSkipped = unreadable
+			}
 			continue
 		}
 		if err != nil {
