@@ -99,6 +99,7 @@ var importable = []struct {
 
 var (
 	kubernetes = ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?apiVersion"?\s*:`)
+	configFile = ruledoc.Regexp(`(?s)(?:^|[\s{,])"?kind"?\s*:\s*"?ConfigMap\b.*\bdata"?\s*:[\s{]*(?:#[^\n]*\s+)*"?([\w.-]+)`)
 	kind       = ruledoc.Regexp(`(?m)(?:^|[{,])\s*"?kind"?\s*:\s*"?(\w+)`)
 )
 
@@ -109,11 +110,11 @@ func InKubernetes(text []byte) string {
 	if is == nil || !kubernetes().Match(text) {
 		return ""
 	}
-	how := "take the file out of it"
-	if string(is[1]) == "ConfigMap" {
-		how += ", such as by kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}'"
+	if file := configFile().FindSubmatch(text); file != nil {
+		return fmt.Sprintf("this is a ConfigMap of Kubernetes: take the file out of it, such as by kubectl get configmap NAME -o jsonpath='{.data.%s}'",
+			strings.ReplaceAll(string(file[1]), ".", `\.`))
 	}
-	return fmt.Sprintf("this is a %s of Kubernetes: %s", is[1], how)
+	return fmt.Sprintf("this is an object of Kubernetes, kind %s: take the file out of it, or of the ConfigMap that has it", is[1])
 }
 
 // shownOfOther is how many errors are shown of a file that holds no rules.

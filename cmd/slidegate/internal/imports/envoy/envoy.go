@@ -101,7 +101,7 @@ func (im *importer) resolve(parent *node, descriptors []descriptor) []*node {
 		n := &node{descriptor: d, parent: parent}
 		var ok bool
 		if n.meaning, ok = im.find(d); !ok {
-			im.lose(n, whyUnknown(d.Key))
+			im.lose(n, whyUnknown(d.Key, d.Value))
 			continue
 		}
 		if strings.Contains(d.Value, "*") {

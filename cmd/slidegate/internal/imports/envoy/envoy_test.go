@@ -178,6 +178,8 @@ func TestEnvoyMapping(t *testing.T) {
 			[]string{"- name: path"}, []string{"a counter for each path", "list the values one by one; with it 1 limit below"}},
 		{"a label of a pattern of paths", []string{"generic_key:api=path:/v1/**"}, []string{"{key: generic_key, value: api, " + limit(5) + "}"},
 			[]string{"when: {path: /v1/**}", "key: all"}, []string{"the exact spelling"}},
+		{"a label of Envoy Gateway", nil, []string{"{key: route/0/match/0, value: route/0/match/0, descriptors: [{key: remote_address, " + limit(5) + "}]}"},
+			[]string{"rules: []"}, []string{"map route/0/match/0=any, or route/0/match/0:VALUE=path:/v1/** to that route's paths; with it 1 limit below"}},
 		{"a star for all values", []string{"a=jwt.a"}, []string{"{key: a, " + limit(5) + "}", "{key: a, value: '*', share_threshold: true, " + limit(6) + "}"},
 			[]string{"capacity: 5"}, []string{"callers without", "a=*: a value with a star is not imported"}},
 	} {

@@ -101,8 +101,11 @@ func conventional(key string) (source string, ok bool) {
 	return source, ok
 }
 
-// whyUnknown returns why a key has no source and how to map it.
-func whyUnknown(key string) string {
+// whyUnknown returns why a descriptor's key has no source and how to map it.
+func whyUnknown(key, value string) string {
+	if key == value {
+		return fmt.Sprintf("it is a label that the proxy sets for one rule of a route, as Envoy Gateway does: map %s=any, or %[1]s:VALUE=path:/v1/** to that route's paths", imports.Show(key))
+	}
 	switch strings.ToLower(key) {
 	case "generic_key", "header_match", "query_match", "remote_address_match":
 		return fmt.Sprintf("its values are labels that the proxy's routes set: map each value, such as %s:login=path:/v1/login",

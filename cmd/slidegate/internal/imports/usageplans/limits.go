@@ -140,6 +140,10 @@ type apiKey struct {
 	Name  string `json:"name"`
 }
 
+// shortestValue is the length of the shortest secret value that API Gateway takes.
+// Ids that are no values have 10 characters; a file may lack the values.
+const shortestValue = 20
+
 // overrides returns an override for each key, with the key's plan.
 func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 	plans := map[string]*plan{} // by the id of their keys
@@ -162,7 +166,10 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 				s.Fail(path+".id", "is missing: give what `aws apigateway get-usage-plan-keys` prints, as JSON")
 				continue
 			}
-			if one.ID == one.Value {
+			if one.Name == one.ID || one.Name == one.Value {
+				one.Name = "" // it may be the secret
+			}
+			if one.ID == one.Value || len(one.ID) >= shortestValue {
 				im.Record(s.Place(path), fmt.Sprintf("API key %q in plan %s", imports.Short(one.Name), p),
 					"its id is its secret value, as of keys from before August 2016, and the authorizer takes it for none: make a new key")
 				continue

@@ -70,12 +70,14 @@ func TestPlanKeyErrors(t *testing.T) {
 // A key whose id is its secret value is named, and its value is nowhere.
 func TestSecretIDs(t *testing.T) {
 	plans := imports.File{Name: "f.json", Content: []byte(`{"items": [{"id": "p", "throttle": {"rateLimit": 1, "burstLimit": 1}}]}`)}
-	keys := `{"items": [{"id": "k1", "value": "v1", "name": "new"}, {"id": "OLDKEY", "value": "OLDKEY", "name": "old"}]}`
+	const secret = "OLDKEYOLDKEYOLDKEYOLDKEYOLDKEYOLDKEYOLDK"
+	keys := `{"items": [{"id": "k1", "value": "v1", "name": "new"}, {"id": "OLDKEY", "value": "OLDKEY", "name": "old"},
+		{"id": "` + secret + `", "name": "old, without its value"}, {"id": "` + secret + `", "name": "` + secret + `"}, {"id": "k2", "value": "OLDKEY2", "name": "OLDKEY2"}]}`
 	d, err := Import(plans, Keys{"p", imports.File{Name: "k.json", Content: []byte(keys)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Overrides) != 1 || d.Overrides[0].Key != "apikey:k1" || !strings.Contains(fmt.Sprint(d.Lost), `API key "old" in plan p: its id is its secret value`) {
+	if len(d.Overrides) != 2 || len(d.Lost) != 4 || d.Overrides[0].Key != "apikey:k1" || !strings.Contains(fmt.Sprint(d.Lost), `API key "old" in plan p: its id is its secret value`) {
 		t.Errorf("overrides %s, lost %s", d.Overrides, d.Lost)
 	}
 	if all, err := json.Marshal(d); err != nil || bytes.Contains(all, []byte("OLDKEY")) {
