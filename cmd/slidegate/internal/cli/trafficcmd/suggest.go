@@ -256,7 +256,10 @@ func printFloods(p *command.Printer, r *suggest.Report) {
 		rows = append(rows, []string{text.Thousands(f.Requests), text.Percent(f.Requests, r.Counted), text.Thousands(f.Peak),
 			text.Stamp(f.Until), strings.Join(answers, ", "), text.Cut(text.Key(f.Key), keyWidth)})
 	}
-	p.Section("rrrlll", []string{"requests", "", "peak in " + r.Windows[0].Window, "until", "answered", text.Plural(len(rows), "flood")}, rows)
+	if more := len(rows) - 5; more > 0 {
+		rows = append(rows[:5], []string{"", "", "", "", "", "and " + text.Thousands(more) + " more"})
+	}
+	p.Section("rrrlll", []string{"requests", "", "peak in " + r.Windows[0].Window, "until", "answered", text.Plural(len(r.Floods), "flood")}, rows)
 	p.Line("\nto learn without floods: %s", text.ShellWords(leave...))
 }
 

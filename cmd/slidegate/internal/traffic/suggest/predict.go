@@ -15,6 +15,8 @@ const (
 	maxShown = 5
 	// spikeFactor is how many times its typical window a spike's peak exceeds.
 	spikeFactor = 10
+	// maxFloods bounds the floods of a report.
+	maxFloods = 100
 	// leastUsual is the least peak that others are compared with: eleven requests
 	// are no flood where nobody else sends a second one.
 	leastUsual = 5
@@ -104,7 +106,7 @@ func (l *learner) floods() []Flood {
 		all = append(all, f)
 	}
 	slices.SortStableFunc(all, func(a, b Flood) int { return cmp.Compare(b.Requests, a.Requests) })
-	return all[:min(maxShown, len(all))]
+	return all[:min(maxFloods, len(all))]
 }
 
 // try adds a rule with these capacities, 0 for no limit, to the second pass. It

@@ -57,7 +57,7 @@ type Report struct {
 	WithStatus  int64         `json:"with_status"`  // of Counted
 	Lacking     []replay.Lack `json:"lacking,omitempty"`
 
-	Floods     []Flood    `json:"floods"` // far above the other keys, the most requests first; at most 5
+	Floods     []Flood    `json:"floods"` // far above the other keys, the most requests first; at most 100
 	Windows    []Window   `json:"windows"`
 	Confidence Confidence `json:"confidence"`
 	Proposed   Outcome    `json:"proposed"` // of the knees in one rule, without those that deny nothing alone
@@ -168,6 +168,9 @@ func (l *learner) finish() error {
 		default:
 			r.Lacking = append(r.Lacking, replay.Lack{Field: read.String(), Use: read.Use, Requests: lack})
 		}
+	}
+	if r.Counted == 0 && r.OtherRoute > 0 {
+		return errors.New("no request has the path of --path, which sees no query string, and a method of --method")
 	}
 	if len(l.only) > 0 && r.Statuses == 0 && r.Requests > 0 {
 		return errors.New("the log has no statuses to choose requests by")

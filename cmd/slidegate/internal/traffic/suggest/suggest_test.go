@@ -339,6 +339,17 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// A path and a method that no request has are named.
+func TestNoSuchRoute(t *testing.T) {
+	const log = `{"time":1,"method":"GET","path":"/a","ip":"192.0.2.1"}`
+	for _, o := range []Options{{Path: "/a?x=1"}, {Methods: []string{"GTE"}}} {
+		o.Key, o.Windows = "ip:{ip}", []string{"1m"}
+		if _, err := run(traffic(logs.ByTime, log), o); err == nil || !strings.Contains(err.Error(), "no request has the path of --path") {
+			t.Errorf("%v: %v", o, err)
+		}
+	}
+}
+
 // TestFloods: 40 ordinary keys of 6 requests in an hour, and others.
 func TestFloods(t *testing.T) {
 	ordinary := func(b *strings.Builder) {
@@ -350,6 +361,10 @@ func TestFloods(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(b, `{"time":%d,"method":"POST","path":"/login","ip":"%s","status":%d}`+"\n", 900+i*apart, ip, 401-i%2)
 		}
+	}
+	var bots []string
+	for i := range 6 {
+		bots = append(bots, fmt.Sprintf("ip:198.51.100.%d 60 60 map[4xx:60]", i))
 	}
 	for _, tc := range []struct {
 		name string
@@ -363,6 +378,14 @@ func TestFloods(t *testing.T) {
 		{"three times the others", func(b *strings.Builder) { login(b, 3, 1, "198.51.100.1") }, Options{}, "; 0, 3/1m"},
 		{"two", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1"); login(b, 70, 1, "198.51.100.2") }, Options{},
 			"ip:198.51.100.2 70 60 map[4xx:70], ip:198.51.100.1 60 60 map[4xx:60]; 0, 70/1m"},
+		{"more than five", func(b *strings.Builder) {
+			for i := range 60 {
+				login(b, 1, 1, fmt.Sprint("203.0.113.", i))
+			}
+			for i := range 6 {
+				login(b, 60, 1, fmt.Sprint("198.51.100.", i))
+			}
+		}, Options{}, strings.Join(bots, ", ") + "; 0, 70/1m"},
 		{"left out", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Exclude: []string{"198.51.100.1"}}, "; 0, 1/1m"},
 		{"another route", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Path: "/a", Methods: []string{"GET"}}, "; 60, 1/1m, path /a"},
 		{"another method", func(b *strings.Builder) { login(b, 60, 1, "198.51.100.1") }, Options{Methods: []string{"GET"}}, "; 60, 1/1m"},
