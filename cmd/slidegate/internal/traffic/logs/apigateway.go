@@ -45,9 +45,6 @@ func parseAPIGateway(line string, r *record) (bool, error) {
 	if at < 1 || len(values) < at+5 {
 		return false, errNoAPIGateway
 	}
-	if err := wordsBefore(values[0], 0); err != nil {
-		return false, err
-	}
 	switch values[at+1] { // of a WebSocket API: the event's type, the route, the status
 	case "MESSAGE", "DISCONNECT":
 		return false, errNoRequest

@@ -49,11 +49,10 @@ func parseCLF(line string, r *record) (bool, error) {
 	// The identity, nearly always absent, and the user follow the client.
 	second, rest, _ := strings.Cut(user[:opened], " ")
 	if third, rest, _ := strings.Cut(rest, " "); third == absent && strings.TrimSpace(rest) != "" || request.ParseAddr(strings.TrimSuffix(second, ",")).IsValid() {
-		err := errHostFirst
-		if r.IP != absent && !host.MatchString(r.IP) && !request.ParseAddr(r.IP).IsValid() {
-			err = cmp.Or(wordsBefore(user[:opened], 1), err)
+		if r.IP == absent || host.MatchString(r.IP) || request.ParseAddr(r.IP).IsValid() {
+			return false, errHostFirst
 		}
-		return false, err
+		return false, cmp.Or(wordsBefore(user[:opened], 1), errHostFirst)
 	}
 	var err error
 	if r.time, err = parseCLFTime(user[opened+1:]); err != nil {

@@ -82,20 +82,16 @@ func detect(warn func(string)) parser {
 // inCSV matches what CloudWatch exports as CSV: names, and lines as values.
 var inCSV = regexp.MustCompile(`^"?@?timestamp"?,"?@?message"?|^[^{]*,"\{""`)
 
-// textFirst says how to take out JSON behind other text.
-func textFirst(line string) error {
-	if inCSV.MatchString(line) {
-		return errInCSV
-	}
-	return errTextFirst
-}
-
+// unknown says what to do about a line in no format, as of JSON behind other text.
 func unknown(line string) error {
 	if strings.Count(line, "\t") > 2 && !strings.Contains(line, "{") {
 		return errNoFieldsLine
 	}
-	if strings.Contains(line, `{"`) || inCSV.MatchString(line) {
-		return textFirst(line)
+	if inCSV.MatchString(line) {
+		return errInCSV
+	}
+	if strings.Contains(line, `{"`) {
+		return errTextFirst
 	}
 	return fmt.Errorf("%s %w", quote(line), errUnknown)
 }

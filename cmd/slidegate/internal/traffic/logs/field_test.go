@@ -57,7 +57,6 @@ func TestFieldLogs(t *testing.T) {
 		{"kubectl --prefix", "", `[pod/web-5d/nginx] ` + head + `GET /a HTTP/1.1" 200 4`, cut("192.0.2.7", 1)},
 		{"docker logs --timestamps", "", `2025-11-13T10:44:31.500000000Z ` + head + `GET /a HTTP/1.1" 200 4`, cut("192.0.2.7", 1)},
 		{"a tab behind the time", "", "1763030671500\t" + head + `GET /a HTTP/1.1" 200 4`, cut("192.0.2.7", 1)},
-		{"aws logs tail, CSV of API Gateway", "", `2025-11-13T10:44:31 192.0.2.7,13/Nov/2025:10:44:31 +0000,GET,GET /a,HTTP/1.1,200,12`, cut("192.0.2.7", 1)},
 		{"a short host before the client", "", `localhost ` + head + `GET /a HTTP/1.1" 200 4`, errHostFirst.Error()},
 		{"an address before the client", "", `198.51.100.1:80 ` + head + `GET /a HTTP/1.1" 200 4`, errHostFirst.Error()},
 		{"a host before the client", "", `www.example.com:443 ` + head + `GET /a HTTP/1.1" 200 4`, errHostFirst.Error()},

@@ -244,7 +244,7 @@ func parseObject(line string) (o jsonObject, err error) {
 		return nil, errSpread
 	}
 	if !strings.HasPrefix(strings.TrimSpace(line), "{") && strings.Contains(line, `{"`) {
-		return nil, textFirst(line)
+		return nil, unknown(line)
 	}
 	if err := json.Unmarshal([]byte(line), &o); err != nil {
 		return nil, plainError(err)
