@@ -35,6 +35,7 @@ func TestEnvoyErrors(t *testing.T) {
 		{"long", limited("{unit: year, unit_multiplier: 11}"), "unit_multiplier: must be a whole number from 1 to 10"},
 		{"flag", "domain: d\ndescriptors:\n  - {key: x, shadow_mode: 1}\n", "shadow_mode: must be true or false, and is a number"},
 		{"no star to share", "domain: d\ndescriptors:\n  - {key: x, value: y, share_threshold: true}\n", "share_threshold: needs a value that contains *"},
+		{"a ConfigMap of two files, behind another object", "apiVersion: v1\nkind: Service\n---\nkind: ConfigMap\napiVersion: v1\ndata:\n  # limits\n  a.b.yaml: |\n    domain: d\n  c.yaml: ''\n", `f.yaml:1:1: this is a ConfigMap of Kubernetes: take the file out of it, such as by kubectl get configmap NAME -o jsonpath='{.data.a\.b\.yaml}'`},
 		{"a ConfigMap", "apiVersion: v1\nkind: ConfigMap\ndata: {config.yaml: 'domain: d'}\n", `f.yaml:1:1: this is a ConfigMap of Kubernetes: take the file out of it, such as by kubectl get configmap NAME -o jsonpath='{.data.config\.yaml}'`},
 		{"anchors", "domain: &d x\n", "anchors are not supported"},
 	} {
