@@ -5,7 +5,6 @@ import (
 	"cmp"
 	_ "embed" // the rules
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func (o initOptions) execute() ([]byte, error) {
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		flags := map[string]string{".issuer": "--issuer", ".audience": "--audience"}
 		if strings.HasPrefix(wrong.Reason, "unknown value") { // what to write in its place is for a file
-			wrong.Reason = fmt.Sprintf("%q is no rate: write one such as 100/minute", o.Limit)
+			wrong.Reason = o.Limit + " is no rate: write one such as 100/minute"
 		}
 		err = command.Usagef("%s: %s", cmp.Or(flags[filepath.Ext(wrong.Path)], "--limit"), wrong.Reason) // without its place: nobody has seen the file
 	}
