@@ -242,6 +242,7 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.PerMonth(0, time.UTC)}, `PerMonth(0, UTC): n must be at least 1`},
 
 		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to ten years"},
+		{options{slidegate.TokenBucket(5, 60, 5)}, "TokenBucket(5, 60ns, 5): the window must be from 100ms to ten years: write 60*time.Second"},
 		{options{slidegate.SlidingWindow(100, 60)}, "SlidingWindow(100, 60ns): the window must be from 100ms to ten years: write 60*time.Second"},
 		{options{slidegate.TokenBucket(1, 20*time.Millisecond, 5)},
 			"TokenBucket(1, 20ms, 5): the window must be at least 100ms; the same rate is TokenBucket(10, 200ms, 5)"},

@@ -272,9 +272,10 @@ func (p *GoLimit) length() (length time.Duration, wrong problem.Fault) {
 }
 
 // sameRate writes a bucket with a window that is too short as one with a longer
-// window, which means the same; it returns "" for other limits.
+// window, which means the same; it returns "" for other limits, and for a number
+// that lacks its unit.
 func (p GoLimit) sameRate() string {
-	if !p.bucket() || p.Window < 1 || p.Window >= ruledoc.MinWindow || p.Capacity < 1 {
+	if !p.bucket() || p.Window < time.Millisecond || p.Window >= ruledoc.MinWindow || p.Capacity < 1 {
 		return ""
 	}
 	p.Size = cmp.Or(p.Size, p.Capacity)

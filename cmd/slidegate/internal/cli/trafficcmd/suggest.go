@@ -78,6 +78,11 @@ so they cannot be standard input. Replay describes the formats of logs.`,
 		if o.Only, err = parseStatuses(only); err != nil {
 			return err
 		}
+		for _, name := range []string{"path", "method"} {
+			if f := cmd.Flags().Lookup(name); f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
+				return fmt.Errorf("--%s is empty: leave it out for all requests", name)
+			}
+		}
 		if o.Key == "" {
 			return errors.New("--key is missing: whom to limit, such as ip:{ip}")
 		}

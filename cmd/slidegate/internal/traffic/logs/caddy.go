@@ -3,6 +3,8 @@ package logs
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"time"
 )
 
 var errMessage = errors.New("a message of Caddy, not a request")
@@ -13,8 +15,14 @@ var errMessage = errors.New("a message of Caddy, not a request")
 // rule's client_ip would count back from it once more.
 var caddy = table{
 	shared: []string{"request.uri", "request.remote_ip", "request.remote_addr"},
-	times:  []timeField{{"ts", anyTime}},
-	path:   []string{"request.uri"},
+	times: []timeField{{"ts", func(_ namedFields, value string) (time.Time, error) {
+		t, err := parseTime(value)
+		if err != nil {
+			err = fmt.Errorf("%w; leave Caddy's time_format out, or set rfc3339 or iso8601", err)
+		}
+		return t, err
+	}}},
+	path: []string{"request.uri"},
 	fields: []field{
 		{[]string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, setIP},
 		{[]string{"request.method"}, setMethod},

@@ -251,7 +251,7 @@ func TestCaddy(t *testing.T) {
 		{name: "error of a request that is logged once more", line: `{"level":"error","ts":1646861401.5,"logger":"http.log.error","msg":"dial tcp","request":{"remote_ip":"127.0.0.1","method":"GET","uri":"/"},"status":502}`, err: errMessage.Error()},
 		{name: "message", line: `{"level":"info","ts":1646861401.5,"logger":"admin","msg":"admin endpoint started"}`, err: errMessage.Error()},
 		{name: "no time", line: `{"request":{"uri":"/"}}`, err: `no time: looked for ts; the line has request, request.uri`},
-		{name: "time of another form", line: `{"ts":"2022/03/09 21:30:01","request":{"uri":"/"}}`, err: `ts: time "2022/03/09 21:30:01" is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds`},
+		{name: "time of another form", line: `{"ts":"2022/03/09 21:30:01","request":{"uri":"/"}}`, err: `ts: time "2022/03/09 21:30:01" is neither RFC 3339, such as 2015-05-17T10:05:03Z, nor Unix seconds; leave Caddy's time_format out, or set rfc3339 or iso8601`},
 	})
 }
 

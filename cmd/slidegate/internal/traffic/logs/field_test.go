@@ -26,6 +26,7 @@ func TestFieldLogs(t *testing.T) {
 	}{
 		{"Caddy, no route has handled it", "", strings.Replace(caddied, "%", "NOP", 1), "/b"},
 		{"Caddy, an error repeats the request", "", strings.Replace(caddied, "%", "dial tcp 192.0.2.99:80: refused", 1), errMessage.Error()},
+		{"Caddy, milliseconds", "", `{"ts":1763030671700,"msg":"handled request","request":{"uri":"/a"}}`, "ts: " + errRange.Error() + "; leave Caddy's time_format out, or set rfc3339 or iso8601"},
 		{"Caddy, iso8601", "", `{"ts":"2026-01-04T19:46:44.435+0800","msg":"handled request","request":{"uri":"/a"}}`, "/a"},
 		{"Traefik, no status", "", head + `GET /b HTTP/1.1" - - "-" "curl/8" 501 "-" "-" 0ms`, "/b"},
 		{"status 0", "", head + `GET /b HTTP/1.1" 0 0 "-" "curl/8"`, "/b"},
