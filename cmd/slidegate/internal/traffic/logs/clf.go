@@ -146,10 +146,9 @@ func (r *record) setOutcome(rest string) error {
 		}
 		rest = strings.TrimPrefix(after, " ")
 	}
-	for later := ""; rest != "" && r.later == ""; {
-		later, rest, _ = cutField(rest)
-		if request.ParseAddr(request.LastOf(later)).IsValid() && !withPort.MatchString(later) {
-			r.later = later
+	for later := ""; rest != "" && !r.later.IsValid(); {
+		if later, rest, _ = cutField(rest); !withPort.MatchString(later) {
+			r.later = request.ParseAddr(request.LastOf(later))
 		}
 	}
 	return nil

@@ -39,8 +39,8 @@ type record struct {
 	time    time.Time
 	addr    netip.Addr // of IP; the zero Addr if it is unknown
 	headers []header
-	later   string // what a common log has behind the user agent
-	bytes   int    // that it takes, about
+	later   netip.Addr // that a common log has behind the user agent
+	bytes   int        // that it takes, about
 
 	Method string // empty if the log does not have it
 	Target string // as sent, with the query; empty until a path is found
@@ -108,7 +108,7 @@ func (r *record) entry() *Entry {
 	}
 	req.SetTarget(r.Target)
 	req.Derived() // once for all rules that the request goes through
-	return &Entry{r.time, req, int(r.Status), request.ParseAddr(request.LastOf(r.later))}
+	return &Entry{r.time, req, int(r.Status), r.later}
 }
 
 // clfTime is the time of the common log format.
