@@ -84,10 +84,10 @@ func IsHeader(name string) bool { return name != "" && FromHeader.outside(name) 
 var aliases = map[string]string{
 	"client_ip": "ip", "clientip": "ip", "remote_addr": "ip", "remote_address": "ip", "source_ip": "ip", "address": "ip",
 	"api_key": "apikey", "x-api-key": "apikey", "key": "apikey",
-	"binary_remote_addr": "ip", "ip_address": "ip", "remote_ip": "ip", "realip_remote_addr": "ip",
+	"binary_remote_addr": "ip", "x-forwarded-for": "ip", "x-real-ip": "ip", "ip_address": "ip", "remote_ip": "ip", "realip_remote_addr": "ip",
 	"host": "header.host", "hostname": "header.host", "domain": "header.host", "user_agent": "header.user-agent", "useragent": "header.user-agent",
 	"uri": "route", "url": "route", "request_uri": "route", "endpoint": "route",
-	"user": "jwt.sub", "user_id": "jwt.sub", "sub": "jwt.sub", "claim": "jwt", "claims": "jwt", "token": "jwt",
+	"user": "jwt.sub", "consumer": "jwt.sub", "user_id": "jwt.sub", "sub": "jwt.sub", "claim": "jwt", "claims": "jwt", "token": "jwt",
 	"headers": "header", "params": "path", "args": "query",
 }
 
@@ -177,13 +177,15 @@ func suggestSource(text, word string, quote func(string) string) string {
 			all = append(all, quote(s.word))
 		}
 	}
-	lower := strings.ToLower(word)
 	meant := cmp.Or(Meant(word), ruledoc.Closest(word, words))
-	if strings.HasPrefix(lower, "x-") {
-		meant = cmp.Or(meant, "header."+lower)
+	if header := strings.ToLower(word); strings.HasPrefix(header, "x-") {
+		meant = cmp.Or(meant, "header."+header)
 	}
 	if meant == "" {
 		return "there are " + ruledoc.Enumerate(all, "and")
+	}
+	if strings.Contains(meant, ".") { // of {user.id}
+		text = word
 	}
 	return "did you mean " + quote(strings.Replace(text, word, meant, 1)) + "?"
 }

@@ -43,6 +43,9 @@ func TestInstead(t *testing.T) {
 		}
 		for entry := range strings.SplitSeq(ofType(of, "fields"), "; ") {
 			right, _, _ := strings.Cut(entry, " = ")
+			if _, other, ok := strings.Cut(right, ", or write "); ok { // after "remove it"
+				right = other
+			}
 			name, _, _ := strings.Cut(right, ":")
 			if home, inner, ok := strings.Cut(name, "."); ok { // denied.status, or when.path
 				top, own := memberOf(reflect.TypeFor[Document](), home), memberOf(of, home)

@@ -61,15 +61,24 @@ func WriteField(of reflect.Type, field string, values [][2]string) string {
 type described struct {
 	rates  []Limit
 	own    Limit    // that single values describe
+	quota  Limit    // a second one, of names such as quota_period
 	others []string // fields of limits with their values
 }
 
-var windowName = Regexp(`(?i)^(?:(?:time_?|quota_?|rate_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|every|seconds|time|ttl|(?:time_?)?unit)$`)
+var windowName = Regexp(`(?i)^(?:(?:time_?|rate_?|(?:re)?fill_?|evaluation_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|per_?(seconds|minutes|hours|days)|every|seconds|time|ttl|(?:time_?)?unit)$`)
+
+// unitOfName leaves the unit of names such as daily_limit.
+var unitOfName = strings.NewReplacer("hourly", "hour", "daily", "day", "weekly", "week", "monthly", "month", "_limit", "", "_quota", "", "_max", "")
 
 // add adds a name and its value; ok is false if they do not describe a limit.
 func (d *described) add(name, value string) (ok bool) {
+	own, prefix := &d.own, ""
+	if rest, ok := strings.CutPrefix(strings.ToLower(name), "quota"); ok {
+		own, prefix, name = &d.quota, "quota_", cmp.Or(strings.Trim(rest, "_-"), fieldLimit)
+	}
 	n, isNumber := MeantNumber(value)
-	word := name[strings.LastIndexByte(name, '_')+1:]
+	word := unitOfName.Replace(strings.ToLower(name))
+	word = word[strings.LastIndexByte(word, '_')+1:]
 	if len(word) == 3 && word[1] == 'p' { // rps, rpm
 		word = word[2:]
 	}
@@ -78,18 +87,21 @@ func (d *described) add(name, value string) (ok bool) {
 	unit := slices.IndexFunc(rateWords, func(w rateWord) bool { return word != "" && (word == w.word || word == w.short) })
 	switch {
 	case window != nil:
-		length, _ := ParseDuration(MeantDuration(value + window[1]))
-		d.own.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s"))
-		return d.own.Window != ""
+		length, _ := ParseDuration(MeantDuration(value + window[1] + window[2]))
+		own.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s"))
+		return own.Window != ""
 	case isNumber && unit >= 0:
 		d.rates = append(d.rates, Limit{Capacity: n, Window: rateWords[unit].window})
 	case field == "burst":
 		d.own.Burst = cmp.Or(n, -1) // twice the capacity
 	case field == "capacity" && isNumber || field == fieldLimit && isNumber:
-		d.own.Capacity = n
+		if own.Capacity != 0 && own.Capacity != n { // a rate, and the size of its bucket
+			own.Burst, n = max(own.Capacity, n), min(own.Capacity, n)
+		}
+		own.Capacity = n
 	case field == "capacity" || field == fieldLimit || field == fieldLimits:
 		if strings.HasPrefix(value, "{") {
-			return !slices.ContainsFunc(valuesOf(value), func(e [2]string) bool { return !d.add(e[0], e[1]) })
+			return !slices.ContainsFunc(valuesOf(value), func(e [2]string) bool { return !d.add(prefix+e[0], e[1]) })
 		}
 		for rate := range strings.SplitSeq(strings.Trim(value, "[]"), ", ") {
 			l, ok := readRate(cmp.Or(meantRate(rate), rate))
@@ -120,14 +132,21 @@ func valuesOf(text string) (all [][2]string) {
 // describe; "" if they describe none.
 func limitsFrom(values [][2]string) string {
 	var d described
-	for _, v := range values {
-		if !d.add(v[0], v[1]) {
-			return ""
-		}
+	if slices.ContainsFunc(values, func(v [2]string) bool { return !d.add(v[0], v[1]) }) {
+		return ""
 	}
-	if d.own.Capacity != 0 || len(d.rates) == 0 {
+	if d.quota.Capacity != 0 && d.quota.Window == "" { // period, beside quota
+		d.quota.Window, d.own.Window = cmp.Or(d.own.Window, "1mo"), ""
+	}
+	if d.own.Capacity != 0 && d.own == (Limit{Capacity: d.own.Capacity}) && len(d.rates) > 0 { // the size of a bucket
+		d.own.Capacity, d.own.Burst = 0, d.own.Capacity
+	}
+	if d.own.Capacity != 0 || len(d.rates) == 0 && d.quota.Capacity == 0 {
 		window := map[bool]string{true: "1m", false: "1s"}[d.own.Burst == 0] // buckets of other programs fill by the second
-		d.rates = append(d.rates, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
+		d.rates = slices.Insert(d.rates, 0, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
+	}
+	if d.quota.Capacity != 0 {
+		d.rates = append(d.rates, d.quota)
 	}
 	size := func(l Limit) string { return fmt.Sprintf("capacity: %d, window: %s", l.Capacity, l.Window) }
 	var written []string
@@ -137,7 +156,8 @@ func limitsFrom(values [][2]string) string {
 	first := d.rates[0]
 	if burst := d.own.Burst; burst != 0 { // of a bucket, which does not follow the calendar
 		first.Window = cmp.Or(map[string]string{"1w": "7d", "1mo": "30d"}[first.Window], first.Window)
-		d.others = []string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}
+		rest := slices.DeleteFunc(d.others, func(other string) bool { return strings.HasPrefix(other, "algorithm: ") })
+		d.others = append([]string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}, rest...)
 	}
 	if len(d.others) > 0 {
 		written[0] = "{" + strings.Join(slices.Insert(d.others, 1, size(first)), ", ") + "}"

@@ -356,6 +356,7 @@ var corrected = map[string]struct{ advice, file string }{
 	"a name of another alphabet":                         {"1", "rules:\n  - name: api-1\n" + byIP + tenAMinute},
 	"a name of a limit with an underscore":               {"per-minute", start + "    limits: [{name: per-minute, capacity: 10, window: 60s}]\n"},
 	"plans of several windows in a limit":                {"when: {match: {jwt.plan: pro}}", start + "    unless: {match: {jwt.plan: pro}}\n    limit: 10/minute\n  - name: pro\n    when: {match: {jwt.plan: pro}}\n" + byIP + "    limit: 10000/hour\n"},
+	"a country in a selector":                            {"match: {country: FR}", "client_ip: {header: cloudfront-viewer-address, secret: {header: x-origin-secret, env: ORIGIN_SECRET}}\n" + start + "    when: {match: {country: FR}}\n" + tenAMinute},
 	"a path in match":                                    {"path", start + "    when: {path: /login}\n" + tenAMinute},
 	"a key by two names":                                 {`"{jwt.tenant}|{jwt.sub}"`, rule + "    key: \"{jwt.tenant}|{jwt.sub}\"\n" + tenAMinute},
 	"a key that the client makes up":                     {`"ip:{ip}"`, rule + "    key: \"user:{header.x-user}\"\n" + tenAMinute + "  - name: address\n" + byIP + tenAMinute},
