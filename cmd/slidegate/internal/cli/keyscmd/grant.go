@@ -29,8 +29,8 @@ func GrantCommand(c *command.Console) *cobra.Command {
 		Use:   "grant RULE[.LIMIT] KEY +N --for TIME --why TEXT --rules dynamodb://TABLE",
 		Short: "Raise a key's capacity for a while",
 		Long: `Grant adds units to what one key may take in a window, on top of the rule's capacity, the caller's plan or an
-override. It takes effect within ten seconds and ends by itself. Several grants add up. Counts stay. The rule needs overrides: true, which costs a read for each
-key, cached ten seconds.`,
+override. It takes effect within ten seconds and ends by itself. Several grants add up. Counts stay. The rule
+needs overrides: true, which costs a read for each key, cached ten seconds.`,
 		Example: `  slidegate grant api tenant:acme +500 --for 1h --why "import of their archive" --rules dynamodb://slidegate-rules
   slidegate grant chat.tokens user:7 +100000 --until 2026-12-31T00:00:00Z --why "ticket 83" --rules dynamodb://slidegate-rules`,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
