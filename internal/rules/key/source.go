@@ -184,10 +184,8 @@ func suggestSource(text, word string, quote func(string) string) string {
 	if meant == "" {
 		return "there are " + ruledoc.Enumerate(all, "and")
 	}
-	if strings.Contains(meant, ".") { // of {user.id}
-		text = word
-	}
-	return "did you mean " + quote(strings.Replace(text, word, meant, 1)) + "?"
+	whole := map[bool]string{true: word, false: text}[strings.Contains(meant, ".")] // {jwt.sub} for {user.id}
+	return "did you mean " + quote(strings.Replace(whole, word, meant, 1)) + "?"
 }
 
 // IsClient reports whether the client fills in the source: it can make up a

@@ -190,7 +190,7 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	return "write " + value
 }
 
-// insteadOfPlans says what to write in place of a limit with a rate for each plan;
+// insteadOfPlans says what to write in place of a limit with a rate for each plan, path or method;
 // "" if it is none. Plans replace capacities, and no windows.
 func insteadOfPlans(rates [][2]string, list bool) string {
 	var first Limit
@@ -200,13 +200,14 @@ func insteadOfPlans(rates [][2]string, list bool) string {
 			r[1] = fmt.Sprintf("%d/minute", n)
 		}
 		l, ok := readRate(cmp.Or(meantRate(r[1]), r[1]))
+		when := strings.TrimPrefix(Instead("", reflect.TypeFor[Selector](), r[0]), "write ")
 		switch {
 		case !ok || new(described).add(r[0], r[1]):
 			return ""
+		case when != "" || i > 0 && l.Window != first.Window:
+			return fmt.Sprintf("write a rule for each, such as one with when: %s and limit: %s", cmp.Or(when, "{match: {jwt.plan: "+r[0]+"}}"), l.Rate())
 		case i == 0:
 			first = l
-		case l.Window != first.Window:
-			return fmt.Sprintf("write a rule for each plan, such as one with when: {match: {jwt.plan: %s}} and limit: %s", r[0], l.Rate())
 		default:
 			plans += fmt.Sprintf(", %s: {<RULE>: %d}", r[0], l.Capacity)
 		}
