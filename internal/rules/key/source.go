@@ -184,8 +184,8 @@ func suggestSource(text, word string, quote func(string) string) string {
 	if meant == "" {
 		return "there are " + ruledoc.Enumerate(all, "and")
 	}
-	whole := map[bool]string{true: word, false: text}[strings.Contains(meant, ".")] // {jwt.sub} for {user.id}
-	return "did you mean " + quote(strings.Replace(whole, word, meant, 1)) + "?"
+	// {user.id} is {jwt.sub}, and {claims.id} is {jwt.id}.
+	return "did you mean " + quote(strings.Replace(map[bool]string{true: word, false: text}[strings.Contains(meant, ".")], word, meant, 1)) + "?"
 }
 
 // IsClient reports whether the client fills in the source: it can make up a

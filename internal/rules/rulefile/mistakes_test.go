@@ -125,6 +125,7 @@ var words = []mistake{
 	{"a range of statuses", start + "    refund_on: 500-599\n" + tenAMinute},
 	{"no limit for some networks", "rules:\n  - name: partners\n    when: {cidrs: [198.51.100.0/24]}\n" + byIP + "    limit: unlimited\n  - name: api\n" + byIP + tenAMinute},
 	{"no limit for a block of conditions", "rules:\n  - name: health\n" + byIP + "    limit: none\n    when:\n      methods: GET\n      path: \"/health\"\n"},
+	{"no limit with an exception", start + "    when: {path: /health}\n    unless: {methods: POST}\n    limit: unlimited\n"},
 	{"no limit for anybody", withLimit("unlimited")},
 	{"a limit of -1", withLimit("-1")},
 	{"a limit of 0", start + "    when: {path: /admin/**}\n    limit: 0\n"},
