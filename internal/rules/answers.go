@@ -53,7 +53,7 @@ func (f Fields) Reset() bool { return f == LegacyFields || f == BothFields }
 // in an authorizer's context. They hold no quotes, backslashes or brackets.
 var BodyVariables = []string{"rule", "limit", "remaining", "reset", "retryAfter", "degraded", "problemType", "problemTitle"}
 
-var bodyVariable = ruledoc.Regexp(`\{[A-Za-z]+\}`)
+var bodyVariable = ruledoc.Regexp(`\{[A-Za-z_]+\}`)
 
 // FillBody substitutes the variables of a body. One without a value is empty.
 func FillBody(body string, value func(name string) string) string {

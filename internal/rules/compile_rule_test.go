@@ -198,6 +198,8 @@ func TestCompileAnswers(t *testing.T) {
 		{"denied: {content_type: text/plain, body: " + strings.Repeat("a", 2049) + "}", "denied.body: has 2049 bytes, and 2048 is the most: shorten it"},
 		{"denied: {content_type: text/plain, body: '{rule} {rateLimit}'}",
 			"denied.body: unknown value {rateLimit}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
+		{"denied: {content_type: text/plain, body: 'in {retry_after} s'}",
+			"denied.body: unknown value {retry_after}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
 	} {
 		_, err := read(t, "f", "{rules: [], "+tt.fields+"}")
 		if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), ": "+tt.want) {
