@@ -192,6 +192,7 @@ func TestAppendKey(t *testing.T) {
 		{"no template, path pattern", "key: '{route}', when: {path: /users/*}", request.Request{Path: "/users/7"}, "**"},
 		{"pattern", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/users/7"}, "/users/*"},
 		{"first pattern that matches", "key: '{route}', when: {route: [/a, /Users/*, /**]}", request.Request{Path: "/users/7"}, "/Users/*"},
+		{"a pattern for each reading of the path", "key: '{route}', when: {route: [/v1/**, /admin/**]}", request.Request{Path: "/v1/x/..;/..;/admin"}, "-"},
 		{"template before pattern", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/users/7", Route: "/users/{id}"}, "/users/{id}"},
 		{"WebSocket", "key: '{route}'", request.Request{Route: "$connect"}, "$connect"},
 		{"not the rule's request", "key: '{route}', when: {route: /users/*}", request.Request{Path: "/x"}, "-"},
