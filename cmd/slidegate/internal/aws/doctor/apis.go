@@ -41,8 +41,8 @@ func (e *exam) own(api *apis.API) (id string) {
 	return id
 }
 
-// examineAPI compares the API with its template, and then what its stages serve
-// with the API.
+// examineAPI checks the API's methods and gateway responses, and then whether its
+// stages serve them.
 func (e *exam) examineAPI(ctx context.Context, api *apis.API) {
 	e.report.APIs = append(e.report.APIs, api.String())
 	var stages []apis.Stage
