@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
@@ -32,7 +34,6 @@ type learner struct {
 	reads    []rules.Read
 	lacking  []int64 // counted requests without each of reads
 	o        *Options
-	only     []rules.Statuses
 	exclude  []exclusion
 	days     map[int64]bool      // with requests, since 1970 in UTC
 	windows  []replay.PeakWindow // of limit i: exact at 2i, as the limit counts at 2i+1
@@ -58,7 +59,7 @@ type history struct {
 }
 
 func newLearner(o *Options) (*learner, error) {
-	l := &learner{o: o, only: o.Only, keys: map[string]*history{}, days: map[int64]bool{}}
+	l := &learner{o: o, keys: map[string]*history{}, days: map[int64]bool{}}
 	l.report.Key = o.Key
 	if len(o.Windows) > limit.MaxLimits {
 		return nil, fmt.Errorf("--window: %d windows, but a rule has at most %d limits", len(o.Windows), limit.MaxLimits)
@@ -141,7 +142,7 @@ func (l *learner) leftOut(e *logs.Entry) *int64 {
 		return &r.OtherRoute
 	case l.excludes(e.Request.Addr()):
 		return &r.Excluded
-	case len(l.only) > 0 && !rules.Among(l.only, e.Status):
+	case len(l.o.Only) > 0 && !rules.Among(l.o.Only, e.Status):
 		return &r.OtherStatus
 	}
 	return nil
@@ -158,9 +159,14 @@ func (l *learner) excludes(client netip.Addr) (out bool) {
 	if len(l.exclude) == 0 {
 		return false
 	}
-	plain := text.Key(string(l.key))
+	key := string(l.key)
+	plain, shown := key, key
+	if strings.Contains(key, "%") {
+		plain, _ = url.PathUnescape(key)
+		shown = text.Key(key)
+	}
 	for i := range l.exclude {
-		if x := &l.exclude[i]; x.text == string(l.key) || x.text == plain || x.network.Contains(client) {
+		if x := &l.exclude[i]; x.text == key || x.text == plain || x.text == shown || x.network.Contains(client) {
 			x.used, out = true, true
 		}
 	}

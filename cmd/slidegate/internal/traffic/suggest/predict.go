@@ -35,9 +35,11 @@ type trial struct {
 func (l *learner) choose() (err error) {
 	r := &l.report
 	proposed := make([]int64, len(r.Windows))
-	r.Floods = l.floods()
 	for i := range r.Windows {
 		w, keys := &r.Windows[i], l.byPeak(i)
+		if i == 0 {
+			r.Floods = l.floods(keys)
+		}
 		counted := make([]int64, len(keys))
 		for j := range keys {
 			counted[j] = keys[j].Counted
@@ -86,10 +88,9 @@ func (r *Report) fit(capacity []int64) {
 	}
 }
 
-// floods returns the keys far above the others.
-func (l *learner) floods() []Flood {
-	all := []Flood{}
-	keys, others := l.byPeak(0), int64(len(l.keys)-1)
+// floods returns those of the keys, by their peak, that are far above the others.
+func (l *learner) floods(keys []Key) []Flood {
+	all, others := []Flood{}, int64(len(keys)-1)
 	usual := max(keys[len(keys)/10].Counted, leastUsual)
 	for _, k := range keys {
 		h := l.keys[k.Key]

@@ -172,7 +172,7 @@ func (l *learner) finish() error {
 	if r.Counted == 0 && r.OtherRoute > 0 {
 		return errors.New("no request has the path of --path, which sees no query string, and a method of --method")
 	}
-	if len(l.only) > 0 && r.Statuses == 0 && r.Requests > 0 {
+	if len(l.o.Only) > 0 && r.Statuses == 0 && r.Requests > 0 {
 		return errors.New("the log has no statuses to choose requests by")
 	}
 	if r.Requests == 0 {

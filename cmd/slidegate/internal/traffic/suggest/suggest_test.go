@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -413,6 +414,23 @@ func TestFloods(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestExcludedKeys: a key is left out as the log has it, with plain values, and as
+// suggest shows it.
+func TestExcludedKeys(t *testing.T) {
+	for text, want := range map[string]bool{
+		"u:a%3Ab%25": true, "u:a:b%": true, "u:a:b%25": true, "u:a:b": false,
+	} {
+		l, err := newLearner(&Options{Key: "u:{jwt.sub}", Windows: []string{"1m"}, Exclude: []string{text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.key = []byte("u:a%3Ab%25")
+		if got := l.excludes(netip.Addr{}); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }
