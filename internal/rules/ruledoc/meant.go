@@ -190,8 +190,8 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	return "write " + value
 }
 
-// insteadOfPlans says what to write in place of a limit with a rate for each plan, path or method;
-// "" if it is none. Plans replace capacities, and no windows.
+// insteadOfPlans says what to write in place of a limit with a rate for each plan,
+// path or method; "" if it is none. Plans replace capacities, and no windows.
 func insteadOfPlans(rates [][2]string, list bool) string {
 	var first Limit
 	plans := ""

@@ -15,6 +15,26 @@ import (
 
 var block = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
+// readAll returns the texts of the files that match patterns, each of which some do.
+func readAll(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files like %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = string(text)
+		}
+	}
+	return texts
+}
+
 // pages returns the text of the pages about rules.
 func pages(t *testing.T) string {
 	t.Helper()
@@ -69,24 +89,15 @@ var deploying = regexp.MustCompile(`/(start/.*|deploy|constructs/README)\.md$`)
 // in the rule. Rules that users copy have it where an issuer or an operator states
 // the key, and so have those with which the pages deploy.
 func TestPrintedRulesTakeGrants(t *testing.T) {
+	const top = "../../../"
 	printed := map[string][]string{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/start/*.md", "infra/constructs/README.md", "examples/*.yaml", "examples/*/*.yaml",
-		"cmd/slidegate/internal/cli/testdata/init-*"} {
-		files, err := filepath.Glob("../../../" + pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files like %s: %v", pattern, err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			printed[file] = []string{string(text)}
-			if filepath.Ext(file) == ".md" {
-				printed[file] = nil
-				for _, example := range block.FindAllStringSubmatch(string(text), -1) {
-					printed[file] = append(printed[file], example[1])
-				}
+	for file, text := range readAll(t, top+"README.md", top+"docs/*.md", top+"docs/start/*.md", top+"infra/constructs/README.md", top+"examples/*.yaml",
+		top+"examples/*/*.yaml", top+"cmd/slidegate/internal/cli/testdata/init-*") {
+		printed[file] = []string{text}
+		if filepath.Ext(file) == ".md" {
+			printed[file] = nil
+			for _, example := range block.FindAllStringSubmatch(text, -1) {
+				printed[file] = append(printed[file], example[1])
 			}
 		}
 	}
@@ -131,21 +142,7 @@ func TestDocumentedExamples(t *testing.T) {
 
 // The file with everything, and all files among the examples, draw no warning.
 func TestExamplesDrawNoWarnings(t *testing.T) {
-	texts := map[string]string{}
-	for _, pattern := range []string{"../testdata/complete.yaml", "../../../examples/*.yaml", "../../../examples/traffic/*.yaml"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files like %s: %v", pattern, err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts[file] = string(text)
-		}
-	}
-	for file, text := range texts {
+	for file, text := range readAll(t, "../testdata/complete.yaml", "../../../examples/*.yaml", "../../../examples/traffic/*.yaml") {
 		if set, err := rulefile.Parse(file, []byte(text)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		} else if len(set.Warnings) > 0 {

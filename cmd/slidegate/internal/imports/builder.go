@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -128,8 +127,7 @@ func (b *Builder) apart() (apart []Override, of string) {
 		return []Override{}, ""
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Overrides[of])) {
-		document, _ := json.Marshal(b.Overrides[of][key]) // only a field until could fail
-		apart = append(apart, Override{key, document})
+		apart = append(apart, NewOverride(key, b.Overrides[of][key]))
 	}
 	delete(b.Overrides, of)
 	return apart, of

@@ -46,6 +46,13 @@ type Override struct {
 	Document json.RawMessage `json:"document"` // a ruledoc.Override, such as {"capacity":5}
 }
 
+// NewOverride returns an override of a key. Only a year after 9999 in o.Until
+// would fail, and imports set no Until.
+func NewOverride(key string, o ruledoc.Override) Override {
+	document, _ := json.Marshal(o)
+	return Override{key, document}
+}
+
 // Lost is something that an import does not carry over, or carries over with
 // another meaning.
 type Lost struct {

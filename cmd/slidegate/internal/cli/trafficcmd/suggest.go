@@ -43,7 +43,8 @@ counts it, of those that the limit touches and the next higher limit does not.
 Floods are keys far above the others: their peak is over ten times that which a tenth of the keys reach, or
 they have over a tenth of the requests. Spikes are keys above the knee whose peak is over ten times their typical
 window. That is the median of the windows that follow one another from the key's first request, without
-those in which it made none. Look at both: the table counts them, unless --exclude leaves them out. --only-status 2xx learns from requests that succeeded.
+those in which it made none. Look at both: the table counts them, unless --exclude leaves them out.
+--only-status 2xx learns from requests that succeeded.
 What is left out is decided by the proposed rule as well: replay shows how.
 
 Requests without a part of the key share a counter. Fewer than 30 keys are refused. The logs are read twice,
@@ -245,6 +246,9 @@ func printSuggestion(p *command.Printer, r *suggest.Report, logs []string, file 
 	p.Line("  slidegate replay %s", text.ShellWords(append(logs, "--rules", file, "--report", "report.html")...))
 }
 
+// shownFloods is how many floods are shown. --json has up to a hundred.
+const shownFloods = 5
+
 // printFloods prints the keys far above the others, with what answered them.
 func printFloods(p *command.Printer, r *suggest.Report) {
 	if len(r.Floods) == 0 {
@@ -261,8 +265,8 @@ func printFloods(p *command.Printer, r *suggest.Report) {
 		rows = append(rows, []string{text.Thousands(f.Requests), text.Percent(f.Requests, r.Counted), text.Thousands(f.Peak),
 			text.Stamp(f.Until), strings.Join(answers, ", "), text.Cut(text.Key(f.Key), keyWidth)})
 	}
-	if more := len(rows) - 5; more > 0 {
-		rows = append(rows[:5], []string{"", "", "", "", "", "and " + text.Thousands(more) + " more"})
+	if more := len(rows) - shownFloods; more > 0 {
+		rows = append(rows[:shownFloods], []string{"", "", "", "", "", "and " + text.Thousands(more) + " more"})
 	}
 	p.Section("rrrlll", []string{"requests", "", "peak in " + r.Windows[0].Window, "until", "answered", text.Plural(len(r.Floods), "flood")}, rows)
 	p.Line("\nto learn without floods: %s", text.ShellWords(leave...))

@@ -1,7 +1,6 @@
 package usageplans
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/big"
@@ -186,8 +185,7 @@ func (im *importer) overrides(keys []Keys) (all []imports.Override, err error) {
 			plans[one.ID] = p
 			if p.nameHere != "" {
 				id := strings.Replace(planKey, "{apikey}", key.Escape(one.ID), 1)
-				document, _ := json.Marshal(ruledoc.Override{Plan: p.nameHere, Why: imports.Short(one.Name)}) // only a field until could fail
-				all = append(all, imports.Override{Key: id, Document: document})
+				all = append(all, imports.NewOverride(id, ruledoc.Override{Plan: p.nameHere, Why: imports.Short(one.Name)}))
 			}
 		}
 	}

@@ -81,12 +81,13 @@ func (c *cloudFrontLog) parse(line string, r *record) (bool, error) {
 		}
 		return false, nil
 	}
-	values := strings.Fields(line)
-	if quoted := quotedValue.FindAllString(line, -1); len(quoted) == len(c.names) {
-		values = quoted
-	}
+	var values []string
 	if strings.Contains(line, "\t") { // only tabs separate values then, which may be empty and have spaces
 		values = strings.Split(line, "\t")
+	} else if values = strings.Fields(line); len(values) != len(c.names) {
+		if quoted := quotedValue.FindAllString(line, -1); len(quoted) == len(c.names) {
+			values = quoted
+		}
 	}
 	switch {
 	case c.names == nil:

@@ -149,7 +149,7 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, errNoTime
 	}
 	if strings.Contains(text, ":") {
-		for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05Z0700", clfTime} { // the second is Caddy's iso8601
+		for _, layout := range [...]string{time.RFC3339, clfTime, "2006-01-02T15:04:05Z0700"} { // the last is Caddy's iso8601
 			if t, err := time.Parse(layout, text); err == nil {
 				return t, checkTime(t)
 			}

@@ -240,10 +240,10 @@ type jsonObject map[string]json.RawMessage
 // parseObject reads a line. The fields of an object request, which Caddy's lines
 // have, are fields of the line too, as "request.name".
 func parseObject(line string) (o jsonObject, err error) {
-	if start := strings.TrimSpace(line); start == "{" || strings.HasPrefix(start, "[") {
+	switch start := strings.TrimSpace(line); {
+	case start == "{", strings.HasPrefix(start, "["):
 		return nil, errSpread
-	}
-	if !strings.HasPrefix(strings.TrimSpace(line), "{") && strings.Contains(line, `{"`) {
+	case !strings.HasPrefix(start, "{") && strings.Contains(line, `{"`):
 		return nil, unknown(line)
 	}
 	if err := json.Unmarshal([]byte(line), &o); err != nil {
