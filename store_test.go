@@ -161,6 +161,10 @@ func (a *adapter) Reset(ctx context.Context, key string) error {
 	return lim.Reset(ctx, key)
 }
 
+func (a *adapter) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	return a.Driver().Renew(ctx, now, a.named(c), r)
+}
+
 func (a *adapter) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge, vs []*limit.Verdict) error {
 	named := make([]*limit.Charge, len(cs))
 	for i, c := range cs {

@@ -100,7 +100,7 @@ func (s *Store) Script(script ...Answer) {
 // atomic group of rules is a call for each of them.
 func (s *Store) Calls() []Call {
 	var calls []Call
-	for _, c := range s.fake.Calls(fakestore.Charge, fakestore.Peek, fakestore.Settle, fakestore.Reset) {
+	for _, c := range s.fake.Calls(fakestore.Charge, fakestore.Peek, fakestore.Settle, fakestore.Renew, fakestore.Reset) {
 		for i, key := range c.Keys {
 			units := c.Costs[i]
 			if c.Op == fakestore.Settle {

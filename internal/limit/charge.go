@@ -20,6 +20,9 @@ type Charge struct {
 	// Lease is the most charges of these costs that a process may make ahead in
 	// one write; 0 for none. Only the DynamoDB store does.
 	Lease int32
+	// Hold is a hold to open with the charge; its ID is 0 for none. A charge of an
+	// InFlight limit needs one.
+	Hold Opening
 }
 
 var errShape = errors.New("a charge needs one cost for each of 1 to 8 limits")
@@ -36,6 +39,9 @@ func (c *Charge) Check() error {
 		}
 		if c.Costs[i] < 0 {
 			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
+		}
+		if c.Limits[i].Algorithm == InFlight && c.Costs[i] > 0 && (c.Costs[i] > 1 || c.Hold.ID == 0) {
+			return fmt.Errorf("limit %q: a request in flight takes one place, and has a hold", c.Limits[i].Name)
 		}
 	}
 	return nil
@@ -87,14 +93,26 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 	return nil
 }
 
-// ZeroCost reports whether the charge has zero cost for every limit.
+// ZeroCost reports whether the charge takes nothing: its cost is zero for every
+// limit, and it opens no hold.
 func (c *Charge) ZeroCost() bool {
+	if c.Hold.ID != 0 {
+		return false
+	}
 	for _, cost := range c.Costs {
 		if cost != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// CheckRenewal returns an error for a receipt without a hold to renew.
+func (c *Charge) CheckRenewal(r *Receipt) error {
+	if r.Hold == 0 || c.Hold.For < time.Second || c.Hold.For > MaxHold {
+		return fmt.Errorf("a charge without a hold, or with one of %v, cannot be renewed", c.Hold.For)
+	}
+	return c.Check()
 }
 
 // ErrUndecided is wrapped by errors of a healthy store that cannot take a
@@ -133,6 +151,12 @@ type Verdict struct {
 	// Snapshot says that an earlier answer of the store has proved the denial,
 	// so the charge took no call.
 	Snapshot bool
+	// ByHolds says that open holds alone deny the charge, or leave it without its
+	// own: a state proves that for HoldAge.
+	ByHolds bool
+	// Before is what the charge took, by limit, if it was made before, and its hold
+	// is open still. Nothing was charged then. It is nil otherwise.
+	Before []Took
 }
 
 // Receipt names what a charge took, so that a settlement can correct it once
@@ -149,72 +173,116 @@ type Receipt struct {
 	// second at that Unix time. For a bucket it is when the charge leaves it
 	// full, in Unix nanoseconds.
 	Slots [MaxLimits]int64
+	// Hold is the ID of the hold that the charge opened; 0 for none.
+	Hold  uint64
+	Until int64 // when that hold ends, in Unix milliseconds
 }
 
-// Decide fills in v with what a charge on these states, one for each limit,
-// would get now. It changes no state. The receipt then names the slots that
-// Take would charge.
-func Decide(states []State, c *Charge, now time.Time, v *Verdict) {
+// Decide fills in v with what a charge on these states, one for each limit, and
+// holds (nil for none) would get now. It changes no state. The receipt then names
+// the slots that Take would charge.
+func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
+	if c.Hold.ID != 0 && h.repeats(states, c, now, v) {
+		return
+	}
 	n := now.UnixNano()
 	v.Resize(len(c.Limits))
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
+		if l.Algorithm == InFlight {
+			v.add(i, l, n, 0, h.decide(l, n, c.Costs[i]))
+			continue
+		}
 		q := s.current(l, n)
 		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.Generation, v.Receipt.Serial = "", 0
+	v.Receipt.clear("")
+	if v.ByHolds, v.Before = false, nil; c.Hold.ID != 0 {
+		h.decideHold(c, now, v)
+	}
 }
 
-// Apply decides a charge on these states, and makes it if they allow it: Decide
-// and then Take. It reports whether it has changed the states.
-func Apply(states []State, c *Charge, now time.Time, v *Verdict) bool {
-	if len(c.Limits) == 1 { // as of most rules
+// clear makes r the receipt of a charge without a hold.
+func (r *Receipt) clear(generation string) {
+	r.Generation, r.Serial, r.Hold, r.Until = generation, 0, 0, 0
+}
+
+// Apply decides a charge on these states and holds, and makes it if they allow
+// it: Decide and then Take. It reports whether it has changed anything. The holds
+// may be nil if the charge opens none.
+func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool {
+	if len(c.Limits) == 1 && c.Hold.ID == 0 { // as of most rules
 		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Resize(1)
 		r := &v.Limits[0]
 		s.apply(l, n, q, c.Costs[0], r)
-		v.Receipt.Generation, v.Receipt.Serial, v.Receipt.Slots[0] = "", 0, l.receipt(n, q, r)
+		v.Receipt.clear("")
+		v.Receipt.Slots[0], v.ByHolds, v.Before = l.receipt(n, q, r), false, nil
 		v.set(r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay)
 		return v.Allowed && c.Costs[0] > 0
 	}
-	Decide(states, c, now, v)
-	if !v.Allowed || c.ZeroCost() {
+	Decide(states, h, c, now, v)
+	if !v.Allowed || v.Before != nil || c.ZeroCost() {
 		return false
 	}
-	Take(states, c, now, v)
+	Take(states, h, c, now, v)
 	return true
 }
 
-// Take charges the states after Decide has allowed the charge in v. The store
-// adds the receipt's generation.
-func Take(states []State, c *Charge, now time.Time, v *Verdict) {
+// Take makes a charge that Decide has allowed in v, and that was not made before.
+// The store adds the receipt's generation.
+func Take(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
+	if v.Receipt.Hold != 0 {
+		h.take(c, now, v)
+	}
 	for i := range c.Limits {
 		l, q := &c.Limits[i], v.Receipt.Slots[i]
+		if l.Algorithm == InFlight {
+			v.add(i, l, n, 0, h.decide(l, n, 0))
+			continue
+		}
 		v.add(i, l, n, q, states[i].take(l, n, q, c.Costs[i]))
 	}
 }
 
 // AfterCharge fills in the verdict of a charge that another process or program
-// made now, and that has left these states in a counter of this generation.
-func AfterCharge(states []State, generation string, c *Charge, now time.Time, v *Verdict) {
+// made now, and that has left these states and holds in a counter of this
+// generation.
+func AfterCharge(states []State, h *Holds, generation string, c *Charge, now time.Time, v *Verdict) {
 	n := now.UnixNano()
 	v.Resize(len(c.Limits))
 	for i := range c.Limits {
 		l, s := &c.Limits[i], &states[i]
+		if l.Algorithm == InFlight {
+			v.add(i, l, n, 0, h.decide(l, n, 0))
+			continue
+		}
 		q := s.current(l, n)
 		v.add(i, l, n, q, s.afterCharge(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.Generation, v.Receipt.Serial = generation, 0
+	v.Receipt.clear(generation)
+	v.ByHolds, v.Before = false, nil
+	if hold := h.Find(c.Hold.ID); hold != nil {
+		v.Receipt.Hold, v.Receipt.Until = hold.ID, hold.End
+	}
 }
 
-// Settle corrects the charge of receipt r, in a counter of the same generation.
+// Settle corrects the charge of receipt r, in a counter of the same generation,
+// and closes its hold if it has one. It fails with ErrClosed if that is gone, and
+// changes nothing then.
+//
 // A negative delta refunds units to the slot that was charged, as far as the
 // slot still holds them, or returns the turn in a leaky bucket. A positive delta
 // is charged now, whatever the capacity. A charge of zero cost has no
 // generation, and nothing to refund.
-func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64) {
+func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, deltas []int64) error {
+	if r.Hold != 0 {
+		if err := h.Close(r.Hold); err != nil {
+			return err
+		}
+	}
 	for i, delta := range deltas {
 		switch l := &c.Limits[i]; {
 		case delta < 0 && r.Generation != "" && l.Bucket():
@@ -225,6 +293,7 @@ func Settle(states []State, c *Charge, now time.Time, r *Receipt, deltas []int64
 			states[i].Take(&c.Limits[i], now, delta)
 		}
 	}
+	return nil
 }
 
 // Resize makes room for the results of so many limits, whose values are

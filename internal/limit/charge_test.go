@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		"slots without width":             with(func(l *limit.Limit) { l.Granularity = 0 }),
 		"slots that do not fill a window": with(func(l *limit.Limit) { l.Granularity = 3 * sec }),
 		"601 slots":                       one(sliding(1, 601*sec, sec)),
-		"an unknown algorithm":            with(func(l *limit.Limit) { l.Algorithm = 6 }),
+		"an unknown algorithm":            with(func(l *limit.Limit) { l.Algorithm = 7 }),
 		"a fixed window in slots":         with(func(l *limit.Limit) { l.Algorithm = limit.FixedWindow }),
 		"a counter in slots":              with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowCounter }),
 		"a log by the second":             with(func(l *limit.Limit) { l.Algorithm = limit.SlidingWindowLog }),
@@ -107,7 +107,7 @@ func TestTakeAfterDecide(t *testing.T) {
 	c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec), leaky(10, 10*sec, 3), fixed(9, 10*sec)}, Costs: []int64{2, 1, 0}}
 	states := make([]limit.State, 3)
 	v := limit.Verdict{Receipt: limit.Receipt{Generation: "of another charge"}}
-	limit.Decide(states, c, epoch.Add(4*sec), &v)
+	limit.Decide(states, nil, c, epoch.Add(4*sec), &v)
 	second := epoch.Unix() + 4
 	if want := (limit.Receipt{Slots: [limit.MaxLimits]int64{second, second * int64(sec), epoch.Unix() / 10}}); v.Receipt != want {
 		t.Errorf("receipt %+v, want %+v", v.Receipt, want)
@@ -115,7 +115,7 @@ func TestTakeAfterDecide(t *testing.T) {
 	if want := (limit.Result{Allowed: true, Remaining: 3}); v.Result != want {
 		t.Errorf("decided %+v, want %+v: nothing is charged yet", v.Result, want)
 	}
-	limit.Take(states, c, epoch.Add(4*sec), &v)
+	limit.Take(states, nil, c, epoch.Add(4*sec), &v)
 	for i, want := range []limit.Result{
 		{Allowed: true, Remaining: 3, Reset: 11 * sec}, {Allowed: true, Remaining: 2, Reset: sec}, {Allowed: true, Remaining: 9},
 	} {

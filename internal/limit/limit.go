@@ -40,6 +40,9 @@ const MaxWindow = MaxDrain
 // drain.
 const MaxDrain = 10 * 366 * 24 * time.Hour
 
+// MaxHold is the longest time from a charge to the end of its hold.
+const MaxHold = 24 * time.Hour
+
 // Never is the retry-after of a charge that its limit can never allow, because
 // its cost is above Limit.MaxCost.
 const Never time.Duration = -1
@@ -74,6 +77,10 @@ const (
 	// Window, and has a queue of Burst units. An admitted request waits for the
 	// Delay of its Result. It counts as TokenBucket does.
 	LeakyBucket
+	// InFlight lets Capacity requests work at once. Each has a place from its
+	// charge until it is settled, at most for Window unless it renews. It counts
+	// holds, and has no slots.
+	InFlight
 )
 
 var algorithms = [...]string{
@@ -92,7 +99,7 @@ func (a Algorithm) String() string {
 // ParseAlgorithm returns the algorithm that a rule file names; ok is false for
 // an unknown name.
 func ParseAlgorithm(name string) (a Algorithm, ok bool) {
-	for i, n := range algorithms {
+	for i, n := range Algorithms() {
 		if n == name {
 			return Algorithm(i), true
 		}
@@ -100,8 +107,9 @@ func ParseAlgorithm(name string) (a Algorithm, ok bool) {
 	return 0, false
 }
 
-// Algorithms returns the names that ParseAlgorithm accepts.
-func Algorithms() []string { return algorithms[:] }
+// Algorithms returns the names that ParseAlgorithm accepts: of those that count
+// over time.
+func Algorithms() []string { return algorithms[:InFlight] }
 
 // Limit allows Capacity units in a Window. It is read-only once it is in use.
 type Limit struct {
@@ -150,6 +158,8 @@ func (l *Limit) Valid() bool {
 		return l.Granularity == Exact && l.Capacity <= MaxLog
 	case TokenBucket, LeakyBucket:
 		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= MaxCapacity && l.drains()
+	case InFlight:
+		return l.Granularity == 0 && l.Burst == 0 && l.Capacity <= MaxHolds && l.Window >= time.Second && l.Window <= MaxHold
 	}
 	return false
 }
@@ -157,9 +167,13 @@ func (l *Limit) Valid() bool {
 // Bucket reports whether the limit keeps the one number of a bucket, not Slots.
 func (l *Limit) Bucket() bool { return l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket }
 
+// Slotless reports whether the limit counts by no slots: a bucket or InFlight.
+func (l *Limit) Slotless() bool { return l.Algorithm >= TokenBucket }
+
 // Correctable reports whether a charge can be corrected afterwards. A bucket
-// and a log do not separate the units of one charge from later ones.
-func (l *Limit) Correctable() bool { return !l.Bucket() && l.Algorithm != SlidingWindowLog }
+// and a log do not separate the units of one charge from later ones, and a place
+// in flight is given back as a whole.
+func (l *Limit) Correctable() bool { return !l.Slotless() && l.Algorithm != SlidingWindowLog }
 
 // MaxCost returns the largest cost that the limit can ever allow.
 func (l *Limit) MaxCost() int64 {
@@ -175,7 +189,7 @@ func (l *Limit) MaxCost() int64 {
 // and for a bucket.
 func (l *Limit) Slots() int64 {
 	switch l.Algorithm {
-	case FixedWindow, TokenBucket, LeakyBucket:
+	case FixedWindow, TokenBucket, LeakyBucket, InFlight:
 		return 0
 	case SlidingWindowLog:
 		return int64(l.Window) - 1 // a nanosecond is over as soon as it begins

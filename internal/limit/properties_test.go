@@ -153,7 +153,7 @@ func checkTaken(t *rapid.T, state *limit.State, l *limit.Limit, now time.Time, c
 		t.Fatalf("decided %+v, and %+v after a charge of %d", decided, taken, cost)
 	}
 	var v limit.Verdict
-	limit.AfterCharge([]limit.State{*state}, "generation", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
+	limit.AfterCharge([]limit.State{*state}, nil, "generation", &limit.Charge{Limits: []limit.Limit{*l}, Costs: []int64{cost}}, now, &v)
 	if v.Result != taken || v.Receipt.Generation != "generation" || v.Receipt.Serial != 0 || !l.Bucket() && v.Receipt.Slots[0] != state.Current(l, now) {
 		t.Fatalf("Take returned %+v, and AfterCharge %+v", taken, v)
 	}

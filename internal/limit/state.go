@@ -32,7 +32,7 @@ func (s *State) Clone() State {
 func (s *State) Current(l *Limit, now time.Time) int64 { return s.current(l, now.UnixNano()) }
 
 func (s *State) current(l *Limit, now int64) int64 {
-	if l.Bucket() {
+	if l.Slotless() {
 		return 0
 	}
 	return s.Slots.current(l, now)

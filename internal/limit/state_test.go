@@ -75,7 +75,9 @@ func TestSettle(t *testing.T) {
 		c := &limit.Charge{Key: "k", Limits: []limit.Limit{sliding(5, 3*sec, sec)}, Costs: []int64{3}}
 		states, r := []limit.State{slots(3)}, limit.Receipt{Generation: test.generation}
 		r.Slots[0] = epoch.Unix()
-		limit.Settle(states, c, epoch.Add(2*sec), &r, []int64{test.delta})
+		if err := limit.Settle(states, nil, c, epoch.Add(2*sec), &r, []int64{test.delta}); err != nil {
+			t.Error(err)
+		}
 		got := slices.Collect(states[0].All())
 		for i := range test.want {
 			if want := test.want[i]; i >= len(got) || got[i].Number-epoch.Unix() != want.Number || got[i].Units != want.Units {
@@ -158,13 +160,13 @@ func TestApply(t *testing.T) {
 				c.Costs[i] = rapid.Int64Range(0, 4).Draw(t, "cost")
 			}
 			var want limit.Verdict
-			limit.Decide(taken, c, now, &want)
+			limit.Decide(taken, nil, c, now, &want)
 			changed := want.Allowed && !c.ZeroCost()
 			if changed {
-				limit.Take(taken, c, now, &want)
+				limit.Take(taken, nil, c, now, &want)
 			}
 			got.Receipt.Generation, got.Receipt.Serial = "of the call before", 7
-			if limit.Apply(applied, c, now, &got) != changed {
+			if limit.Apply(applied, nil, c, now, &got) != changed {
 				t.Fatalf("Apply reports %t for %+v", !changed, want)
 			}
 			if diff := gocmp.Diff(want, got); diff != "" {

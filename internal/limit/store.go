@@ -23,7 +23,14 @@ type Store interface {
 	// Settle corrects a charge by deltas, one for each limit. A limit that is
 	// not Correctable has delta 0; a leaky bucket also minus the cost, to take
 	// back a turn that has not come. A store may keep a turn with others behind it.
+	//
+	// If the receipt has a hold, the same write closes it: a settlement that is
+	// sent twice counts once. Then it fails with ErrClosed if the hold is gone, and
+	// with ErrReset if the counter is; nothing is corrected.
 	Settle(ctx context.Context, now time.Time, c *Charge, r *Receipt, deltas []int64) error
+	// Renew moves the end of the receipt's hold to c.Hold.For from now, unless a
+	// later call has moved it further. It fails as Settle does.
+	Renew(ctx context.Context, now time.Time, c *Charge, r *Receipt) error
 	// Reset deletes the key's counter. The next charge starts a new one.
 	Reset(ctx context.Context, key string) error
 }

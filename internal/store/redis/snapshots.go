@@ -106,6 +106,6 @@ func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bo
 	if !limit.Fresh(s.now, latest) {
 		return false
 	}
-	limit.Decide(s.states, c, earliest, v)
+	limit.Decide(s.states, nil, c, earliest, v)
 	return !v.Allowed && (v.RetryAfter == limit.Never || v.RetryAfter > latest.Sub(earliest))
 }

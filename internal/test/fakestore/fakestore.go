@@ -21,6 +21,7 @@ const (
 	Charge Op = "charge"
 	Peek   Op = "peek"
 	Settle Op = "settle"
+	Renew  Op = "renew"
 	Reset  Op = "reset"
 )
 
@@ -157,6 +158,11 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	return s.call(&Call{Op: Settle, Ctx: ctx, Now: now, Deltas: slices.Clone(deltas)}, []*limit.Charge{c}, nil,
 		func() error { return s.counters.Settle(ctx, now, c, r, deltas) })
+}
+
+// Renew records and makes a renewal.
+func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	return s.call(&Call{Op: Renew, Ctx: ctx, Now: now}, []*limit.Charge{c}, nil, func() error { return s.counters.Renew(ctx, now, c, r) })
 }
 
 // Reset records a reset, and deletes the counter.

@@ -329,7 +329,7 @@ func (s *Reference) named(c *limit.Charge, g generation) bool {
 	}
 	ct := s.counters[c.Key]
 	if !ct.named {
-		s.counters[c.Key] = counter{g, true, ct.states}
+		s.counters[c.Key] = counter{g, true, ct.states, ct.holds}
 		return g.mark != ""
 	}
 	return ct.generation == g
@@ -338,7 +338,7 @@ func (s *Reference) named(c *limit.Charge, g generation) bool {
 func (s *Reference) clone() *Reference {
 	next := &Reference{counters: maps.Clone(s.counters), generations: s.generations}
 	for key, ct := range next.counters {
-		ct.states = slices.Clone(ct.states)
+		ct.states, ct.holds = slices.Clone(ct.states), ct.holds.Clone()
 		for i := range ct.states {
 			ct.states[i] = ct.states[i].Clone()
 		}

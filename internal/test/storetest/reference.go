@@ -32,6 +32,7 @@ type counter struct {
 	generation generation
 	named      bool // the store under test has named the generation
 	states     []limit.State
+	holds      *limit.Holds
 }
 
 // NewReference returns a store without counters.
@@ -51,25 +52,29 @@ func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Char
 	defer s.mu.Unlock()
 	allowed := true
 	for i, c := range cs {
-		limit.Decide(s.states(c), c, now, vs[i])
+		ct := s.read(c)
+		limit.Decide(ct.states, ct.holds, c, now, vs[i])
+		if vs[i].Before != nil {
+			vs[i].Receipt.Generation = ct.generation.mark
+		}
 		allowed = allowed && vs[i].Allowed
 	}
 	for i, c := range cs {
-		if allowed && !c.ZeroCost() {
+		if allowed && vs[i].Before == nil && !c.ZeroCost() {
 			ct := s.counter(c)
-			limit.Take(ct.states, c, now, vs[i])
+			limit.Take(ct.states, ct.holds, c, now, vs[i])
 			vs[i].Receipt.Generation = ct.generation.mark
 		}
 	}
 	return nil
 }
 
-// states returns the states of the charge's counter, without creating one.
-func (s *Reference) states(c *limit.Charge) []limit.State {
+// read returns the charge's counter, without creating one.
+func (s *Reference) read(c *limit.Charge) counter {
 	if ct, ok := s.counters[c.Key]; ok {
-		return ct.states
+		return ct
 	}
-	return make([]limit.State, len(c.Limits))
+	return counter{states: make([]limit.State, len(c.Limits))}
 }
 
 // counter returns the charge's counter, and creates it if there is none.
@@ -77,7 +82,7 @@ func (s *Reference) counter(c *limit.Charge) counter {
 	ct, ok := s.counters[c.Key]
 	if !ok {
 		s.generations++
-		ct = counter{generation{mark: strconv.Itoa(s.generations)}, false, make([]limit.State, len(c.Limits))}
+		ct = counter{generation{mark: strconv.Itoa(s.generations)}, false, make([]limit.State, len(c.Limits)), &limit.Holds{}}
 		s.counters[c.Key] = ct
 	}
 	return ct
@@ -96,7 +101,8 @@ func (s *Reference) Peek(_ context.Context, now time.Time, c *limit.Charge, v *l
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit.Decide(s.states(c), c, now, v)
+	ct := s.read(c)
+	limit.Decide(ct.states, ct.holds, c, now, v)
 	return nil
 }
 
@@ -109,13 +115,27 @@ func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Generation != "" && s.counters[c.Key].generation != generationOf(r) {
-		return nil
-	}
-	if r.Generation != "" || slices.Max(deltas) > 0 {
-		limit.Settle(s.counter(c).states, c, now, r, deltas)
+	switch gone := r.Generation != "" && s.counters[c.Key].generation != generationOf(r); {
+	case gone && r.Hold != 0:
+		return limit.ErrReset
+	case !gone && (r.Generation != "" || slices.Max(deltas) > 0):
+		ct := s.counter(c)
+		return limit.Settle(ct.states, ct.holds, c, now, r, deltas)
 	}
 	return nil
+}
+
+// Renew moves the end of a hold.
+func (s *Reference) Renew(_ context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	if err := c.CheckRenewal(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counters[c.Key].generation != generationOf(r) {
+		return limit.ErrReset
+	}
+	return s.counters[c.Key].holds.Renew(r.Hold, c.Hold.Until(now))
 }
 
 // Reset deletes the key's counter.

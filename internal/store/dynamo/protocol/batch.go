@@ -57,7 +57,7 @@ func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
 		return false
 	}
 	var v limit.Verdict
-	if limit.Decide(b.states, c, now, &v); !v.Allowed {
+	if limit.Decide(b.states, nil, c, now, &v); !v.Allowed {
 		return false
 	}
 	for i, cost := range c.Costs {
@@ -173,8 +173,8 @@ func (b *Batch) Admit(after *Snapshot, verdicts []limit.Verdict) {
 	}
 	for n, share := range b.shares {
 		c, v := &limit.Charge{Limits: b.sum.Limits, Costs: share.costs}, &verdicts[n]
-		limit.Decide(states, c, share.now, v)
-		limit.Take(states, c, share.now, v)
+		limit.Decide(states, nil, c, share.now, v)
+		limit.Take(states, nil, c, share.now, v)
 		v.Receipt.Generation = after.Generation
 	}
 }

@@ -154,7 +154,7 @@ func (w *batchWorld) giveBack(left *Snapshot, c *limit.Charge, now time.Time) (w
 			deltas[i] = -c.Costs[i]
 		}
 	}
-	limit.Settle(states, c, now, &v.Receipt, deltas)
+	limit.Settle(states, nil, c, now, &v.Receipt, deltas)
 	u := PlanSettlement(left, c, &v.Receipt, deltas, now, now, "")
 	if written = u != nil && w.update(u); !written {
 		return false
@@ -183,7 +183,7 @@ func (w *batchWorld) compare(b *Batch, before *Snapshot, charges []*limit.Charge
 	b.Admit(after, verdicts)
 	for n, c := range charges {
 		var want limit.Verdict
-		limit.Apply(states, c, times[n], &want)
+		limit.Apply(states, nil, c, times[n], &want)
 		want.Receipt.Generation = after.Generation
 		if got := &verdicts[n]; !want.Allowed || got.Result != want.Result || got.Receipt != want.Receipt {
 			w.t.Errorf("limits %+v, charge %d of %d:\ngot  %+v\nwant %+v", w.limits, n, len(charges), *got, want)
@@ -192,8 +192,8 @@ func (w *batchWorld) compare(b *Batch, before *Snapshot, charges []*limit.Charge
 	for at := range int64(10) { // the item says the same from now on
 		c, now := w.charge(), w.time(at)
 		var got, want limit.Verdict
-		limit.Decide(after.states, c, now, &got)
-		if limit.Decide(states, c, now, &want); got.Result != want.Result {
+		limit.Decide(after.states, nil, c, now, &got)
+		if limit.Decide(states, nil, c, now, &want); got.Result != want.Result {
 			w.t.Errorf("limits %+v, after a batch of %d, cost %d at %v:\ngot  %+v\nwant %+v", w.limits, len(charges), c.Costs, now, got.Result, want.Result)
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Snapshot) FarAhead(c *limit.Charge, now time.Time) bool {
 // while no clock is behind and nothing was refunded, the table would refuse the
 // charge too. An allowed charge still needs the write to succeed.
 func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.Decide(s.known(), c, now, v)
+	limit.Decide(s.known(), nil, c, now, v)
 }
 
 // neverCharged holds the states of a counter without a snapshot.
@@ -124,7 +124,7 @@ func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
 
 // Admit fills in the verdict of a charge that was made and has left this state.
 func (s *Snapshot) Admit(c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.AfterCharge(s.states, s.Generation, c, now, v)
+	limit.AfterCharge(s.states, nil, s.Generation, c, now, v)
 }
 
 // NewerThan reports whether s is a later state of the same generation: totals

@@ -146,7 +146,7 @@ func (l *learner) predict(_ context.Context, e *logs.Entry) error {
 	}
 	for i := range h.trials {
 		t := &h.trials[i]
-		if limit.Apply(t.states, t.charge, e.Time, &l.verdict); l.verdict.Allowed {
+		if limit.Apply(t.states, nil, t.charge, e.Time, &l.verdict); l.verdict.Allowed {
 			continue
 		}
 		if !t.denied {
