@@ -73,12 +73,13 @@ type Holds struct {
 	// Version counts the changes, so that states can be ordered: holds, unlike
 	// units, also go.
 	Version int64
+	endless bool
 }
 
 // NewHolds returns holds in any order.
 func NewHolds(open []Hold, version int64) *Holds {
 	slices.SortFunc(open, func(a, b Hold) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) })
-	return &Holds{open, version}
+	return &Holds{open: open, Version: version}
 }
 
 // All returns the holds, ascending by end. The caller must not change them.
@@ -90,9 +91,19 @@ func (h *Holds) All() []Hold {
 }
 
 // Clone returns holds that share nothing with these but what they took.
-func (h *Holds) Clone() *Holds { return &Holds{open: slices.Clone(h.All()), Version: h.version()} }
+func (h *Holds) Clone() *Holds {
+	if h == nil {
+		return &Holds{}
+	}
+	return &Holds{slices.Clone(h.open), h.Version, h.endless}
+}
 
-func (h *Holds) version() int64 {
+// Endless returns these holds as a caller sees them who does not know the time: none
+// has ended.
+func (h *Holds) Endless() *Holds { return &Holds{h.open, h.Version, true} }
+
+// Changes returns Version; 0 for nil.
+func (h *Holds) Changes() int64 {
 	if h == nil {
 		return 0
 	}
@@ -112,6 +123,9 @@ func (h *Holds) Find(id uint64) *Hold {
 func (h *Holds) Ended(now time.Time) []Hold { return h.All()[:h.countEnded(now.UnixNano())] }
 
 func (h *Holds) countEnded(now int64) (n int) {
+	if h == nil || h.endless {
+		return 0
+	}
 	for all := h.All(); n < len(all) && all[n].ended(now); n++ {
 	}
 	return n
@@ -211,7 +225,7 @@ func (h *Holds) decideHold(c *Charge, now time.Time, v *Verdict) {
 // Then v says so: nothing more is charged.
 func (h *Holds) repeats(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	before := h.Find(c.Hold.ID)
-	if n := now.UnixNano(); before == nil || before.ended(n) {
+	if n := now.UnixNano(); before == nil || before.ended(n) && !h.endless {
 		return false
 	}
 	AfterCharge(states, h, "", c, now, v)
