@@ -152,6 +152,9 @@ func (s *holders) plan(o opening) uint32 {
 			}
 			plan = batch.Plan(now, o.first)
 		}
+		if s.early {
+			honest(plan)
+		}
 		w := sent{kind: charging, of: c, now: now, snapshot: snapshot, planned: plan, update: plan.Update}
 		for i, took := range plan.holds.opened[0].Took {
 			if c.Limits[i].Algorithm != limit.InFlight {
@@ -583,8 +586,9 @@ func holderRuns() map[string]*holders {
 	both := func(window, n int64) [][]limit.Limit { return [][]limit.Limit{{ticking(window), inFlight(n)}} }
 	spend := func(window int64) [][]limit.Limit { return [][]limit.Limit{{ticking(window)}} }
 	return map[string]*holders{
-		"places":                    {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 6, hold: 2, sends: 2, renews: 1},
-		"places, late second clock": {limits: places(1), knows: []int8{0, 0}, skew: []int8{1, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 6, hold: 2, sends: 2},
+		"places":                    {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
+		"renewals": {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 7, hold: 2, sends: 1, renews: 2},
+		"places, late second clock": {limits: places(1), knows: []int8{0, 0}, skew: []int8{1, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
 		"capacity 2 to 1":           {limits: places(2, 1), knows: []int8{0, 1}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
 		"two by one write":          {limits: places(2), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2, double: true},
 		"window and places":         {limits: both(3, 2), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{2, 1}, deltas: [][]int64{{-1, 0}, {1, 0}}, last: 4, hold: 2, sends: 2},
@@ -595,9 +599,6 @@ func holderRuns() map[string]*holders {
 
 // explore searches a system of holders.
 func (s *holders) explore(t *testing.T, m *mutant, only string) finding {
-	for know := range s.limits { // reservations, where there are no places
-		_ = know
-	}
 	return explore(s.with(t, m), only)
 }
 
@@ -611,4 +612,38 @@ func TestExploreHolds(t *testing.T) {
 	}
 }
 
-var _ = dm.Condition
+// TestExploreHoldMutants leaves out one term of the writes of holds at a time.
+func TestExploreHoldMutants(t *testing.T) {
+	open := func(pairs ...string) *mutant { m := condition(pairs...); return &m }
+	closing := func(pairs ...string) *mutant { m := condition(pairs...).on(settling); return &m }
+	renewal := func(pairs ...string) *mutant { m := condition(pairs...).on(renewing); return &m }
+	counted := mutate(dm.Assignment("if_not_exists(#I, :zero) + :more", "if_not_exists(#I, :zero) + :one"))
+	free := mutate(dm.Assignment("#I = #I - :one", "#I = #I")).on(settling)
+	for _, c := range []struct {
+		name, run, breaks string
+		mutant            *mutant
+	}{
+		{"attribute_not_exists(#id) removed", "two by one write", "I0", open("attribute_not_exists(#h0) AND ", "")},
+		{"#x = :x becomes attribute_exists(#x)", "places", "H1", open("#x0 = :x0", "attribute_exists(#x0)")},
+		{"I raised for a hold that replaces another", "places", "I0", &counted},
+		{"I <= N - 1 + k removed", "places", "H1", open(" AND (attribute_not_exists(#I) OR #I <= :most)", "")},
+		{"e = :e removed", "spend, reset", "H2", closing("#e = :e AND ", "", " AND #e = :e", "")},
+		{"a hold ends without a margin", "places", "H1", nil},
+		{"ttl <= :ttl removed", "renewals", "H1", open(" AND (attribute_not_exists(#ttl) OR #ttl <= :ttl)", "")},
+		{"close: attribute_exists(#id) removed", "places", "I0", closing("attribute_exists(#h) AND ", "", " AND attribute_exists(#h)", "")},
+		{"close: I stays", "places", "I0", &free},
+		{"renew: #id < :later becomes attribute_exists(#id)", "renewals", "H1", renewal("#h < :h", "attribute_exists(#h)")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := *holderRuns()[c.run]
+			s.early = c.mutant == nil
+			found := s.explore(t, c.mutant, c.breaks)
+			if found.broken == "" {
+				t.Errorf("want %s broken: %v", c.breaks, &found)
+			} else {
+				t.Log(&found)
+			}
+		})
+	}
+}
