@@ -102,7 +102,7 @@ func readHolds(item Item, limits int) (*limit.Holds, error) {
 // holdPlan opens the holds of a write, and removes ended ones.
 type holdPlan struct {
 	opened []limit.Hold
-	before []*limit.Hold // by opened: an ended hold of the same ID; nil for none
+	before []*limit.Hold // by opened: a hold of the same ID that is over; nil for none
 	ended  []limit.Hold
 	most   int64
 }
@@ -120,7 +120,7 @@ func planHolds(s *Snapshot, opened []limit.Hold, most int64, now time.Time) *hol
 	p := &holdPlan{opened: opened, before: make([]*limit.Hold, len(opened)), most: most}
 	ended := slices.Clone(s.held().Ended(now))
 	for i := range opened {
-		if before := s.held().Find(opened[i].ID); before != nil {
+		if before := s.held().Over(opened[i].ID, now); before != nil {
 			p.before[i] = before
 			ended = slices.DeleteFunc(ended, func(h limit.Hold) bool { return h.ID == before.ID })
 		}
