@@ -587,7 +587,7 @@ func holderRuns() map[string]*holders {
 	spend := func(window int64) [][]limit.Limit { return [][]limit.Limit{{ticking(window)}} }
 	return map[string]*holders{
 		"places":                    {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
-		"renewals": {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 7, hold: 2, sends: 1, renews: 2},
+		"renewals":                  {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 7, hold: 2, sends: 1, renews: 2},
 		"places, late second clock": {limits: places(1), knows: []int8{0, 0}, skew: []int8{1, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
 		"capacity 2 to 1":           {limits: places(2, 1), knows: []int8{0, 1}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
 		"two by one write":          {limits: places(2), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2, double: true},
