@@ -41,7 +41,7 @@ type Opening struct {
 	For time.Duration // from the charge to the end of the hold, unless it is renewed
 	// Most is how many holds the counter may have. A charge that finds more is made
 	// without its hold, and cannot be corrected. An InFlight limit replaces Most by
-	// its capacity, and denies.
+	// its capacity, and denies. A charge that costs it no place opens no hold.
 	Most int64
 }
 
@@ -56,10 +56,14 @@ type Hold struct {
 // Took is what the charge of a hold took from one limit.
 type Took struct{ Slot, Units int64 }
 
+// over reports whether the hold has come to its end. Its holder must not work,
+// but it keeps its place until it has ended, and a renewal can still save it.
+func (h *Hold) over(now int64) bool { return h.End*int64(time.Millisecond) <= now }
+
 // ended reports whether the hold has lost its place.
-func (h *Hold) ended(now int64) bool {
-	return h.End*int64(time.Millisecond)+int64(HoldMargin) < now
-}
+func (h *Hold) ended(now int64) bool { return h.over(now - int64(HoldMargin)) }
+
+func compareHolds(a, b Hold) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) }
 
 // Until returns the end of a hold that is opened or renewed now, in Unix
 // milliseconds, rounded up.
@@ -77,7 +81,7 @@ type Holds struct {
 
 // NewHolds returns holds in any order.
 func NewHolds(open []Hold, version int64) *Holds {
-	slices.SortFunc(open, func(a, b Hold) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(open, compareHolds)
 	return &Holds{open, version}
 }
 
@@ -137,7 +141,7 @@ func (h *Holds) expiry(now int64) time.Duration {
 // Open adds the hold of a charge, in place of one of the same ID.
 func (h *Holds) Open(hold Hold) {
 	all := slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == hold.ID })
-	i, _ := slices.BinarySearchFunc(all, hold.End, func(open Hold, end int64) int { return cmp.Compare(open.End, end) })
+	i, _ := slices.BinarySearchFunc(all, hold, compareHolds)
 	h.open = slices.Insert(all, i, hold)
 	h.Version++
 }
@@ -180,15 +184,25 @@ func (h *Holds) decide(l *Limit, now, cost int64) Result {
 	return r
 }
 
-// MostHolds returns how many holds the counter may have for this charge to open
-// one.
+// MostHolds returns how many holds the counter may have, with its own, for this
+// charge to open one. It is 0 for a charge that takes no place of an InFlight
+// limit, because each hold of its counter is a place.
 func (c *Charge) MostHolds() int64 {
+	most, places := int64(MaxHolds), false
 	for i := range c.Limits {
 		if l := &c.Limits[i]; l.Algorithm == InFlight {
-			return l.Capacity
+			most, places = min(most, l.Capacity*c.Costs[i]), true
 		}
 	}
+	if places {
+		return most
+	}
 	return c.Hold.Most
+}
+
+// Takes reports whether a charge that v allows takes or opens anything.
+func (c *Charge) Takes(v *Verdict) bool {
+	return v.Before == nil && (v.Receipt.Hold != 0 || slices.Max(c.Costs) > 0)
 }
 
 // decideHold completes v by the hold that the charge would open.
@@ -208,10 +222,11 @@ func (h *Holds) decideHold(c *Charge, now time.Time, v *Verdict) {
 }
 
 // repeats reports whether the charge was made before, and its hold is still open.
-// Then v says so: nothing more is charged.
+// Then v says so: nothing more is charged. A hold that is over does not count: its
+// holder would begin to work in a place that it is about to lose.
 func (h *Holds) repeats(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	before := h.Find(c.Hold.ID)
-	if n := now.UnixNano(); before == nil || before.ended(n) {
+	if n := now.UnixNano(); before == nil || before.over(n) {
 		return false
 	}
 	AfterCharge(states, h, "", c, now, v)

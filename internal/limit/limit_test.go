@@ -57,8 +57,8 @@ func TestAlgorithms(t *testing.T) {
 	if limit.Never != -1 {
 		t.Errorf("Never is %d, want -1, which is stored and printed", limit.Never)
 	}
-	if got := limit.Algorithm(6).String(); got != "unknown" {
-		t.Errorf("algorithm 6 is %s", got)
+	if got := limit.Algorithm(7).String(); got != "unknown" {
+		t.Errorf("algorithm 7 is %s", got)
 	}
 	if got := strings.Join(limit.Algorithms(), " "); got != "sliding_window fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket" {
 		t.Errorf("the algorithms are %s", got)

@@ -141,7 +141,7 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
 	for i, p := range pairs {
 		a := &answer{charge: p.request(costs[i]...)}
 		answers, cs, got, want = append(answers, a), append(cs, a.charge), append(got, &a.got), append(want, &a.want)
-		p.note("%v: charged %d, in a group that costs %d", at, costs[i], costs)
+		p.note("%v: charged %d, in a group that costs %d%s", at, costs[i], costs, p.holding())
 	}
 	first.must(first.store.ChargeAll(context.Background(), first.time(at), cs, got))
 	_ = first.reference.ChargeAll(context.Background(), first.time(at), cs, want)
