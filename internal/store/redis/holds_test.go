@@ -3,6 +3,8 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,3 +190,204 @@ func (b *both) step(now time.Time, rules map[string][]limit.Limit, keys []string
 	return now.Add(next)
 }
 
+// TestStoredHolds checks the field that docs/redis.md shows, and until when the
+// counter stays: an hour and three seconds after the last hold has ended. A plain
+// charge keeps the holds, and does not shorten that.
+func TestStoredHolds(t *testing.T) {
+	server := servers.StartRedis(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
+	start := time.Unix(1_000_000_000, 0)
+	limits := []limit.Limit{storetest.Sliding(9, 3*sec, sec), storetest.Token(1, sec, 3), places(3)}
+	var c *limit.Charge
+	made := map[uint64]limit.Receipt{}
+	open := func(id uint64, length time.Duration) func(now time.Time) error {
+		return func(now time.Time) error {
+			c = request("rule|stored|s", limits, 2, 1, 1)
+			c.Hold = limit.Opening{ID: id, For: length}
+			v := charge(t, store, now, c)
+			made[id] = v.Receipt
+			return nil
+		}
+	}
+	settle := func(id uint64) func(now time.Time) error {
+		return func(now time.Time) error {
+			r := made[id]
+			return store.Settle(t.Context(), now, c, &r, []int64{-1, 0, 0})
+		}
+	}
+	renew := func(id uint64, length time.Duration) func(now time.Time) error {
+		return func(now time.Time) error {
+			longer, r := *c, made[id]
+			longer.Hold.For = length
+			return store.Renew(t.Context(), now, &longer, &r)
+		}
+	}
+	plain := func(now time.Time) error {
+		charge(t, store, now, request("rule|stored|s", limits, 1, 0, 0))
+		return nil
+	}
+	const first = 1_000_000_000_000
+	hold := func(id uint64, end, slot, units float64) string {
+		return redis.PackHold(id, first+end, 1e9+slot, units, 0, 1, 0, 1)
+	}
+	for _, step := range []struct {
+		at    time.Duration
+		name  string
+		call  func(now time.Time) error
+		holds string
+		ttl   time.Duration // besides the hour, from at on
+	}{
+		{0, "opened", open(1<<63+5, 90*sec), hold(1<<63+5, 90000, 0, 2), 93 * sec},
+		{1500*time.Millisecond + 1, "another, which ends before", open(2, 2*sec), hold(2, 3501, 1, 2) + hold(1<<63+5, 90000, 0, 2), 92 * sec},
+		{2 * sec, "a third, between them", open(3, 10*sec), hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 91 * sec},
+		{3 * sec, "repeated", open(2, 10*sec), hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 91 * sec},
+		{4 * sec, "a plain charge in a new slot", plain, hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 89 * sec},
+		{6501 * time.Millisecond, "the first has ended", open(4, 90*sec), hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2), 94 * sec},
+		{7 * sec, "renewed", renew(3, 100*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 107000, 2, 2), 103 * sec},
+		{7 * sec, "renewed for less", renew(3, 50*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 107000, 2, 2), 103 * sec},
+		{8 * sec, "settled", settle(4), hold(1<<63+5, 90000, 0, 2) + hold(3, 107000, 2, 2), 103 * sec},
+		{8 * sec, "another one settled", settle(3), hold(1<<63+5, 90000, 0, 2), 103 * sec},
+		{9 * sec, "a plain charge after that", plain, hold(1<<63+5, 90000, 0, 2), 84 * sec},
+		{9 * sec, "the last one settled", settle(1<<63 + 5), "", 84 * sec},
+		{20 * sec, "a plain charge without holds", plain, "", 4 * sec},
+	} {
+		if err := step.call(start.Add(step.at)); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if diff := cmp.Diff(step.holds, stored(t, server, "rule|stored|s")["holds"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+		wantTTL(t, server, "rule|stored|s", step.ttl)
+	}
+	if err := settle(3)(start.Add(20 * sec)); !errors.Is(err, limit.ErrClosed) {
+		t.Errorf("settled again: %v", err)
+	}
+	if got := stored(t, server, "rule|stored|s"); got["a"] != window(1e9+20, 1, 0) {
+		t.Errorf("settled again: %x", got["a"])
+	}
+	for _, gone := range []func() error{
+		func() error { return store.Reset(t.Context(), c.Key) },
+		func() error {
+			return server.Client.HSet(t.Context(), prefix+c.Key, "life", "another", "holds", hold(3, 90000, 0, 2)).Err()
+		},
+	} {
+		if err := gone(); err != nil {
+			t.Fatal(err)
+		}
+		if err := settle(3)(start); !errors.Is(err, limit.ErrReset) {
+			t.Error(err)
+		}
+		if err := renew(3, sec)(start); !errors.Is(err, limit.ErrReset) {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHoldsWriteNothing checks that a charge made before, one without a place and
+// a renewal that is not later change nothing that the server would replicate.
+func TestHoldsWriteNothing(t *testing.T) {
+	server := servers.StartRedis(t)
+	store := open(t, server)
+	c := request(fresh(), []limit.Limit{storetest.Sliding(9, time.Minute, sec), places(1)}, 1, 1)
+	c.Hold = limit.Opening{ID: 5, For: 90 * sec}
+	first := charge(t, store, epoch, c)
+	const changes = "rdb_changes_since_last_save"
+	before := info(t, server, "persistence", changes)
+	other := *c
+	other.Hold.ID = 6
+	if v := charge(t, store, epoch.Add(sec), c); !v.Allowed || v.Before == nil {
+		t.Errorf("made before: %+v", v)
+	}
+	if v := charge(t, store, epoch.Add(sec), &other); v.Allowed || !v.ByHolds || v.RetryAfter != limit.HoldRetry {
+		t.Errorf("without a place: %+v", v)
+	}
+	if err := store.Renew(t.Context(), epoch, c, &first.Receipt); err != nil {
+		t.Error(err)
+	}
+	if got := info(t, server, "persistence", changes); got != before {
+		t.Errorf("%d changes, want none", got-before)
+	}
+}
+
+// TestHoldsByTheServerClock checks that the end of a hold counts by the server's
+// clock, and that a counter whose holds end more than a day and three seconds
+// after it is an error.
+func TestHoldsByTheServerClock(t *testing.T) {
+	server := servers.StartRedis(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{})
+	c := request(fresh(), []limit.Limit{places(9)}, 1)
+	c.Hold = limit.Opening{ID: 5, For: 90 * sec}
+	before := serverTime(t, server)
+	v := charge(t, store, epoch, c)
+	after := serverTime(t, server)
+	if v.Receipt.Until < c.Hold.Until(before) || v.Receipt.Until > c.Hold.Until(after) {
+		t.Errorf("until %d, want %d to %d", v.Receipt.Until, c.Hold.Until(before), c.Hold.Until(after))
+	}
+	for ahead, want := range map[time.Duration]error{limit.MaxHold: nil, limit.MaxHold + 10*sec: redis.ErrAhead} {
+		c.Key = fresh()
+		record := redis.PackHold(7, float64(serverTime(t, server).Add(ahead).UnixMilli()), 0, 1)
+		if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "holds", record).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Charge(t.Context(), epoch, c, v); !errors.Is(err, want) {
+			t.Errorf("%v ahead: %v, want %v", ahead, err, want)
+		}
+		if err := store.Settle(t.Context(), epoch, c, &limit.Receipt{Generation: "x", Hold: 7}, []int64{0}); err != nil {
+			t.Errorf("%v ahead: %v", ahead, err)
+		}
+	}
+}
+
+// TestForeignHolds checks that every call that reads a field of holds which the
+// script did not write is an error, and changes nothing.
+func TestForeignHolds(t *testing.T) {
+	server := servers.StartRedis(t)
+	store := open(t, server)
+	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec)}
+	good := redis.PackHold(7, 1711836090000, 1711836000, 1)
+	for name, field := range map[string]string{
+		"part of a hold":        good[1:],
+		"of two limits":         redis.PackHold(7, 1711836090000, 1711836000, 1, 0, 1),
+		"part of a millisecond": redis.PackHold(7, 1711836090000.5, 1711836000, 1),
+		"no end":                redis.PackHold(7, math.NaN(), 1711836000, 1),
+		"an end in 9999":        redis.PackHold(7, 253370764800000, 1711836000, 1),
+		"an end before all":     redis.PackHold(7, -9223372032001, 1711836000, 1),
+		"no first end":          redis.PackHold(7, math.NaN(), 1711836000, 1) + good,
+		"out of order":          redis.PackHold(9, 1711835990000, 1, 1) + redis.PackHold(8, 1711835980000, 1, 1) + good,
+	} {
+		c := request(fresh(), limits, 1)
+		if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711835990, 1, 0), "holds", field).Err(); err != nil {
+			t.Fatal(err)
+		}
+		before := stored(t, server, c.Key)
+		held := *c
+		held.Hold = limit.Opening{ID: 5, For: 90 * sec, Most: 9}
+		r := limit.Receipt{Generation: "x", Hold: 7}
+		calls := map[string]error{
+			"Charge":    store.Charge(t.Context(), epoch, &held, &limit.Verdict{}),
+			"Peek":      store.Peek(t.Context(), epoch, &held, &limit.Verdict{}),
+			"ChargeAll": store.ChargeAll(t.Context(), epoch, []*limit.Charge{request(fresh(), limits, 1), &held}, []*limit.Verdict{{}, {}}),
+			"Settle":    store.Settle(t.Context(), epoch, c, &r, []int64{1}),
+			"Renew":     store.Renew(t.Context(), epoch, &held, &r),
+		}
+		if name != "no first end" && name != "out of order" { // a plain charge reads the last one
+			calls["plain"] = store.Charge(t.Context(), epoch, c, &limit.Verdict{})
+		}
+		for call, err := range calls {
+			if !errors.Is(err, redis.ErrForeign) || !errors.Is(err, limit.ErrGroup) || !strings.Contains(err.Error(), "holds") {
+				t.Errorf("%s: %s: %v", name, call, err)
+			}
+		}
+		if diff := cmp.Diff(before, stored(t, server, c.Key)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	c := request(fresh(), []limit.Limit{places(9)}, 1)
+	c.Hold = limit.Opening{ID: 5, For: 90 * sec}
+	if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711835990, 1, 0)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Charge(t.Context(), epoch, c, &limit.Verdict{}); !errors.Is(err, redis.ErrForeign) {
+		t.Errorf("a window in place of a limit in flight: %v", err)
+	}
+}

@@ -110,11 +110,10 @@ func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bo
 	}
 	limit.Decide(s.states, s.holds, c, earliest, v)
 	for i := range v.Limits {
-		r, proven := &v.Limits[i], false
+		r := &v.Limits[i]
+		proven := r.RetryAfter == limit.Never || r.RetryAfter > latest.Sub(earliest)
 		if c.Limits[i].Algorithm == limit.InFlight {
 			proven = latest.Sub(s.now).Abs() <= limit.HoldAge
-		} else {
-			proven = r.RetryAfter == limit.Never || r.RetryAfter > latest.Sub(earliest)
 		}
 		if proven && !r.Allowed {
 			return true
