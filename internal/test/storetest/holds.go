@@ -5,9 +5,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anishathalye/porcupine"
 
 	"github.com/slidegate/slidegate/internal/limit"
 )
@@ -31,6 +35,31 @@ func holding(t *testing.T, h Harness) {
 		lines := strings.Split(trace, "\n")
 		t.Run(lines[0], func(t *testing.T) { replayHolds(t, clients, lines[1], lines[2:]) })
 	}
+	t.Run("two keys at once", func(t *testing.T) { holdingTwo(t, clients["a"]) })
+}
+
+// holdingTwo opens a hold of each of two keys, or of none.
+func holdingTwo(t *testing.T, store limit.Store) {
+	pairs := []*pair{newPair(t, store, Sliding(5, 10*sec, sec)), newPair(t, store, InFlight(1, 10*sec))}
+	share(pairs)
+	group := func(at time.Duration, id uint64, units int64) []*answer {
+		for _, p := range pairs {
+			p.hold = limit.Opening{ID: id, For: 10 * sec, Most: 2}
+		}
+		return chargeEach(at, pairs, [][]int64{{units}, {1}})
+	}
+	first := group(0, 1, 2)
+	group(0, 2, 1) // no place
+	for _, p := range pairs {
+		p.peek(0, 1)
+	}
+	again := group(sec, 1, 3) // made before, both
+	_ = pairs[1].settle(sec, first[1], 0)
+	group(sec, 1, 3) // the first was made before, the second is new
+	_ = pairs[0].settle(sec, again[0], -2)
+	_ = pairs[0].settle(sec, first[0], -2)
+	group(sec, 1, 6)    // too many units: the second was made before, which helps nothing
+	group(14*sec, 1, 5) // both are over
 }
 
 func replayHolds(t *testing.T, clients map[string]limit.Store, heading string, calls []string) {
@@ -155,4 +184,52 @@ func (p *pair) answered(v *limit.Verdict) string {
 		s += fmt.Sprintf(", hold until %v", time.UnixMilli(v.Receipt.Until).Sub(p.start))
 	}
 	return s
+}
+
+// holders is how many clients share the two places of a history.
+const holders = 3
+
+// recordHolds has clients open, repeat, renew and settle holds of one key at the
+// same time, and often the same one. Their clocks agree. No call is about a hold
+// that may have ended, because a store may have removed it.
+func (r *recorder) recordHolds(t *testing.T) (history []porcupine.Operation) {
+	key, now, id := freshKey(), epoch, uint64(0)
+	known := map[uint64]*call{} // the charges that have opened holds, by ID
+	for range 7 {
+		now = now.Add(time.Duration(r.rand.Int64N(int64(3 * sec))))
+		maps.DeleteFunc(known, func(_ uint64, c *call) bool { return c.receipt.Until <= now.Add(-limit.HoldMargin).UnixMilli() })
+		ids, calls := slices.Sorted(maps.Keys(known)), make([]*call, holders)
+		for i := range calls {
+			if len(ids) > 0 && r.rand.IntN(3) > 0 {
+				calls[i] = r.about(known[ids[r.rand.IntN(len(ids))]], now)
+				continue
+			}
+			id++
+			c := &limit.Charge{Key: key, Limits: r.limits, Costs: []int64{1, 1 + r.rand.Int64N(2)}}
+			c.Hold = limit.Opening{ID: id, For: time.Duration(1+r.rand.IntN(5)) * sec}
+			calls[i] = &call{kind: toCharge, now: now, charges: []*limit.Charge{c}}
+		}
+		for _, op := range r.round(t, calls) {
+			history = append(history, op)
+			if c, got := op.Input.(*call), op.Output.(answers); c.kind == toCharge && got.verdicts[0].Allowed && got.verdicts[0].Before == nil {
+				known[c.receipt.Hold] = c
+			}
+		}
+	}
+	return history
+}
+
+// about returns a call about the hold of a charge: its repetition, its settlement
+// or its renewal.
+func (r *recorder) about(made *call, now time.Time) *call {
+	c := &call{kind: toCharge, now: now, charges: made.charges, receipt: made.receipt}
+	switch r.rand.IntN(3) {
+	case 1:
+		c.kind, c.deltas = toSettle, []int64{0, r.rand.Int64N(3) - 1}
+	case 2:
+		renewed := *made.charges[0]
+		renewed.Hold.For = time.Duration(1+r.rand.IntN(5)) * sec
+		c.kind, c.charges = toRenew, []*limit.Charge{&renewed}
+	}
+	return c
 }

@@ -131,9 +131,9 @@ func chargeOne(at time.Duration, pairs []*pair, costs ...int64) {
 }
 
 // chargeEach charges each pair's key its costs, all in one group, and fails
-// unless both stores agree on each. The pairs share a reference.
-func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
-	var answers []*answer
+// unless both stores agree on each. The pairs share a reference. It returns the
+// answers if the charges were made.
+func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) (answers []*answer) {
 	first, all := pairs[0], true
 	first.Helper()
 	var cs []*limit.Charge
@@ -149,9 +149,11 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
 		p.agree(answers[i])
 		all = all && want[i].Allowed
 	}
-	for i, p := range pairs {
-		if all { // else the receipts are undefined
-			p.receiptsAgree(answers[i])
-		}
+	if !all { // the receipts are undefined
+		return nil
 	}
+	for i, p := range pairs {
+		p.receiptsAgree(answers[i])
+	}
+	return answers
 }
