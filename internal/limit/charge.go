@@ -33,6 +33,7 @@ func (c *Charge) Check() error {
 	if len(c.Limits) == 0 || len(c.Limits) > MaxLimits || len(c.Costs) != len(c.Limits) {
 		return errShape
 	}
+	places := 0
 	for i := range c.Limits {
 		if l := &c.Limits[i]; !c.Checked && !l.Valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
@@ -40,8 +41,11 @@ func (c *Charge) Check() error {
 		if c.Costs[i] < 0 {
 			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
 		}
-		if c.Limits[i].Algorithm == InFlight && c.Costs[i] > 0 && (c.Costs[i] > 1 || c.Hold.ID == 0) {
-			return fmt.Errorf("limit %q: a request in flight takes one place, and has a hold", c.Limits[i].Name)
+		if c.Limits[i].Algorithm != InFlight {
+			continue
+		}
+		if places++; places > 1 || c.Costs[i] > 1 || c.Costs[i] > 0 && c.Hold.ID == 0 {
+			return fmt.Errorf("limit %q: a request in flight takes one place of one limit, and has a hold", c.Limits[i].Name)
 		}
 	}
 	if o := &c.Hold; o.ID != 0 && (o.For < 0 || o.For > MaxHold || o.Most < 0 || o.Most > MaxHolds) {

@@ -188,14 +188,10 @@ func (h *Holds) decide(l *Limit, now, cost int64) Result {
 // charge to open one. It is 0 for a charge that takes no place of an InFlight
 // limit, because each hold of its counter is a place.
 func (c *Charge) MostHolds() int64 {
-	most, places := int64(MaxHolds), false
 	for i := range c.Limits {
 		if l := &c.Limits[i]; l.Algorithm == InFlight {
-			most, places = min(most, l.Capacity*c.Costs[i]), true
+			return l.Capacity * c.Costs[i]
 		}
-	}
-	if places {
-		return most
 	}
 	return c.Hold.Most
 }

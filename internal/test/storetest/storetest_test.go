@@ -162,7 +162,7 @@ var faults = map[string]struct {
 			return err
 		}
 	}},
-	"corrects a charge that was settled before": {"sequences", func(w *wrong) {
+	"corrects a charge that was settled before": {"holds", func(w *wrong) {
 		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 			err := w.Reference.Settle(ctx, now, c, r, deltas)
 			if errors.Is(err, limit.ErrClosed) {
