@@ -95,11 +95,13 @@ func TestPublish(t *testing.T) {
 	if n := strings.Count(s.log.String(), "authentication in the rules has no effect"); n != 2 {
 		t.Errorf("%d warnings of authentication for two versions", n)
 	}
-	if err := s.table.SetOverride(t.Context(), ruletable.Override{Rule: "api", Key: "ip:203.0.113.9", Document: `{"capacity": 2000}`, Note: note}); err != nil {
+	table, by := rulestable.Open(client.Client, s.table.Name()), rulestable.Note{Who: "billing", Why: "invoice 83"}
+	set := rulestable.Override{Capacity: map[string]int64{"": 2000}, Note: by}
+	if err := table.SetOverride(t.Context(), "api", "ip:203.0.113.9", set); err != nil {
 		t.Fatal(err)
 	}
 	s.want(2000)
-	if err := s.table.DeleteOverride(t.Context(), "api", "ip:203.0.113.9", note); err != nil {
+	if err := table.DeleteOverride(t.Context(), "api", "ip:203.0.113.9", by); err != nil {
 		t.Fatal(err)
 	}
 	s.want(1000)

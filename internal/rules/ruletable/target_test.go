@@ -13,17 +13,18 @@ import (
 // TestStoredTarget finds keys of the table and of the rules by texts that users
 // may type.
 func TestStoredTarget(t *testing.T) {
-	const document = `
+	const text = `
 rules:
   - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 5, window: 60s}]}
   - {name: none, key: "ip:{ip}", limits: [{capacity: 5, window: 60s}]}
 overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 `
-	inForce, err := rulefile.Parse("rules.yaml", []byte(document))
+	inForce, err := rulefile.Parse("rules.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := opened(t)
+	publish(t, table, ruletable.Version{Text: []byte(text), Document: inForce.Document(), Note: note(0, "")})
 	for _, o := range []ruletable.Override{
 		{Rule: "api", Key: "user:a%7Cb"}, {Rule: "api", Key: "user:c|d"}, {Rule: "api", Key: "user:e%7Cf"}, {Rule: "api", Key: "user:e|f"},
 		{Rule: "api", Key: "user:w|ritten"}, {Rule: "api", Key: "tenant:x"}, {Rule: "none", Key: "ip:203.0.113.9"}, {Rule: "gone", Key: "user:a%7Cb"},
@@ -53,7 +54,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{rule: "gone", text: "user:a|b", listed: true},
 		{rule: "never", text: "user:a|b"},
 	} {
-		target, _, err := table.StoredTarget(t.Context(), inForce, tc.rule, tc.text)
+		target, err := table.StoredTarget(t.Context(), tc.rule, tc.text)
 		if (err != nil) != (tc.key == "") || strings.Contains(fmt.Sprint(err), "`slidegate overrides list") != tc.listed {
 			t.Errorf("%s %q: error %v", tc.rule, tc.text, err)
 		}
@@ -61,7 +62,7 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 			t.Errorf("%s %q: key %q, unused %v; want %+v", tc.rule, tc.text, target.Key, target.Unused, tc)
 		}
 	}
-	if target, _, err := table.StoredTarget(t.Context(), inForce, "api", long); err != nil || len(target.Key) != key.MaxLen {
+	if target, err := table.StoredTarget(t.Context(), "api", long); err != nil || len(target.Key) != key.MaxLen {
 		t.Errorf("a long key is taken for one of %d bytes, error %v", len(target.Key), err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -210,32 +211,27 @@ func printChange(p *command.Printer, r *changeReport) {
 type target struct{ *ruletable.Target }
 
 // open returns the target for a key that the rule's requests look up.
-func open(ctx context.Context, table *ruletable.Table, rule, key string) (t target, err error) {
-	set, _, err := session.InForce(ctx, table)
-	if err == nil {
-		err = operator.CheckOverrideRule(set, rule)
+func open(ctx context.Context, table *ruletable.Table, rule, key string) (target, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
+	defer cancel()
+	t, err := table.Target(ctx, rule, key)
+	if errors.Is(err, rules.ErrNoRule) {
+		err = operator.CheckOverrideRule(t.Set, rule) // names all rules
 	}
-	if err == nil {
-		t.Target, err = table.Target(set, rule, key)
-	}
-	return t, err
+	return target{t}, err
 }
 
 // openStored returns the target for an override that may have outlived its rule
 // or the form of its keys. It warns if no request looks the key up.
-func openStored(ctx context.Context, c *command.Console, table *ruletable.Table, rule, key string) (t target, err error) {
+func openStored(ctx context.Context, c *command.Console, table *ruletable.Table, rule, key string) (target, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
-	set, _, err := session.InForce(ctx, table)
-	if err != nil {
-		return t, err
-	}
-	var wanted string
-	t.Target, wanted, err = table.StoredTarget(ctx, set, rule, key)
+	found, err := table.StoredTarget(ctx, rule, key)
+	t := target{found}
 	if err == nil && t.Unused != nil {
 		c.Warn("the %s is in the table under a key that no request looks up: %s", t.name(), why(t.Unused))
-		if wanted != "" {
-			c.Warn("requests look up key %s: write that for its override", text.Printable(wanted))
+		if t.Wanted != "" {
+			c.Warn("requests look up key %s: write that for its override", text.Printable(t.Wanted))
 		}
 	}
 	return t, err
@@ -298,34 +294,27 @@ func (t target) get(ctx context.Context) (*shownOverride, error) {
 
 // replace sets the override of the key to a document. Grants stay.
 func (t target) replace(ctx context.Context, o ruledoc.Override, note ruletable.Note) (*changeReport, error) {
-	return t.change(ctx, note.When, func(ctx context.Context, revision int64, err error) error {
-		if err != nil {
-			return err
-		}
-		return t.Replace(ctx, o, revision, note)
-	})
+	return t.change(ctx, note.When, func(ctx context.Context, revision int64) error { return t.Replace(ctx, o, revision, note) })
 }
 
 // remove deletes the override of the key and its grants. One that cannot be read
 // can be deleted too.
 func (t target) remove(ctx context.Context, note ruletable.Note) (*changeReport, error) {
-	return t.change(ctx, note.When, func(ctx context.Context, _ int64, err error) error {
-		if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
-			return err
-		}
-		return t.DeleteOverride(ctx, t.Rule, t.Key, note)
-	})
+	return t.change(ctx, note.When, func(ctx context.Context, _ int64) error { return t.DeleteOverride(ctx, t.Rule, t.Key, note) })
 }
 
 // change makes a change of the override and reports it. The change gets the
-// revision of the override, 0 for none, or the error of reading it.
+// revision of the override, 0 for none, and for an item that cannot be read.
 func (t target) change(
-	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error,
+	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64) error,
 ) (*changeReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	stored, before, err := t.read(ctx, now)
-	if err := apply(ctx, stored.Revision, err); err != nil {
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+		return nil, err
+	}
+	if err := apply(ctx, stored.Revision); err != nil {
 		return nil, err
 	}
 	_, after, err := t.read(ctx, now)
