@@ -128,6 +128,7 @@ func TestOverridesByCall(t *testing.T) {
 	if plan, err := by.Override(ctx, rulestable.PlanOverrides, "user:7"); err != nil || !plan.Deny {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
+	table.set(t, "api", "tenant:broken", `{"capacty": 5}`)
 	table.transcript(t, "by-call")
 }
 
