@@ -48,9 +48,6 @@ type holders struct {
 
 	// early is a mutant: callers take holds for ended at their end.
 	early bool
-	// blind is a mutant: callers take the ttl of their own hold, whatever the
-	// snapshot shows.
-	blind bool
 
 	*oracle
 	plans map[opening]uint32
@@ -135,10 +132,6 @@ func (s *holders) plan(o opening) uint32 {
 		snapshot, c, now := s.snapshots.all[o.snapshot], s.chargeOf(o.know, o.who), at(o.clock)
 		if s.early && snapshot != nil {
 			snapshot = forward(snapshot)
-		}
-		if s.blind && snapshot != nil {
-			other := *snapshot
-			other.ttl, snapshot = 0, &other
 		}
 		var v limit.Verdict
 		if snapshot.Decide(c, now, &v); !v.Allowed {
@@ -585,15 +578,16 @@ func holderRuns() map[string]*holders {
 	}
 	both := func(window, n int64) [][]limit.Limit { return [][]limit.Limit{{ticking(window), inFlight(n)}} }
 	spend := func(window int64) [][]limit.Limit { return [][]limit.Limit{{ticking(window)}} }
+	zero, same, ahead := [][]int64{{0}}, []int8{0, 0}, []int8{0, 1}
 	return map[string]*holders{
-		"places":                    {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
-		"renewals":                  {limits: places(1), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 7, hold: 2, sends: 1, renews: 2},
-		"places, late second clock": {limits: places(1), knows: []int8{0, 0}, skew: []int8{1, 0}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
-		"capacity 2 to 1":           {limits: places(2, 1), knows: []int8{0, 1}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2},
-		"two by one write":          {limits: places(2), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{1}, deltas: [][]int64{{0}}, last: 5, hold: 2, sends: 2, double: true},
-		"window and places":         {limits: both(3, 2), knows: []int8{0, 0}, skew: []int8{0, 1}, costs: []int64{2, 1}, deltas: [][]int64{{-1, 0}, {1, 0}}, last: 4, hold: 2, sends: 2},
-		"spend":                     {limits: spend(3), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{2}, deltas: [][]int64{{-1}, {1}}, last: 3, hold: 2, sends: 2},
-		"spend, reset":              {limits: spend(3), knows: []int8{0, 0}, skew: []int8{0, 0}, costs: []int64{2}, deltas: [][]int64{{-1}}, last: 2, hold: 2, sends: 2, resets: 1},
+		"places":            {limits: places(1), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 4, hold: 2, sends: 2},
+		"capacity 2 to 1":   {limits: places(2, 1), knows: ahead, skew: ahead, costs: []int64{1}, deltas: zero, last: 4, hold: 2, sends: 2},
+		"two by one write":  {limits: places(2), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 3, hold: 2, sends: 2, double: true},
+		"renewals":          {limits: places(1), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 5, hold: 3, sends: 1, renews: 2},
+		"3 callers":         {limits: places(2), knows: []int8{0, 0, 0}, skew: []int8{0, 0, 0}, costs: []int64{1}, deltas: zero, last: 5, hold: 2, sends: 1, double: true},
+		"window and places": {limits: both(3, 2), knows: same, skew: ahead, costs: []int64{2, 1}, deltas: [][]int64{{-1, 0}, {1, 0}}, last: 2, hold: 2, sends: 2},
+		"spend":             {limits: spend(3), knows: same, skew: same, costs: []int64{2}, deltas: [][]int64{{-1}, {1}}, last: 2, hold: 2, sends: 2},
+		"spend, reset":      {limits: spend(3), knows: same, skew: same, costs: []int64{2}, deltas: [][]int64{{-1}}, last: 2, hold: 2, sends: 2, resets: 1},
 	}
 }
 
@@ -604,6 +598,9 @@ func (s *holders) explore(t *testing.T, m *mutant, only string) finding {
 
 func TestExploreHolds(t *testing.T) {
 	for name, s := range holderRuns() {
+		if *wide {
+			s.last += 2
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := s.explore(t, nil, "")
@@ -629,7 +626,7 @@ func TestExploreHoldMutants(t *testing.T) {
 		{"I <= N - 1 + k removed", "places", "H1", open(" AND (attribute_not_exists(#I) OR #I <= :most)", "")},
 		{"e = :e removed", "spend, reset", "H2", closing("#e = :e AND ", "", " AND #e = :e", "")},
 		{"a hold ends without a margin", "places", "H1", nil},
-		{"ttl <= :ttl removed", "renewals", "H1", open(" AND (attribute_not_exists(#ttl) OR #ttl <= :ttl)", "")},
+		{"ttl <= :ttl removed", "3 callers", "H1", open(" AND (attribute_not_exists(#ttl) OR #ttl <= :ttl)", "")},
 		{"close: attribute_exists(#id) removed", "places", "I0", closing("attribute_exists(#h) AND ", "", " AND attribute_exists(#h)", "")},
 		{"close: I stays", "places", "I0", &free},
 		{"renew: #id < :later becomes attribute_exists(#id)", "renewals", "H1", renewal("#h < :h", "attribute_exists(#h)")},
