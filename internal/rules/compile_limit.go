@@ -232,7 +232,7 @@ var usageName = ruledoc.Pattern(ruledoc.Cost{}, "weights")
 // weights compiles what usage costs; nil for none.
 func (c *compiler) weights(path problem.Path, d *ruledoc.Cost) (all Weights) {
 	if len(d.Weights) > 0 && !d.Settle {
-		c.fail(path, problem.Instead, "usage counts only where the cost settles", "settle: true beside it, or remove weights")
+		c.fail(path, problem.Instead, "usage counts only where the cost settles", "settle: true, or remove it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Weights)) {
 		if all == nil {
@@ -241,7 +241,7 @@ func (c *compiler) weights(path problem.Path, d *ruledoc.Cost) (all Weights) {
 		at, ok := path.To(name), false
 		if all[name], ok = parseWeight(string(d.Weights[name])); !ok {
 			c.fail(at, problem.Malformed, d.Weights[name], "weight",
-				fmt.Sprintf("a number from 0 to %d with at most six decimals, such as 0.1", maxWeightUnits))
+				fmt.Sprintf("a number from 0 to %d with at most six decimals, such as 0.1", MaxWeight/Millionths))
 		}
 		if !usageName().MatchString(name) {
 			c.failKey(at, problem.BadName, name, "name of usage", "1 to 63 letters, digits and any of _ . : / -")

@@ -89,11 +89,9 @@ func (p *Pending) deltas(o *Outcome) []int64 {
 		}
 		actual, reported := o.Costs[p.PolicyName(i)]
 		if p.Weights[i] != nil && len(o.Usage) > 0 {
-			units, wrong := weigh(p.Weights[i], o.Usage)
-			if wrong != nil || reported { // as CheckUsage says
-				return 0
-			}
-			actual, reported = units, true
+			var wrong *UsageError
+			actual, wrong = weigh(p.Weights[i], o.Usage)
+			reported = wrong == nil
 		}
 		if !reported && o.Aborted {
 			actual, reported = p.MaxCosts[i], true
