@@ -237,3 +237,19 @@ rules:
 		}
 	}
 }
+
+// TestFinishByUsageLocally: what this process counted alone is settled by usage too.
+func TestFinishByUsageLocally(t *testing.T) {
+	for name, left := range map[string]int64{"in": 19, "on": 12} {
+		b := newFixture(t, `
+defaults: {instances: 1}
+rules: [{name: chat, key: all, limits: [{capacity: 20, window: 60s, cost: {from: jwt.n, max: 8, settle: true, weights: {in: 0.5}}}]}]`)
+		b.store.Hook = fakestore.Fail(errDown)
+		d := b.decide(t, "/")
+		b.recorder.failures = nil
+		b.engine.Finish(t.Context(), epoch, d, &engine.Outcome{Usage: amounts{name: 2}})
+		if again := b.decide(t, "/"); again.Verdicts[0].Limits[0].Remaining != left-8 || (b.recorder.failures[0].action == "settle") != (name == "on") {
+			t.Errorf("usage of %s: %+v, failures %v", name, again.Verdicts[0].Limits, b.recorder.failures)
+		}
+	}
+}
