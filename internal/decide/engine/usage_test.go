@@ -51,7 +51,7 @@ func TestBills(t *testing.T) {
 		bedrock   = "inputTokens: 0.3, outputTokens: 1.5, cacheReadInputTokens: 0.03, cacheWriteInputTokens: 0.375"
 		anthropic = "input_tokens: 0.3, output_tokens: 1.5, cache_read_input_tokens: 0.03, cache_creation_input_tokens: 0.375"
 		openai    = "input_tokens: 0.25, cached_tokens: 0.025, output_tokens: 2"
-		most      = 4294967295
+		most      = limit.MaxCapacity
 	)
 	for _, b := range []struct {
 		name, weights string
@@ -118,6 +118,9 @@ func TestBillsExactly(t *testing.T) {
 // TestRefusedUsage: usage that cannot settle names the limit, and what to write.
 func TestRefusedUsage(t *testing.T) {
 	const range9 = "must be a whole number from 0 to 999999999999999"
+	tooMuch := func(units any) string {
+		return fmt.Sprintf("the usage costs %v units, above %d, the most that settles: lower the weights or the usage", units, int64(limit.MaxCapacity))
+	}
 	for _, test := range []struct {
 		weights string
 		o       engine.Outcome
@@ -134,10 +137,9 @@ func TestRefusedUsage(t *testing.T) {
 		{"a: 1", engine.Outcome{Usage: amounts{strings.Repeat("x\n", 99): 1}}, strings.Repeat("x\n", 99),
 			`usage "` + strings.Repeat(`x\n`, 32) + `" has no weight: write one in the limit's cost, 0 if it is free, or one for other, which all names without a weight take`},
 		{"a: 1", engine.Outcome{Usage: amounts{"a": 1}, Costs: amounts{"chat": 1}}, "", "it has both a cost and usage: report one of them"},
-		{"a: 1", engine.Outcome{Usage: amounts{"a": 4294967296}}, "",
-			"the usage costs 4294967296 units, above 4294967295, the most that settles: lower the weights or the usage"},
+		{"a: 2", engine.Outcome{Usage: amounts{"a": limit.MaxCapacity/2 + 1}}, "", tooMuch(limit.MaxCapacity/2*2 + 2)},
 		{"a: 1000000000, b: 1000000000", engine.Outcome{Usage: amounts{"a": engine.MaxUsage, "b": engine.MaxUsage}}, "",
-			"the usage costs 1999999999999998000000000 units, above 4294967295, the most that settles: lower the weights or the usage"},
+			tooMuch("1999999999999998000000000")},
 		{"a: 1", engine.Outcome{Usage: amounts{}, Costs: amounts{"chat": 1}}, "", ""},
 		{"a: 1", engine.Outcome{Usage: amounts{"a": 1}, Costs: amounts{"other": 1}}, "", ""},
 		{"a: 1", engine.Outcome{Usage: amounts{"a": 1}, Status: 503, Aborted: true}, "", ""},
