@@ -3,7 +3,9 @@ package receipt
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,12 +17,13 @@ import (
 
 // version is the first byte of a receipt. A backend refuses other versions, and
 // the charge stays.
-const version = 1
+const version = 2
 
 // The bounds of what a receipt may state. A receipt of the authorizer's is far
 // below them.
 const (
 	maxStatuses = MaxLen // a longer list does not fit
+	maxWeights  = MaxLen
 	maxUnits    = 1 << 62
 	// farthest bounds times, in nanoseconds from 1970: slots must fit 64 bits.
 	farthest = 1 << 62
@@ -58,6 +61,12 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		data = binary.AppendUvarint(data, uint64(p.MaxCosts[i]-engine.Unsettled))
 		if l.Correctable() { // the slot of another one is of no use
 			data = binary.AppendVarint(data, p.Receipt.Slots[i]-l.SlotAt(now))
+		}
+		if p.MaxCosts[i] != engine.Unsettled {
+			data = binary.AppendUvarint(data, uint64(len(p.Weights[i])))
+			for _, name := range slices.Sorted(maps.Keys(p.Weights[i])) {
+				data = binary.AppendUvarint(appendString(data, name), uint64(p.Weights[i][name]))
+			}
 		}
 	}
 	return data
@@ -136,9 +145,24 @@ func (d *decoder) pending(at time.Time) (p engine.Pending) {
 			p.Receipt.Slots[i] = d.slot(&l, at)
 		}
 		d.check(l.Correctable() || p.MaxCosts[i] == engine.Unsettled, "limit that settles")
+		if p.MaxCosts[i] != engine.Unsettled {
+			p.Weights[i] = d.weights()
+		}
 	}
 	d.check(n > 0, "limit")
 	return p
+}
+
+// weights reads what usage costs; nil for none.
+func (d *decoder) weights() (all rules.Weights) {
+	for range d.number(maxWeights, "number of weights") {
+		if all == nil {
+			all = rules.Weights{}
+		}
+		name := d.string()
+		all[name] = d.number(rules.MaxWeight, "weight")
+	}
+	return all
 }
 
 // generation reads what generation wrote.

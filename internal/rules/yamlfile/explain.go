@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -28,6 +29,8 @@ func (m misfit) explain() string {
 		return "must be " + be + ", and is " + is
 	}
 	switch kind := m.of.Kind(); {
+	case m.of == reflect.TypeFor[json.Number]():
+		return "must be a number in plain digits without quotes, such as " + m.tags.Example
 	case kind == reflect.String:
 		return m.noText(must)
 	case m.of == reflect.TypeFor[time.Time]():
