@@ -66,7 +66,6 @@ func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 				t.Fatal(err)
 			}
 		},
-		Lag: 10 * time.Second, NoHolds: true,
 		Rounds: rounds,
 	}
 }
