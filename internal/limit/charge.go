@@ -103,7 +103,7 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 // ZeroCost reports whether the charge takes nothing: its cost is zero for every
 // limit, and it opens no hold.
 func (c *Charge) ZeroCost() bool {
-	if c.Hold.ID != 0 {
+	if c.Reserves() {
 		return false
 	}
 	for _, cost := range c.Costs {
@@ -189,7 +189,7 @@ type Receipt struct {
 // holds (nil for none) would get now. It changes no state. The receipt then names
 // the slots that Take would charge.
 func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
-	if c.Hold.ID != 0 && h.repeats(states, c, now, v) {
+	if c.Reserves() && h.repeats(states, c, now, v) {
 		return
 	}
 	n := now.UnixNano()
@@ -271,7 +271,7 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 	}
 	v.Receipt.clear(generation)
 	v.ByHolds, v.Before = false, nil
-	if hold := h.Find(c.Hold.ID); hold != nil {
+	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() {
 		v.Receipt.Hold, v.Receipt.Until = hold.ID, hold.End
 	}
 }

@@ -218,6 +218,9 @@ func (c *Charge) MostHolds() int64 {
 	return c.Hold.Most
 }
 
+// Reserves reports whether the charge opens a hold if there is room.
+func (c *Charge) Reserves() bool { return c.Hold.ID != 0 && c.MostHolds() > 0 }
+
 // Takes reports whether a charge that v allows takes or opens anything.
 func (c *Charge) Takes(v *Verdict) bool {
 	return v.Before == nil && (v.Receipt.Hold != 0 || slices.Max(c.Costs) > 0)

@@ -28,7 +28,7 @@ func (s *counters) latest(c *limit.Charge) *protocol.Snapshot { return s.sure(s.
 
 // sure returns the snapshot as a clock that may not be confirmed shows it.
 func (s *counters) sure(snapshot *protocol.Snapshot) *protocol.Snapshot {
-	if s.opts.Confirmed != nil && s.opts.Confirmed() {
+	if s.opts.Confirmed == nil || s.opts.Confirmed() {
 		return snapshot
 	}
 	return snapshot.Unsure()

@@ -56,7 +56,8 @@ type Options struct {
 	Wall func() time.Time
 	// Confirmed reports whether the clock behind the now of each call agrees
 	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
-	// ahead of it an error; nil stands for never.
+	// ahead of it an error, and has a hold ended by it. Nil is for clocks that the
+	// caller answers for, as in a replay: holds end, and nothing is too far ahead.
 	Confirmed func() bool
 	// NewGeneration returns a mark that no other generation of an item has. Nil
 	// stands for 96 random bits.
@@ -119,9 +120,13 @@ func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 	snapshot := s.latest(c)
 	err := s.evaluate(snapshot, c, now, v)
 	allowed, old := err == nil && v.Allowed, tooOld(snapshot, now, err, v)
-	if !allowed && !old {
+	switch {
+	case old:
+	case !allowed:
 		v.Snapshot = err == nil
 		return err
+	case v.Before == nil && !c.Takes(v): // its cost is zero, and there is no room for its hold
+		return s.Peek(ctx, now, c, v)
 	}
 	defer s.pruneOther(ctx, c.Key)()
 	return s.queue.charge(&attempt{

@@ -66,6 +66,6 @@ func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 				t.Fatal(err)
 			}
 		},
-		Rounds: rounds,
+		Lag: 10 * time.Second, Rounds: rounds,
 	}
 }

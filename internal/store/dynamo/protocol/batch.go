@@ -99,7 +99,7 @@ func (b *Batch) fits(i int, cost int64, now time.Time) bool {
 // append makes a charge on the states and holds.
 func (b *Batch) append(c *limit.Charge, now time.Time) {
 	one := share{now: now, costs: slices.Clone(c.Costs)}
-	if slots := currentSlots(b.snapshot, c.Limits, now); c.Hold.ID != 0 && b.holds.Live(now) < c.MostHolds() {
+	if slots := currentSlots(b.snapshot, c.Limits, now); c.Reserves() && b.holds.Live(now) < c.MostHolds() {
 		one.hold = c.Hold
 		b.opened = append(b.opened, c.HoldAt(now, &slots))
 		b.holds.Open(b.opened[len(b.opened)-1])

@@ -99,17 +99,20 @@ func readHolds(item Item, limits int) (*limit.Holds, error) {
 	return limit.NewHolds(open, changes), nil
 }
 
-// holdPlan opens the holds of a write, and removes ended ones.
+// holdPlan opens the holds of a write, and removes ended ones. If there is no room for
+// its hold, the write only makes sure that it is not a repeated one.
 type holdPlan struct {
+	absent uint64 // the ID of a hold without room; 0 for none
 	opened []limit.Hold
 	before []*limit.Hold // by opened: a hold of the same ID that is over; nil for none
 	ended  []limit.Hold
 	most   int64
 }
 
-// opens reports whether the charge opens a hold, as far as the snapshot shows.
+// opens reports whether the charge opens a hold, as far as the snapshot shows. If the
+// hold is there already, only the refusal of the write shows that it still is.
 func (s *Snapshot) opens(c *limit.Charge, now time.Time) bool {
-	return c.Hold.ID != 0 && s.held().Live(now) < c.MostHolds()
+	return c.Reserves() && (s.held().Live(now) < c.MostHolds() || s.held().Find(c.Hold.ID) != nil)
 }
 
 // planHolds plans the holds of a charge that the snapshot does not deny. It
@@ -139,6 +142,10 @@ func (s *Snapshot) excess(opened int, most int64) int {
 }
 
 func (p *holdPlan) addTo(u *Update) {
+	if p.absent != 0 {
+		u.require("attribute_not_exists(" + u.nameAs("h", holdName(p.absent)) + ")")
+		return
+	}
 	gone := len(p.ended)
 	for i := range p.opened {
 		name := u.nameAs("h"+strconv.Itoa(i), holdName(p.opened[i].ID))
@@ -233,10 +240,9 @@ func (s *Snapshot) held() *limit.Holds {
 	return s.holds
 }
 
-// lasts returns the ttl that the snapshot shows, which must not shrink while there
-// are holds; 0 without.
+// lasts returns the ttl that the snapshot shows, which no write of a hold may shorten.
 func (s *Snapshot) lasts() int64 {
-	if len(s.held().All()) == 0 {
+	if s == nil {
 		return 0
 	}
 	return s.ttl

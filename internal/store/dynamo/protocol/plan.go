@@ -35,12 +35,18 @@ type limitPlan interface {
 // without a snapshot would keep failing otherwise.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
-	p := &Plan{ttl: max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))}
+	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	if len(s.held().All()) > 0 {
+		p.ttl = max(p.ttl, s.lasts())
+	}
 	if s != nil {
 		p.generation = s.Generation
 	}
-	if s.opens(c, now) {
+	switch {
+	case s.opens(c, now):
 		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
+	case c.Reserves():
+		p.holds = &holdPlan{absent: c.Hold.ID}
 	}
 	removals := maxRemovals
 	for i := range c.Limits {
@@ -64,7 +70,7 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 // open has the plan open holds.
 func (p *Plan) open(opened []limit.Hold, s *Snapshot, c *limit.Charge, now, wall time.Time) {
 	p.holds = planHolds(s, opened, c.MostHolds(), now)
-	p.ttl = max(p.ttl, holdExpiry(c.Hold.For, wall))
+	p.ttl = max(p.ttl, s.lasts(), holdExpiry(c.Hold.For, wall))
 }
 
 // Update formats the plan. newGeneration marks the item if the write creates

@@ -32,7 +32,7 @@ type Snapshot struct {
 	totals []int64       // C by limit, which never shrinks; 0 for a bucket
 	states []limit.State // by limit
 	holds  *limit.Holds  // nil if the item has never had any
-	ttl    int64         // of an item that has had holds
+	ttl    int64         // Unix seconds
 }
 
 // newSnapshot returns the snapshot of an item whose limits were never charged.
@@ -66,7 +66,7 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 			return nil, err
 		}
 	}
-	if s.holds, err = readHolds(item, len(limits)); err == nil && s.holds != nil {
+	if s.holds, err = readHolds(item, len(limits)); err == nil && item[AttributeTTL] != nil {
 		s.ttl, err = readNumber(AttributeTTL, item[AttributeTTL])
 	}
 	return s, err
