@@ -122,8 +122,9 @@ func drawRule(t *rapid.T) (limits []limit.Limit) {
 	return limits
 }
 
-// ids are such that the bytes of one occur in others, in times and in slots.
-var ids = []uint64{1, 1 << 56, 0x0101010101010101, 0xffffffffffffffff, 0x4278_0000_0000_0000, 0x00000042_78000000}
+// ids are such that the bytes of one occur in others, in times and in slots, or are
+// a pattern to Lua.
+var ids = []uint64{1, 0x2e2e2e2e_2e2e2e2e, 1 << 56, 0x0101010101010101, 0xffffffffffffffff, 0x4278_0000_0000_0000, 0x00000042_78000000}
 
 func drawCharge(t *rapid.T, key string, limits []limit.Limit) *limit.Charge {
 	c := &limit.Charge{Key: key, Limits: limits, Costs: make([]int64, len(limits))}
