@@ -38,16 +38,16 @@ func TestHoldVerdicts(t *testing.T) {
 			{0, 0, []int64{0, 0}, "allowed, 2 left"},
 			{0, 1, []int64{1, 1}, "allowed, 1 left, hold 1 until 10s, changed"},
 			{0, 0, []int64{1, 0}, "allowed, 1 left, changed"},
-			{0, 2, []int64{4, 1}, "denied, 1 left"},
+			{0, 2, []int64{4, 1}, "denied, 1 left, retry after 11s"},
 			{0, 2, []int64{1, 1}, "allowed, 0 left, hold 2 until 10s, changed"},
-			{0, 3, []int64{1, 1}, "denied, 0 left, by holds"},
-			{0, 3, []int64{4, 1}, "denied, 0 left"},
+			{0, 3, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
+			{0, 3, []int64{4, 1}, "denied, 0 left, retry after 11s"},
 			{0, 3, []int64{0, 0}, "allowed, 0 left, by holds"},
 			{0, 3, []int64{1, 0}, "allowed, 0 left, by holds, changed"},
 			{0, 1, []int64{9, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
 			{10*sec - 1, 1, []int64{1, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
-			{10 * sec, 1, []int64{1, 1}, "denied, 0 left, by holds"}, // its end has come, but its place is not free
-			{13*sec - 1, 1, []int64{1, 1}, "denied, 0 left, by holds"},
+			{10 * sec, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"}, // its end has come, but its place is not free
+			{13*sec - 1, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
 			{13 * sec, 1, []int64{1, 1}, "allowed, 1 left, hold 1 until 23s, changed"},
 		}},
 		"places alone": {[]limit.Limit{inFlight(2, 10*sec)}, []call{
@@ -56,7 +56,7 @@ func TestHoldVerdicts(t *testing.T) {
 			{1, 1, []int64{1}, "allowed, 1 left, hold 1 until 10.001s, changed"},
 			{2, 0, []int64{0}, "allowed, 1 left"},
 			{3, 2, []int64{1}, "allowed, 0 left, hold 2 until 10.001s, changed"},
-			{4, 3, []int64{1}, "denied, 0 left, by holds"},
+			{4, 3, []int64{1}, "denied, 0 left, by holds, retry after 1s"},
 		}},
 		"reservations": {[]limit.Limit{leaky(1, sec, 9)}, []call{
 			{0, 1, []int64{1}, "allowed, 8 left, hold 1 until 10s, changed"},
@@ -76,7 +76,7 @@ func TestHoldVerdicts(t *testing.T) {
 				changed := limit.Apply(states, holds, c, now, &got)
 				if d, g := describe(&decided, false), describe(&got, changed); g != call.want {
 					t.Fatalf("call %d: got %s, want %s", i, g, call.want)
-				} else if decided.Remaining = got.Remaining; !changed && d != g {
+				} else if !changed && d != g {
 					t.Fatalf("call %d: decided %s, and got %s", i, d, g)
 				}
 				if got.Allowed != decided.Allowed || got.ByHolds != decided.ByHolds || got.Receipt.Hold != decided.Receipt.Hold {
@@ -104,6 +104,12 @@ func describe(v *limit.Verdict, changed bool) string {
 	}
 	if v.Delay != 0 {
 		s += fmt.Sprintf(", delay %v", v.Delay)
+	}
+	if v.RetryAfter != 0 {
+		s += fmt.Sprintf(", retry after %v", v.RetryAfter)
+	}
+	if v.Result != limit.Combine(v.Limits) {
+		s += ", unlike its limits"
 	}
 	if v.Receipt.Generation != "" || v.Receipt.Serial != 0 {
 		s += ", of an earlier generation"
