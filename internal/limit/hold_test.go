@@ -63,7 +63,8 @@ func TestHoldVerdicts(t *testing.T) {
 			{0, 2, []int64{0}, "allowed, 8 left, hold 2 until 10s, changed"},
 			{0, 3, []int64{0}, "allowed, 8 left, by holds"},
 			{0, 3, []int64{2}, "allowed, 6 left, by holds, delay 1s, changed"},
-			{0, 1, []int64{2}, "allowed, 6 left, hold 1 until 10s, before [{0 1}]"}, // its turn has come
+			{0, 0, []int64{1}, "allowed, 5 left, delay 3s, changed"},
+			{0, 1, []int64{2}, "allowed, 5 left, hold 1 until 10s, before [{0 1}]"}, // its turn has come
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +79,9 @@ func TestHoldVerdicts(t *testing.T) {
 					t.Fatalf("call %d: got %s, want %s", i, g, call.want)
 				} else if !changed && d != g {
 					t.Fatalf("call %d: decided %s, and got %s", i, d, g)
+				}
+				if call.hold != 0 && c.ZeroCost() {
+					t.Errorf("call %d has zero cost, though it opens a hold", i)
 				}
 				if got.Allowed != decided.Allowed || got.ByHolds != decided.ByHolds || got.Receipt.Hold != decided.Receipt.Hold {
 					t.Fatalf("call %d: decided %+v, and got %+v", i, decided, got)
