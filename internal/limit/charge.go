@@ -181,8 +181,10 @@ type Receipt struct {
 	// full, in Unix nanoseconds.
 	Slots [MaxLimits]int64
 	// Hold is the ID of the hold that the charge opened; 0 for none.
-	Hold  uint64
-	Until int64 // when that hold ends, in Unix milliseconds
+	Hold uint64
+	// Opened and Until are when that hold was opened and when it ends, in Unix
+	// milliseconds.
+	Opened, Until int64
 }
 
 // Decide fills in v with what a charge on these states, one for each limit, and
@@ -211,7 +213,7 @@ func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 
 // clear makes r the receipt of a charge without a hold.
 func (r *Receipt) clear(generation string) {
-	r.Generation, r.Serial, r.Hold, r.Until = generation, 0, 0, 0
+	r.Generation, r.Serial, r.Hold, r.Opened, r.Until = generation, 0, 0, 0, 0
 }
 
 // Apply decides a charge on these states and holds, and makes it if they allow
@@ -271,8 +273,8 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 	}
 	v.Receipt.clear(generation)
 	v.ByHolds, v.Before = false, nil
-	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() {
-		v.Receipt.Hold, v.Receipt.Until = hold.ID, hold.End
+	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() && !hold.over(n) {
+		v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = hold.ID, hold.Opened, hold.End
 	}
 }
 
@@ -286,7 +288,7 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 // generation, and nothing to refund.
 func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, deltas []int64) error {
 	if r.Hold != 0 {
-		if err := h.Close(r.Hold); err != nil {
+		if err := h.Close(r); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,7 @@ func TestHoldVerdicts(t *testing.T) {
 				} else if !changed && d != g {
 					t.Fatalf("call %d: decided %s, and got %s", i, d, g)
 				}
-				if call.hold != 0 && c.ZeroCost() {
+				if c.Reserves() && c.ZeroCost() {
 					t.Errorf("call %d has zero cost, though it opens a hold", i)
 				}
 				if got.Allowed != decided.Allowed || got.ByHolds != decided.ByHolds || got.Receipt.Hold != decided.Receipt.Hold {
@@ -140,6 +140,7 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", step, got, want)
 		}
 	}
+	of := func(id uint64) *limit.Receipt { return &limit.Receipt{Hold: id} }
 	before := h.Clone()
 	check("made", "3 until 1s, 1 until 5s, 2 until 5s, version 7")
 	for d, ended := range map[time.Duration]int{0: 0, 4*sec - 1: 0, 4 * sec: 1, 8*sec - 1: 1, 8 * sec: 3} {
@@ -152,14 +153,14 @@ func TestHolds(t *testing.T) {
 	}
 	h.Open(limit.Hold{ID: 3, End: end(5 * sec)})
 	check("opened again", "1 until 5s, 2 until 5s, 3 until 5s, version 8")
-	if err := errors.Join(h.Renew(1, end(6*sec)), h.Renew(1, end(6*sec)), h.Renew(2, end(4*sec))); err != nil {
+	if err := errors.Join(h.Renew(of(1), end(6*sec)), h.Renew(of(1), end(6*sec)), h.Renew(of(2), end(4*sec))); err != nil {
 		t.Error(err)
 	}
 	check("renewed, once", "2 until 5s, 3 until 5s, 1 until 6s, version 9")
-	if err := h.Close(2); err != nil {
+	if err := h.Close(of(2)); err != nil {
 		t.Error(err)
 	}
-	for _, err := range []error{h.Close(2), h.Renew(2, end(9*sec)), (*limit.Holds)(nil).Renew(1, 0), (*limit.Holds)(nil).Close(1)} {
+	for _, err := range []error{h.Close(of(2)), h.Renew(of(2), end(9*sec)), h.Close(&limit.Receipt{Hold: 3, Opened: 1}), (*limit.Holds)(nil).Renew(of(1), 0), (*limit.Holds)(nil).Close(of(1))} {
 		if !errors.Is(err, limit.ErrClosed) {
 			t.Errorf("a hold that is gone: error %v", err)
 		}
@@ -267,7 +268,8 @@ func TestHoldProperties(t *testing.T) {
 			"renew": func(t *rapid.T) {
 				id, by := rapid.Uint64Range(1, 4).Draw(t, "ID"), limit.Opening{For: time.Duration(rapid.IntRange(1, 9).Draw(t, "for")) * sec}
 				end, open := ends[id]
-				if err := holds.Renew(id, by.Until(now)); open != (err == nil) {
+				r := receipts[id]
+				if err := holds.Renew(&r, by.Until(now)); open != (err == nil) {
 					t.Fatalf("hold %d is open: %v, but error %v", id, open, err)
 				}
 				if later := now.Add(by.For); open && later.After(end) {

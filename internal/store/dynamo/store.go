@@ -119,7 +119,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	snapshot := s.latest(c)
 	err := s.evaluate(snapshot, c, now, v)
-	allowed, old := err == nil && v.Allowed, tooOld(snapshot, now, err, v)
+	allowed, old := err == nil && v.Allowed, tooOld(snapshot, c, now, err, v)
 	switch {
 	case old:
 	case !allowed:
@@ -144,7 +144,7 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 		return false
 	}
 	snapshot := s.latest(c)
-	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(now, v)
+	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(c, now, v)
 }
 
 // Peek fills in the verdict that the charge would get now, by one consistent
@@ -194,7 +194,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 			return limit.ErrReset
 		case gone:
 			return nil
-		case r.Hold != 0 && after.Holds().Find(r.Hold) == nil:
+		case r.Hold != 0 && after.Holds().Of(r) == nil:
 			return limit.ErrClosed
 		}
 		snapshot = after
@@ -220,7 +220,7 @@ func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *li
 		if after == nil || after.Generation != r.Generation {
 			return limit.ErrReset
 		}
-		hold := after.Holds().Find(r.Hold)
+		hold := after.Holds().Of(r)
 		switch {
 		case hold == nil:
 			return limit.ErrClosed

@@ -135,7 +135,7 @@ func (s *Reference) Renew(_ context.Context, now time.Time, c *limit.Charge, r *
 	if s.counters[c.Key].generation != generationOf(r) {
 		return limit.ErrReset
 	}
-	return s.counters[c.Key].holds.Renew(r.Hold, c.Hold.Until(now))
+	return s.counters[c.Key].holds.Renew(r, c.Hold.Until(now))
 }
 
 // Reset deletes the key's counter.

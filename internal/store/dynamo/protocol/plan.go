@@ -42,11 +42,9 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 	if s != nil {
 		p.generation = s.Generation
 	}
-	switch {
-	case s.opens(c, now):
+	if c.Reserves() {
 		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
-	case c.Reserves():
-		p.holds = &holdPlan{absent: c.Hold.ID}
+		p.holds.full = !s.opens(c, now)
 	}
 	removals := maxRemovals
 	for i := range c.Limits {

@@ -45,7 +45,7 @@ func PlanSettlement(
 		}
 	}
 	if r.Hold != 0 {
-		u.closeHold(r.Hold)
+		u.closeHold(r)
 	}
 	if len(u.sets) == 0 {
 		return nil

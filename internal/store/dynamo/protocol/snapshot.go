@@ -77,9 +77,11 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 func (s *Snapshot) Limits() int { return len(s.states) }
 
 // Fresh reports whether the verdict that the snapshot leads to needs no other
-// proof: see limit.Fresh. A store reads an older one again first.
-func (s *Snapshot) Fresh(now time.Time, v *limit.Verdict) bool {
-	return limit.Fresh(s.ReadAt, now) && !(v.ByHolds && now.Sub(s.ReadAt).Abs() > limit.HoldAge)
+// proof: see limit.Fresh. A store reads an older one again first. Of the charge's own
+// hold it proves nothing: that may have been renewed.
+func (s *Snapshot) Fresh(c *limit.Charge, now time.Time, v *limit.Verdict) bool {
+	return limit.Fresh(s.ReadAt, now) && !(v.ByHolds && now.Sub(s.ReadAt).Abs() > limit.HoldAge) &&
+		!(c.Reserves() && s.held().Find(c.Hold.ID) != nil)
 }
 
 // FarAhead reports whether a limit was charged later than any correct clock
