@@ -145,8 +145,9 @@ func uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
 		return "granularity", slots(problem.NotMultiple)
 	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
 		return "granularity", slots(problem.TooManySlots)
-	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
-		return "capacity", problem.New(problem.TooFast, l.Capacity, window, int64(l.Window))
+	case l.Bucket() && l.TooFast():
+		return "capacity", problem.New(problem.TooFast, l.Capacity, window, l.Interval(),
+			int64((l.Window+l.Interval()-1)/l.Interval()))
 	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
 		return SizeField(l.Algorithm), problem.New(problem.TooSlow, l.Capacity, window, l.Burst, int64(limit.MaxDrain/l.Interval()))
 	}
@@ -282,7 +283,7 @@ func (p GoLimit) sameRate() string {
 	for p.Window < ruledoc.MinWindow && p.Capacity <= limit.MaxCapacity {
 		p.Window, p.Capacity = 10*p.Window, 10*p.Capacity
 	}
-	if p.Capacity > limit.MaxCapacity {
+	if l := (limit.Limit{Capacity: p.Capacity, Window: p.Window}); p.Capacity > limit.MaxCapacity || l.TooFast() {
 		return ""
 	}
 	return p.String()

@@ -40,7 +40,7 @@ func oneClient(h Harness, store limit.Store) func(*rapid.T) {
 			"peek":   func(*rapid.T) { w.peek(w.clock(), w.costs()...) },
 			"denies": func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
 			"settle": func(t *rapid.T) { w.correct(t, true) },
-			"resize": func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
+			"resize": func(t *rapid.T) { w.resize(min(w.units(t, 1, 9), limit.MaxCapacity)) },
 			"reset":  func(t *rapid.T) { w.rarelyReset(t) },
 			"group":  func(*rapid.T) { w.both() },
 		})
@@ -69,6 +69,7 @@ type walk struct {
 	*pair
 	other *pair // a second key, for charges of both
 	t     *rapid.T
+	unit  int64         // by which capacities, costs and corrections are multiplied
 	at    time.Duration // of the clock, since the start
 	wait  time.Duration // the latest retry-after
 	late  time.Duration // how far a call may be behind the clock
@@ -91,18 +92,25 @@ var starts = []time.Time{
 
 func newWalk(t *rapid.T, h Harness, store limit.Store) *walk {
 	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
+	w := &walk{t: t, late: 3 * sec, unit: rapid.SampledFrom([]int64{1, 1, limit.MaxCapacity / 8}).Draw(t, "unit")}
+	countable := func(l limit.Limit) bool { return l.Valid() && h.accepts(l) }
 	for i := range limits {
-		limits[i] = rapid.Custom(drawLimit).Filter(h.accepts).Draw(t, "limit")
+		limits[i] = rapid.Custom(w.drawLimit).Filter(countable).Draw(t, "limit")
 	}
-	w := &walk{pair: newPair(t, store, named(limits...)...), t: t, late: 3 * sec}
+	w.pair = newPair(t, store, named(limits...)...)
 	w.start = rapid.SampledFrom(starts).Draw(t, "start")
 	w.other = newPair(t, store, limits[0])
 	w.other.reference, w.other.start = w.reference, w.start
 	return w
 }
 
-func drawLimit(t *rapid.T) limit.Limit {
-	capacity := rapid.Int64Range(1, 8).Draw(t, "capacity")
+// units draws a number of units. Large ones end in different digits.
+func (w *walk) units(t *rapid.T, least, most int64) int64 {
+	return w.unit*rapid.Int64Range(least, most).Draw(t, "units") + rapid.Int64Range(0, min(7, w.unit-1)).Draw(t, "more")
+}
+
+func (w *walk) drawLimit(t *rapid.T) limit.Limit {
+	capacity := w.units(t, 1, 8)
 	window := rapid.SampledFrom([]time.Duration{sec, 7 * sec, 10 * sec}).Draw(t, "window")
 	slots := rapid.SampledFrom([]time.Duration{1, 2, 10, 50}).Draw(t, "slots")
 	burst := rapid.Int64Range(1, 8).Draw(t, "burst")
@@ -143,7 +151,7 @@ func (w *walk) clock() time.Duration {
 func (w *walk) costs() []int64 {
 	costs := make([]int64, len(w.limits))
 	for i := range costs {
-		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].MaxCost()+1)).Draw(w.t, "cost")
+		costs[i] = min(w.units(w.t, 0, 4), w.limits[i].MaxCost()+1)
 	}
 	return costs
 }
@@ -173,7 +181,7 @@ func (w *walk) correct(t *rapid.T, down bool) {
 			least = -w.maxRefund(m, i)
 		}
 		if m.charge.Limits[i].Correctable() {
-			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
+			deltas[i] = rapid.Int64Range(least, 3*w.unit).Draw(t, "delta")
 			m.refundable[i] += min(0, deltas[i])
 		}
 	}
