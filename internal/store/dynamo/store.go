@@ -182,7 +182,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if outcome == transactionConflict {
 			continue
 		}
-		if r.Generation != "" && (after == nil || after.Generation != r.Generation) {
+		if r = after.Current(r); r == nil {
 			return nil
 		}
 		snapshot = after

@@ -3,6 +3,8 @@ package protocol
 import (
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -10,6 +12,7 @@ import (
 // DynamoDB expressions.
 type Plan struct {
 	generation string      // the snapshot's; empty without one
+	successor  string      // the generation that the write begins; mostly empty
 	limits     []limitPlan // the limits that cost something
 	ttl        int64       // Unix seconds
 	// snapshotOnly excludes the credit: the snapshot alone must prove the room,
@@ -51,6 +54,9 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 			sp := planSlots(s, i, l, now, cost, first)
 			sp.expired = sp.expired[:min(len(sp.expired), removals)]
 			removals -= len(sp.expired)
+			if sp.surplus > 0 {
+				p.successor = successor(p.generation)
+			}
 			p.limits = append(p.limits, sp)
 		}
 	}
@@ -63,6 +69,9 @@ func (p *Plan) Update(newGeneration string) *Update {
 	u := newUpdate()
 	if p.generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
+		if p.successor != "" {
+			u.set(attributeGeneration, u.value("g", &types.AttributeValueMemberS{Value: p.successor}))
+		}
 	} else {
 		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 		if p.snapshotOnly {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -121,7 +122,11 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	more, zero := u.number(prefix+"r", units), u.number("zero", 0)
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
-	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	room := ""
+	if units > math.MaxUint32 { // a few thousand of which would end the 63 bits; smaller ones never do
+		room = " AND " + u.name(prefix+attributeTotal) + " <= " + u.number(prefix+"m", math.MaxInt64-units)
+	}
+	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+room+")")
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
 		u.set(counter, u.orElse(counter, zero), "+", more)
 	}
