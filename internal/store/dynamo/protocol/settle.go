@@ -123,8 +123,8 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
 	room := ""
-	if units > math.MaxUint32 { // a few thousand of which would end the 63 bits; smaller ones never do
-		room = " AND " + u.name(prefix+attributeTotal) + " <= " + u.number(prefix+"m", math.MaxInt64-units)
+	if units > math.MaxUint32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
+		room = " AND " + u.name(prefix+attributeTotal) + " <= " + u.number(prefix+"m", maxTotal+maxTotal/2)
 	}
 	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+room+")")
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
