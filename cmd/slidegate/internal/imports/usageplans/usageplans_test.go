@@ -101,6 +101,7 @@ func TestBucket(t *testing.T) {
 		{"0.0166666666666", "1", "the rate has too many digits: round it"},
 		{"1e-9", "1", "the rate has too many digits: round it"},
 		{"1e9", "1", "{algorithm: token_bucket, capacity: 1000000000, window: 1s, burst: 1}"},
+		{"3e8", "1", "a bucket takes whole nanoseconds for a request, which is more than 1% off this rate"},
 		{"2.0", "0", "{algorithm: token_bucket, capacity: 2, window: 1s}"},
 		{"0.00000001", "2000000000", "the burst would take more than ten years to refill"},
 		{"0.0", "5", "the file states no rate, or 0"},
