@@ -239,7 +239,7 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.SlidingWindowCounter(1e15, time.Minute)}, "SlidingWindowCounter(1000000000000000, 1m): n must be from 1 to 999999999999999"},
 		{options{slidegate.SlidingLog(1001, time.Minute)}, "SlidingLog(1001, 1m): n must be at most 1000: use SlidingWindow for more"},
 		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): " +
-			"n must be 100000000, or the limit a SlidingWindow: a bucket takes whole nanoseconds for a unit, here 1ns, so 200000000 in 100ms is more than 1% off"},
+			"n must be 100000000, or the limit a SlidingWindow: a bucket has whole nanoseconds for a unit, here 1ns, and 200000000 in 100ms is more than 1% off"},
 		{options{slidegate.PerMonth(0, time.UTC)}, `PerMonth(0, UTC): n must be at least 1`},
 
 		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to ten years"},

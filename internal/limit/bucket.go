@@ -3,7 +3,6 @@ package limit
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 )
@@ -46,12 +45,6 @@ func (l *Limit) TooFast() bool { return int64(l.Interval())*l.Capacity > int64(l
 // Drain returns the time in which an empty bucket refills or a full queue
 // drains: 20 s for a burst of 10 at one unit in 2 s.
 func (l *Limit) Drain() time.Duration { return time.Duration(l.Burst) * l.Interval() }
-
-// drains reports whether Drain is within MaxDrain.
-func (l *Limit) drains() bool {
-	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Interval()))
-	return hi == 0 && lo <= uint64(MaxDrain)
-}
 
 // backlog returns the time from now until the bucket is full again.
 func (b *bucket) backlog(now int64) time.Duration {

@@ -154,7 +154,8 @@ func (l *Limit) Valid() bool {
 	case SlidingWindowLog:
 		return l.Granularity == Exact && l.Capacity <= MaxLog
 	case TokenBucket, LeakyBucket:
-		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= MaxCapacity && !l.TooFast() && l.drains()
+		// Its Drain is within MaxDrain.
+		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= min(MaxCapacity, int64(MaxDrain/l.Interval())) && !l.TooFast()
 	}
 	return false
 }

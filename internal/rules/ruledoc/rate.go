@@ -23,7 +23,7 @@ type limitForms struct {
 type statedLimit Limit
 
 // mostUnits is the largest capacity, which the tags of fields state too.
-const mostUnits = 999_999_999_999_999
+const mostUnits int64 = 999_999_999_999_999
 
 var ratePattern = Pattern(limitForms{}, "Rate")
 

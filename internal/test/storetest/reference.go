@@ -29,8 +29,7 @@ type generation struct {
 // generationOf returns the generation that a receipt names. One that begins with
 // the slots of another has its mark, and a plus.
 func generationOf(r *limit.Receipt) generation {
-	mark, _, _ := strings.Cut(r.Generation, "+")
-	return generation{mark, r.Serial}
+	return generation{strings.Split(r.Generation, "+")[0], r.Serial}
 }
 
 // counter is one generation of a key, with a state for each limit.

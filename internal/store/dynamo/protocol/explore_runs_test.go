@@ -83,7 +83,7 @@ func smallCallers() []run {
 		withCallers("window and bucket", callers{scope: two(sliding(2, 1), bucket(2)), callers: 2, last: 1}),
 		withCallers("worn", callers{scope: one(1, sliding(2, 1)).wornOut(), callers: 2, last: 2}),
 		withCallers("worn, 1 down", callers{scope: window.wornOut(), callers: 2, last: 2, downs: 1}),
-		withCallers("worn, 1 up, delete", callers{scope: one(1, sliding(2, 0)).wornOut(), callers: 2, last: 1, ups: 1, deletes: 1}),
+		withCallers("worn, 1 up", callers{scope: one(1, sliding(2, 0)).wornOut(), callers: 2, last: 1, ups: 1}),
 		withCallers("worn, transactions", callers{scope: window.wornOut(), callers: 2, last: 2, transacts: true}),
 	}
 }

@@ -3,8 +3,6 @@ package protocol
 import (
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -70,7 +68,7 @@ func (p *Plan) Update(newGeneration string) *Update {
 	if p.generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
 		if p.successor != "" {
-			u.set(attributeGeneration, u.value("g", &types.AttributeValueMemberS{Value: p.successor}))
+			u.set(attributeGeneration, u.text("g", p.successor))
 		}
 	} else {
 		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))

@@ -50,11 +50,8 @@ func (s *Snapshot) Current(r *limit.Receipt) *limit.Receipt {
 	if r.Generation == "" {
 		return r
 	}
-	if s == nil {
-		return nil
-	}
 	mark, _, _ := strings.Cut(r.Generation, generationMark)
-	if current, _, _ := strings.Cut(s.Generation, generationMark); current != mark {
+	if s == nil || s.Generation != mark && !strings.HasPrefix(s.Generation, mark+generationMark) {
 		return nil
 	}
 	renewed := *r

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"math"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -122,11 +121,10 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	more, zero := u.number(prefix+"r", units), u.number("zero", 0)
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
-	room := ""
-	if units > math.MaxUint32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
-		room = " AND " + u.name(prefix+attributeTotal) + " <= " + u.number(prefix+"m", maxTotal+maxTotal/2)
+	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	if units >= 1<<32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
+		u.require("(attribute_not_exists("+newest+") OR", u.name(prefix+attributeTotal), "<=", u.number(prefix+"m", maxTotal+maxTotal/2)+")")
 	}
-	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+room+")")
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
 		u.set(counter, u.orElse(counter, zero), "+", more)
 	}

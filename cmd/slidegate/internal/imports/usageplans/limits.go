@@ -50,11 +50,8 @@ func (t *throttle) bucket() (l ruledoc.Limit, whyNot string) {
 	}
 	capacity := units.Int64()
 	window := time.Duration(seconds.Int64()) * time.Second
-	counted := limit.Limit{Capacity: capacity, Window: window}
-	if counted.TooFast() {
-		return l, "a bucket takes whole nanoseconds for a request, which is more than 1% off this rate"
-	}
-	if max(capacity, t.Burst) > int64(limit.MaxDrain/counted.Interval()) {
+	interval := (window + time.Duration(capacity) - 1) / time.Duration(capacity)
+	if max(capacity, t.Burst) > int64(limit.MaxDrain/interval) {
 		return l, "the burst would take more than ten years to refill"
 	}
 	l = ruledoc.Limit{Algorithm: "token_bucket", Capacity: capacity, Window: ruledoc.FormatDuration(window)}
