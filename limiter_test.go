@@ -236,9 +236,10 @@ func TestNewErrors(t *testing.T) {
 
 		{options{slidegate.SlidingWindow(0, time.Minute)}, "SlidingWindow(0, 1m): n must be at least 1"},
 		{options{slidegate.FixedWindow(-1, time.Minute)}, "FixedWindow(-1, 1m): n must be at least 1"},
-		{options{slidegate.SlidingWindowCounter(1<<32, time.Minute)}, "SlidingWindowCounter(4294967296, 1m): n must be from 1 to 4294967295"},
+		{options{slidegate.SlidingWindowCounter(1e15, time.Minute)}, "SlidingWindowCounter(1000000000000000, 1m): n must be from 1 to 999999999999999"},
 		{options{slidegate.SlidingLog(1001, time.Minute)}, "SlidingLog(1001, 1m): n must be at most 1000: use SlidingWindow for more"},
-		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): n must be at most 100000000"},
+		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): " +
+			"n must be 100000000, or the limit a SlidingWindow: a bucket has whole nanoseconds for a unit, here 1ns, and 200000000 in 100ms is more than 1% off"},
 		{options{slidegate.PerMonth(0, time.UTC)}, `PerMonth(0, UTC): n must be at least 1`},
 
 		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to ten years"},
@@ -262,7 +263,7 @@ func TestNewErrors(t *testing.T) {
 
 		{options{slidegate.TokenBucket(10, time.Second, -1)}, "TokenBucket(10, 1s, -1): burst must be at least 1, or 0 for n"},
 		{options{slidegate.TokenBucket(1, 365*24*time.Hour, 11)}, "TokenBucket(1, 365d, 11): burst must be at most 10: more take over ten years"},
-		{options{slidegate.LeakyBucket(10, time.Second, 1<<32)}, "LeakyBucket(10, 1s, 4294967296): queue must be from 1 to 4294967295"},
+		{options{slidegate.LeakyBucket(10, time.Second, 1e15)}, "LeakyBucket(10, 1s, 1000000000000000): queue must be from 1 to 999999999999999"},
 
 		{options{slidegate.PerDay(5, time.FixedZone("CETX", 3600))},
 			`PerDay(5, CETX): unknown time zone "CETX": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},

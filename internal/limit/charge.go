@@ -299,7 +299,7 @@ func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, delt
 		case delta < 0 && r.Generation != "":
 			states[i].Refund(r.Slots[i], -delta)
 		case delta > 0:
-			states[i].Take(&c.Limits[i], now, delta)
+			states[i].Take(l, now, min(delta, maxUnits-states[i].held(l, states[i].Current(l, now))))
 		}
 	}
 	return nil

@@ -229,8 +229,19 @@ func (c *Charge) MostHolds() int64 {
 	return c.Hold.Most
 }
 
-// Reserves reports whether the charge opens a hold if there is room.
-func (c *Charge) Reserves() bool { return c.Hold.ID != 0 && c.MostHolds() > 0 }
+// Reserves reports whether the charge opens a hold if there is room. One that can
+// never be allowed does not.
+func (c *Charge) Reserves() bool {
+	if c.Hold.ID == 0 || c.MostHolds() == 0 {
+		return false
+	}
+	for i := range c.Costs {
+		if c.Costs[i] > c.Limits[i].MaxCost() {
+			return false
+		}
+	}
+	return true
+}
 
 // Takes reports whether a charge that v allows takes or opens anything.
 func (c *Charge) Takes(v *Verdict) bool {

@@ -155,9 +155,9 @@ var (
 	// window, least width
 	UnevenWindow = code("%s is no whole multiple of %s: write one that is, or state the granularity",
 		" is no whole multiple of %[2]s: give one that is, or add WithSlots")
-	// capacity, window, most
-	TooFast = code("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-		" must be at most %[3]d")
+	// capacity, window, length of a unit, capacity with units of that length
+	TooFast = code("%d in %s is more than 1%% off in a bucket, with whole nanoseconds for a unit, here %s: write %d, or algorithm: sliding_window",
+		" must be %[4]d, or the limit a SlidingWindow: a bucket has whole nanoseconds for a unit, here %[3]s, and %[1]d in %[2]s is more than 1%% off")
 	// capacity, window, size, most
 	TooSlow = code("at %d in %s, %d take more than ten years: write at most %d",
 		" must be at most %[4]d: more take over ten years")

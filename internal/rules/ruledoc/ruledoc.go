@@ -125,9 +125,9 @@ type Rule struct {
 type Limit struct {
 	Name        string     `json:"name,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,30}$"`
 	Algorithm   string     `json:"algorithm,omitempty"`
-	Capacity    int64      `json:"capacity,omitempty" range:"1 4294967295"`
-	Burst       int64      `json:"burst,omitempty" range:"1 4294967295"`
-	Queue       int64      `json:"queue,omitempty" range:"1 4294967295"`
+	Capacity    int64      `json:"capacity,omitempty" range:"1 999999999999999"`
+	Burst       int64      `json:"burst,omitempty" range:"1 999999999999999"`
+	Queue       int64      `json:"queue,omitempty" range:"1 999999999999999"`
 	Window      string     `json:"window,omitempty"`
 	Timezone    string     `json:"timezone,omitempty"`
 	Anchor      *Anchor    `json:"anchor,omitempty"`

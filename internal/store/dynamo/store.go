@@ -188,16 +188,16 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if outcome == transactionConflict {
 			continue
 		}
-		gone := r.Generation != "" && (after == nil || after.Generation != r.Generation)
+		current := after.Current(r)
 		switch {
-		case gone && r.Hold != 0:
+		case current == nil && r.Hold != 0:
 			return limit.ErrReset
-		case gone:
+		case current == nil:
 			return nil
 		case r.Hold != 0 && after.Holds().Of(r) == nil:
 			return limit.ErrClosed
 		}
-		snapshot = after
+		snapshot, r = after, current
 	}
 	return ErrContended
 }
@@ -217,7 +217,7 @@ func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *li
 		if outcome == transactionConflict {
 			continue
 		}
-		if after == nil || after.Generation != r.Generation {
+		if r = after.Current(r); r == nil {
 			return limit.ErrReset
 		}
 		hold := after.Holds().Of(r)

@@ -10,6 +10,7 @@ import (
 // DynamoDB expressions.
 type Plan struct {
 	generation string      // the snapshot's; empty without one
+	successor  string      // the generation that the write begins; mostly empty
 	limits     []limitPlan // the limits that cost something
 	ttl        int64       // Unix seconds
 	// snapshotOnly excludes the credit: the snapshot alone must prove the room,
@@ -59,6 +60,9 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 			sp := planSlots(s, i, l, now, cost, first)
 			sp.expired = sp.expired[:min(len(sp.expired), removals)]
 			removals -= len(sp.expired)
+			if sp.surplus > 0 {
+				p.successor = successor(p.generation)
+			}
 			p.limits = append(p.limits, sp)
 		}
 	}
@@ -77,6 +81,9 @@ func (p *Plan) Update(newGeneration string) *Update {
 	u := newUpdate()
 	if p.generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
+		if p.successor != "" {
+			u.set(attributeGeneration, u.text("g", p.successor))
+		}
 	} else {
 		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 		if p.snapshotOnly {

@@ -129,6 +129,9 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
 	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	if units >= 1<<32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
+		u.require("(attribute_not_exists("+newest+") OR", u.name(prefix+attributeTotal), "<=", u.number(prefix+"m", maxTotal+maxTotal/2)+")")
+	}
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
 		u.set(counter, u.orElse(counter, zero), "+", more)
 	}
