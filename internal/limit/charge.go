@@ -206,7 +206,7 @@ func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.clear("")
-	if v.ByHolds, v.Before = false, nil; c.Hold.ID != 0 {
+	if v.ByHolds, v.Before = false, nil; c.Reserves() {
 		h.decideHold(c, now, v)
 	}
 }

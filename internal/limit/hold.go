@@ -171,9 +171,10 @@ func (h *Holds) Open(hold Hold) {
 	h.Version++
 }
 
-// Of returns the hold of a receipt; nil if it is gone.
+// Of returns the hold of a receipt; nil if it is gone. A receipt without Opened is of
+// a charge whose answer was lost. Its ID is random, and so of one opening.
 func (h *Holds) Of(r *Receipt) *Hold {
-	if hold := h.Find(r.Hold); hold != nil && hold.Opened == r.Opened {
+	if hold := h.Find(r.Hold); hold != nil && (hold.Opened == r.Opened || r.Opened == 0) {
 		return hold
 	}
 	return nil

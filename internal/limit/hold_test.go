@@ -42,9 +42,10 @@ func TestHoldVerdicts(t *testing.T) {
 			{0, 2, []int64{1, 1}, "allowed, 0 left, hold 2 until 10s, changed"},
 			{0, 3, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
 			{0, 3, []int64{4, 1}, "denied, 0 left, retry after 11s"},
-			{0, 3, []int64{0, 0}, "allowed, 0 left, by holds"},
-			{0, 3, []int64{1, 0}, "allowed, 0 left, by holds, changed"},
-			{0, 1, []int64{9, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
+			{0, 3, []int64{0, 0}, "allowed, 0 left"},
+			{0, 3, []int64{1, 0}, "allowed, 0 left, changed"},
+			{0, 1, []int64{9, 1}, "denied, 0 left, retry after -1ns"},
+			{0, 1, []int64{5, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
 			{10*sec - 1, 1, []int64{1, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
 			{10 * sec, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"}, // its end has come, but its place is not free
 			{13*sec - 1, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
@@ -52,7 +53,7 @@ func TestHoldVerdicts(t *testing.T) {
 		}},
 		"places alone": {[]limit.Limit{inFlight(2, 10*sec)}, []call{
 			{0, 0, []int64{0}, "allowed, 2 left"},
-			{0, 7, []int64{0}, "allowed, 2 left, by holds"},
+			{0, 7, []int64{0}, "allowed, 2 left"},
 			{1, 1, []int64{1}, "allowed, 1 left, hold 1 until 10.001s, changed"},
 			{2, 0, []int64{0}, "allowed, 1 left"},
 			{3, 2, []int64{1}, "allowed, 0 left, hold 2 until 10.001s, changed"},
@@ -228,7 +229,7 @@ func TestHoldProperties(t *testing.T) {
 				c.Hold = limit.Opening{ID: rapid.Uint64Range(1, 4).Draw(t, "ID"), For: 4 * sec, Most: places}
 				id, free := c.Hold.ID, live() < places
 				end, open := ends[id]
-				repeated := open && now.Before(end)
+				repeated := open && now.Before(end) && c.Costs[0] <= units
 				allowed := repeated || c.Costs[0] <= max(0, units-used()) && (free || !inFlightToo)
 				limit.Apply(states, holds, c, now, &v)
 				if opens := allowed && !repeated && free; opens {

@@ -244,6 +244,7 @@ func (w *walk) correct(t *rapid.T, down bool) {
 	}
 	if w.settle(w.at, m.answer, deltas...) == nil {
 		delete(w.until, m.want.Receipt.Hold)
+		w.at += ms // the next opening of its ID is another
 	}
 }
 

@@ -216,8 +216,12 @@ func PlanRelease(s *Snapshot, c *limit.Charge, now time.Time) *Update {
 // be repeated, because the hold is there once.
 func (u *Update) closeHold(r *limit.Receipt) {
 	name := u.nameAs("id", holdName(r.Hold))
-	u.require(name, "<", u.binary("later", encodeTime(r.Opened+1)))
-	u.requireOpening(name, r)
+	if r.Opened == 0 {
+		u.require("attribute_exists(" + name + ")")
+	} else {
+		u.require(name, "<", u.binary("later", encodeTime(r.Opened+1)))
+		u.requireOpening(name, r)
+	}
 	u.removals = append(u.removals, name)
 	u.set(attributeHolds, u.name(attributeHolds), "-", u.number("one", 1))
 	u.changeHolds()

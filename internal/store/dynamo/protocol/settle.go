@@ -51,10 +51,12 @@ func PlanSettlement(
 		return nil
 	}
 	if grows {
-		u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))))
+		ttl := expiry(s, c.Limits, &slots, now, wall)
 		if r.Hold != 0 {
+			ttl = max(ttl, s.lasts())
 			u.keepTTL()
 		}
+		u.set(AttributeTTL, u.number(AttributeTTL, ttl))
 	}
 	if r.Generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))

@@ -38,8 +38,9 @@ function holds.open(c, args, at)
   c.found = string.find(c.holds, c.id, 1, true)
   while c.found and (c.found - 1) % c.size ~= 0 do c.found = string.find(c.holds, c.id, c.found + 1, true) end
   if mode == 's' then
-    c.gone = read('>Bc0', ARGV[3]) ~= c.generation and 'reset'
-      or not (c.found and read('>d', c.holds, c.found + 16) == c.most) and 'closed'
+    local mark = read('>Bc0', ARGV[3]) -- '' if the answer to the charge was lost
+    c.gone = mark ~= '' and mark ~= c.generation and 'reset'
+      or not (c.found and (c.most == 0 or read('>d', c.holds, c.found + 16) == c.most)) and 'closed'
   elseif c.found and ends(c.holds, c.found) > now_ms then
     c.did = 'before'
   end
