@@ -57,7 +57,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 		}
 	}
 	lacksHold := v.Charge.Hold.ID != 0 && v.Receipt.Hold == 0
-	return p, (v.place || v.correctable()) && !lacksHold
+	return p, (v.place() || v.correctable()) && !lacksHold
 }
 
 // Settle corrects the charge by the outcome, and closes its hold: one write, or

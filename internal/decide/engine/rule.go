@@ -69,12 +69,8 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 		}
 		return correction(&v.Charge, i, actual[i])
 	})
-	switch {
-	case deltas != nil:
-	case v.Receipt.Hold == 0:
+	if deltas == nil {
 		return nil
-	default: // a place in flight is given back
-		deltas = make([]int64, len(v.Charge.Costs))
 	}
 	return e.settle(ctx, now, v, deltas)
 }
@@ -88,5 +84,5 @@ func (e *Engine) RenewRule(ctx context.Context, now time.Time, v *Verdict) error
 	case chargedLocally:
 		return e.opts.Local.Renew(ctx, now, &v.Charge, &v.Receipt)
 	}
-	return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt)
+	return observe(ctx, e.opts.Observer, CallRenew, func() error { return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt) })
 }
