@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,9 @@ type charge struct {
 func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limitContext) (charges []charge) {
 	taken := map[string]problem.Path{}
 	for at, l := range each {
+		if l.IsInFlight() && c.secondInFlight(at, taken) {
+			continue
+		}
 		c.name(at, "name", l.Name, limitName, taken)
 		ch := c.limit(at, l, in)
 		ch.place = len(charges)
@@ -43,6 +47,17 @@ func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limit
 	}
 	sortByName(charges)
 	return charges
+}
+
+// secondInFlight reports a limit of requests in flight that is not the only one:
+// a request has one place. taken has what has each name so far.
+func (c *compiler) secondInFlight(at problem.Path, taken map[string]problem.Path) bool {
+	const first = "in flight" // which is no name
+	other, ok := taken[first]
+	if taken[first] = at; ok {
+		c.fail(at, problem.InFlightTwice, other)
+	}
+	return ok
 }
 
 // sortByName puts limits in the order of their names. Counters have this order, so
@@ -62,6 +77,9 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 	taken := map[string]problem.Path{}
 	for i := range stated {
 		g, at := &stated[i], path.At(i)
+		if g.Algorithm == limit.InFlight && c.secondInFlight(at, taken) {
+			continue
+		}
 		report := func(field string, wrong problem.Fault) { c.check(at.To(field), wrong) }
 		l := limit.Limit{Name: g.Name, Algorithm: g.Algorithm}
 		var wrong problem.Fault
@@ -69,7 +87,7 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 		l.Window, wrong = g.length()
 		report("window", wrong)
 		if len(stated) > 1 && l.Window != 0 {
-			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.windowText()))
+			l.Name = cmp.Or(l.Name, g.usualName())
 		}
 		c.name(at, "name", l.Name, limitName, taken)
 		if g.Zone != nil { // only its name tells whether another process can have the same
@@ -93,6 +111,9 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 // The result then has 0 in place of the wrong value: other checks skip it, and
 // the compiler returns no Set.
 func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
+	if d.IsInFlight() {
+		return c.inFlight(path, d, in)
+	}
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
 	l := &ch.limit
 	if c.isWrong(path.To("capacity")) {
@@ -120,6 +141,42 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 		ch.candidate = c.candidate(path, d, l)
 	}
 	ch.cost = c.price(path, d, l, in)
+	return ch
+}
+
+// ofInFlight are the fields of a limit of requests that work at once.
+var ofInFlight = []string{"name", "in_flight", "expires", "cost"}
+
+// inFlight compiles a limit of requests that work at once. A request takes one
+// place, whatever the rule's cost, and only the limit's own cost can be 0.
+func (c *compiler) inFlight(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
+	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Algorithm: limit.InFlight, Capacity: d.InFlight}, cost: Fixed(1)}
+	if in.override { // its counter would be another, and admit as many again
+		c.fail(path, problem.Instead, "in_flight is for limits of rules", "capacity: 20 in the override for another number of places")
+		return ch
+	}
+	for _, f := range ruledoc.Fields(reflect.TypeOf(*d)) {
+		if !slices.Contains(ofInFlight, f.Name) && !reflect.ValueOf(d).Elem().FieldByIndex(f.Index).IsZero() {
+			c.fail(path.To(f.Name), problem.Remove, "a limit with in_flight and expires has no "+f.Name, "it, or write two limits")
+		}
+	}
+	if d.InFlight == 0 {
+		c.fail(path.To("in_flight"), problem.Missing, problem.Need{Field: "in_flight",
+			Write: "write how many requests may work at once, such as in_flight: 20"})
+	}
+	var wrong problem.Fault
+	ch.limit.Window, wrong = holdDuration(d.Expires)
+	if d.Expires == "" {
+		wrong = problem.New(problem.Missing, problem.Need{Field: "expires",
+			Write: "write how long a request that never reports its end keeps its place, such as expires: 90s"})
+	}
+	c.check(path.To("expires"), wrong)
+	if d.Cost != nil {
+		if d.Cost.From != "" || d.Cost.Units > 1 {
+			c.fail(path.To("cost"), problem.Instead, "a request takes one place", "0 or 1, or remove it")
+		}
+		ch.cost = Fixed(d.Cost.Units)
+	}
 	return ch
 }
 

@@ -82,9 +82,13 @@ func lowestRateFirst(due []*Verdict) {
 }
 
 // rate returns the lowest rate of the verdict's limits, in requests of this cost
-// a nanosecond. A limit that the request costs nothing of denies none.
+// a nanosecond. A limit that the request costs nothing of denies none. A rule in
+// flight stays the last: no request takes a place while another rule may deny it.
 func (v *Verdict) rate() float64 {
 	lowest := math.Inf(1)
+	if v.place() {
+		return lowest
+	}
 	for i := range v.Charge.Limits {
 		l, cost := &v.Charge.Limits[i], v.Charge.Costs[i]
 		if cost > 0 {
@@ -153,6 +157,9 @@ func (c *charging) charge(ctx context.Context, group []*Verdict) error {
 	}
 	err := observe(ctx, c.opts.Observer, CallChargeAll, func() error { return c.opts.Store.ChargeAll(ctx, c.now, charges, verdicts) })
 	if err != nil {
+		for _, v := range group {
+			c.abandon(ctx, c.now, v, err)
+		}
 		return err
 	}
 	if slices.ContainsFunc(group, func(v *Verdict) bool { return !v.Allowed }) {

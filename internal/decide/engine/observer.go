@@ -14,6 +14,8 @@ const (
 	CallChargeAll = "charge all"
 	CallSettle    = "settle"
 	CallRefund    = "refund" // a settlement that returns the whole charge
+	CallClose     = "close"  // a settlement that only closes a hold
+	CallRenew     = "renew"  // of a place in flight
 )
 
 // Observer sees every decision and every call of the store. What an engine
@@ -68,6 +70,7 @@ func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) er
 		return nil
 	}
 	ended(err)
+	e.abandon(ctx, now, v, err)
 	return err
 }
 
@@ -77,7 +80,8 @@ func (e *Engine) denies(now time.Time, v *Verdict) bool {
 	return v.Snapshot
 }
 
-// settle corrects the charge of v in the store that has made it.
+// settle corrects the charge of v in the store that has made it, and closes its
+// hold.
 func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas []int64) error {
 	if v.charged == chargedLocally {
 		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
