@@ -2,8 +2,6 @@ package slidegate
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -263,24 +261,12 @@ func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) err
 	if err := n.fill(&c.costs, l); err != nil {
 		return l.wrap(err)
 	}
-	if l.place >= 0 {
-		c.Charge.Hold = l.opening(c.costs[l.place])
-	}
 	c.Renew()
 	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
-	return nil
-}
-
-// opening returns the hold of a request that takes so many places. A random ID is
-// no other's, so that only who has the reservation gives the place back.
-func (l *Limiter) opening(places int64) (o limit.Opening) {
-	if places > 0 {
-		var id [8]byte
-		_, _ = rand.Read(id[:]) // never fails
-		of := &l.rule.Limits[l.place]
-		o = limit.Opening{ID: max(1, binary.NativeEndian.Uint64(id[:])), For: of.Window, Most: of.Capacity}
+	if l.place >= 0 {
+		c.OpenHold(nil, new(uint64))
 	}
-	return o
+	return nil
 }
 
 // units are what a request takes: n units of each limit, or costs, if there are

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -27,7 +26,7 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 	d, path := &c.doc.Rules[i], problem.Root("rules").At(i)
 	r := &Rule{
 		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
-		SettleWithin: 15 * time.Minute, Reservations: 100,
+		SettleWithin: ruledoc.DefaultSettleWithin, Reservations: cmp.Or(d.Reservations, ruledoc.DefaultReservations),
 		plans:   map[string]*Terms{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
@@ -62,7 +61,6 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 // reservations compiles how long a reservation can be settled, and how many a key
 // has. A field without effect is a mistake: its author believes that it works.
 func (c *compiler) reservations(path problem.Path, d *ruledoc.Rule, r *Rule) {
-	r.SettleWithin, r.Reservations = ruledoc.DefaultSettleWithin, cmp.Or(d.Reservations, ruledoc.DefaultReservations)
 	if d.SettleWithin != "" {
 		var wrong problem.Fault
 		r.SettleWithin, wrong = holdDuration(d.SettleWithin)

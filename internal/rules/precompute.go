@@ -19,9 +19,7 @@ func (s *Set) precompute() {
 	covered := make([]*match.Selector, len(s.Rules))
 	for i, r := range s.Rules {
 		r.precompute()
-		if r.place, covered[i] = i, &r.when; InFlight(r.Limits) >= 0 {
-			r.place += len(s.Rules)
-		}
+		r.place, covered[i] = i, &r.when
 	}
 	s.index = match.NewIndex(covered)
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)

@@ -69,12 +69,8 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 		}
 		return correction(&v.Charge, i, actual[i])
 	})
-	switch {
-	case deltas != nil:
-	case v.Receipt.Hold == 0:
+	if deltas == nil {
 		return nil
-	default: // a place in flight is given back
-		deltas = make([]int64, len(v.Charge.Costs))
 	}
 	return e.settle(ctx, now, v, deltas)
 }
@@ -82,11 +78,8 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 // RenewRule keeps the place in flight of one rule's charge for as long again, from
 // now. A rule that charged nothing has no place.
 func (e *Engine) RenewRule(ctx context.Context, now time.Time, v *Verdict) error {
-	switch v.charged {
-	case notCharged:
+	if v.charged == notCharged {
 		return nil
-	case chargedLocally:
-		return e.opts.Local.Renew(ctx, now, &v.Charge, &v.Receipt)
 	}
-	return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt)
+	return e.renew(ctx, now, v)
 }
