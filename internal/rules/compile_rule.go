@@ -76,11 +76,8 @@ func (c *compiler) reservations(path problem.Path, d *ruledoc.Rule, r *Rule) {
 	case !settles && len(r.refunds) == 0 && d.SettleWithin != "":
 		c.fail(path.To("settle_within"), problem.Instead, "nothing of the rule is settled", "settle: true in its cost, or refund_on, or remove it")
 	}
-	if why != "" && d.SettleWithin != "" {
-		c.fail(path.To("settle_within"), problem.Remove, why, "it")
-	}
-	if why != "" && d.Reservations != 0 {
-		c.fail(path.To("reservations"), problem.Remove, why, "it")
+	if why != "" && (d.SettleWithin != "" || d.Reservations != 0) {
+		c.fail(path, problem.Remove, why, "settle_within and reservations")
 	}
 }
 

@@ -85,6 +85,10 @@ func suffix(limits []limit.Limit) string {
 		if i > 0 {
 			text.WriteByte(',')
 		}
+		if l.Algorithm == limit.InFlight {
+			fmt.Fprintf(&text, "%s/%s", l.Name, l.Algorithm)
+			continue
+		}
 		timezone, anchor := "", ""
 		if c := l.Calendar; c != nil {
 			timezone = c.Location.String()
@@ -92,11 +96,7 @@ func suffix(limits []limit.Limit) string {
 				anchor = strconv.Itoa(c.Anchor)
 			}
 		}
-		window := l.Window
-		if l.Algorithm == limit.InFlight {
-			window = 0
-		}
-		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, window, l.Granularity, timezone, anchor)
+		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
 	}
 	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
 }

@@ -77,12 +77,11 @@ func units(limits []limit.Limit) int {
 	for i := range limits {
 		l := &limits[i]
 		size += each
-		switch l.Algorithm {
-		case limit.SlidingWindowLog:
+		if l.Algorithm == limit.SlidingWindowLog {
 			size += stamp * l.Capacity
-		case limit.InFlight:
+		} else if l.Algorithm == limit.InFlight {
 			size += hold * l.Capacity
-		default:
+		} else {
 			size += slot * min(l.Slots()+1, l.Capacity) // a slot without units is not stored
 		}
 	}
