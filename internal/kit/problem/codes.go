@@ -266,7 +266,7 @@ var (
 	Unverified     = code("%s: %s")
 	// how long
 	PlaceKept = code("behind an authorizer a place is free again once the backend settles the request, or after %s: " +
-		"have the backend settle, as docs/library.md shows")
+		"have the backend settle, as docs/authorizer.md shows")
 	DeployedAnswer = code("a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
 		"only slidegate serve and the Go library use this")
 )
