@@ -252,14 +252,6 @@ func (p *GoLimit) windowText() string {
 	return [...]string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[p.Unit]
 }
 
-// usualName returns the name of a limit that states none beside others.
-func (p *GoLimit) usualName() string {
-	if p.Algorithm == limit.InFlight {
-		return ruledoc.InFlightName
-	}
-	return ruledoc.LimitName(p.windowText())
-}
-
 // units returns how many units a window allows, and how many a bucket holds. It
 // reports what is wrong by the name of the field. A wrong number becomes 0.
 func (p *GoLimit) units(report func(field string, wrong problem.Fault)) (capacity, burst int64) {

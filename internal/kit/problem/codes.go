@@ -263,7 +263,10 @@ var (
 	// claim, where to name the issuer
 	ClaimOfIssuers = code("each issuer in authentication.jwt can state %s: add jwt.iss to %s, with the issuers that may")
 	// credentials that are not, the effect
-	Unverified     = code("%s: %s")
+	Unverified = code("%s: %s")
+	// how long
+	PlaceKept = code("behind an authorizer a place is free again once the backend settles the request, or after %s: " +
+		"have the backend settle, as docs/authorizer.md shows")
 	DeployedAnswer = code("a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
 		"only slidegate serve and the Go library use this")
 )
