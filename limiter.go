@@ -268,9 +268,6 @@ func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) err
 	}
 	c.Renew()
 	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
-	if l.place >= 0 {
-		c.OpenHold(nil, new(uint64))
-	}
 	return nil
 }
 
