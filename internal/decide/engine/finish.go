@@ -34,7 +34,7 @@ type Outcome struct {
 // Finish corrects the charges of an allowed request once its outcome is known.
 // A rule that refunds this status returns its units. A limit that settles is
 // corrected to the true cost. A correction that fails is reported to the
-// Observer, and the charge stays. So are all charges if CheckUsage refuses the usage.
+// Observer, and the charge stays. So do all charges if CheckUsage refuses the usage.
 // Places in flight are given back, whatever the outcome: the zero Outcome does that
 // alone. Call it once.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {

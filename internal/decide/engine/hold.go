@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -16,8 +18,8 @@ import (
 const repeatWithin = time.Minute
 
 // openHold has the charge open a hold if it needs one: for a place in flight, or
-// because a program that reserves corrects or repeats it. All rules of a decision
-// share the ID, which the first of them makes.
+// because a program that reserves corrects or repeats it. The first rule makes the ID
+// of the decision. Each has its own of it, because rules may share a counter.
 func (r *Resolution) openHold(reserve *request.Reserve, id *uint64) {
 	c, i := &r.Charge, rules.InFlight(r.Charge.Limits)
 	r.named = reserve != nil && reserve.ID != ""
@@ -36,7 +38,7 @@ func (r *Resolution) openHold(reserve *request.Reserve, id *uint64) {
 	if *id == 0 {
 		*id = holdID(reserve)
 	}
-	c.Hold.ID = *id
+	c.Hold.ID = max(1, *id^xxhash.Sum64String(r.Rule.Name))
 }
 
 // place reports whether the charge takes a place in flight.

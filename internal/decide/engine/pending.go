@@ -101,11 +101,9 @@ func (p *Pending) Cost(i int, o *Outcome) (cost int64, corrected bool) {
 	}
 	cost, reported := o.Costs[p.PolicyName(i)]
 	if p.Weights[i] != nil && len(o.Usage) > 0 {
-		units, wrong := weigh(p.Weights[i], o.Usage)
-		if wrong != nil || reported { // as CheckUsage says
-			return charged, false
-		}
-		cost, reported = units, true
+		var wrong *UsageError
+		cost, wrong = weigh(p.Weights[i], o.Usage)
+		reported = wrong == nil
 	}
 	if !reported && o.Aborted {
 		cost, reported = p.MaxCosts[i], true

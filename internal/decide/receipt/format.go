@@ -1,7 +1,6 @@
 package receipt
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -37,19 +36,14 @@ const (
 const serialMark = "#"
 
 // A receipt is a head, and the charges up to its end. Numbers are varints, and
-// texts have their length before them. The head has the ID of the decision's
-// holds, 0 for none; each charge that has one says how long it is, and when it ends
-// in milliseconds after the decision.
+// texts have their length before them. A charge that has a hold says how
+// long that is, its ID, and when it was opened and ends, in milliseconds after the
+// decision.
 
-func appendHead(data []byte, now time.Time, rulesVersion int64, pending []engine.Pending) []byte {
+func appendHead(data []byte, now time.Time, rulesVersion int64) []byte {
 	data = append(data, version)
 	data = binary.AppendVarint(data, now.UnixNano())
-	data = binary.AppendUvarint(data, uint64(rulesVersion))
-	var hold uint64
-	for i := range pending {
-		hold = cmp.Or(hold, pending[i].Receipt.Hold)
-	}
-	return binary.AppendUvarint(data, hold)
+	return binary.AppendUvarint(data, uint64(rulesVersion))
 }
 
 func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
@@ -60,6 +54,8 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		data = binary.AppendUvarint(data, 0)
 	} else {
 		data = binary.AppendUvarint(data, uint64(p.Charge.Hold.For))
+		data = binary.BigEndian.AppendUint64(data, p.Receipt.Hold)
+		data = binary.AppendVarint(data, p.Receipt.Opened-now.UnixMilli())
 		data = binary.AppendVarint(data, p.Receipt.Until-now.UnixMilli()) // below 0 for a charge that is repeated as its hold ends
 	}
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
@@ -128,10 +124,8 @@ func decode(data []byte) (*Receipt, error) {
 	d.check(-farthest <= at && at <= farthest, "time")
 	r.Time = time.Unix(0, at)
 	r.Rules = d.number(math.MaxInt64, "version of the rules")
-	hold, size := binary.Uvarint(d.data)
-	d.took(0, size)
 	for d.err == nil && len(d.data) > 0 {
-		r.Pending = append(r.Pending, d.pending(r.Time, hold))
+		r.Pending = append(r.Pending, d.pending(r.Time))
 	}
 	d.check(len(r.Pending) > 0, "charge")
 	if d.err != nil {
@@ -140,16 +134,18 @@ func decode(data []byte) (*Receipt, error) {
 	return r, nil
 }
 
-func (d *decoder) pending(at time.Time, hold uint64) (p engine.Pending) {
+func (d *decoder) pending(at time.Time) (p engine.Pending) {
 	p.Rule, p.Charge.Key = d.string(), d.string()
 	p.Receipt.Generation, p.Receipt.Serial = d.generation()
 	d.check(p.Rule != "" && p.Charge.Key != "", "rule or key")
 	if open := d.number(int64(limit.MaxHold), "length of a hold"); open > 0 {
-		d.check(hold != 0, "ID of its holds")
-		p.Charge.Hold = limit.Opening{ID: hold, For: time.Duration(open)}
-		until := d.signed()
-		d.check(-limit.HoldMargin.Milliseconds() <= until && until <= limit.MaxHold.Milliseconds()+1, "end of a hold")
-		p.Receipt.Hold, p.Receipt.Until = hold, at.UnixMilli()+until
+		p.Receipt.Hold = d.id()
+		p.Charge.Hold = limit.Opening{ID: p.Receipt.Hold, For: time.Duration(open)}
+		opened, until := d.signed(), d.signed()
+		d.check(-farthest/int64(time.Millisecond) <= opened && opened <= until, "opening of a hold")
+		most := 2 * limit.MaxHold.Milliseconds() // stores may go by clocks of their own
+		d.check(-most <= until && until <= most, "end of a hold")
+		p.Receipt.Opened, p.Receipt.Until = at.UnixMilli()+opened, at.UnixMilli()+until
 	}
 	for range d.number(maxStatuses, "number of statuses") {
 		first := int(d.number(999, "status"))
@@ -229,6 +225,16 @@ func (d *decoder) slot(l *limit.Limit, at time.Time) int64 {
 	slot := l.SlotAt(at) + distance
 	d.check(-bound <= slot && slot <= bound, "slot")
 	return slot
+}
+
+// id reads the ID of a hold.
+func (d *decoder) id() (id uint64) {
+	if d.check(len(d.data) >= 8, "end"); d.err != nil {
+		return 0
+	}
+	id, d.data = binary.BigEndian.Uint64(d.data), d.data[8:]
+	d.check(id != 0, "ID of a hold")
+	return id
 }
 
 func (d *decoder) byte() (b byte) {

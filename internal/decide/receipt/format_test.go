@@ -41,9 +41,9 @@ func TestBounds(t *testing.T) {
 		"a bucket that settles":           {now, func(p *engine.Pending) { p.Charge.Limits[0] = bucket }, false},
 		"a hold":                          {now, hold(90*time.Second, 90_000), true},
 		"a hold of days":                  {now, hold(48*time.Hour, 90_000), false},
-		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_000), false},
-		"a hold that ends in the margin":  {now, hold(90*time.Second, -3_000), true},
-		"a hold that has ended":           {now, hold(90*time.Second, -3_001), false},
+		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_001), false},
+		"a hold by another clock":         {now, hold(90*time.Second, -172_800_000), true},
+		"a hold of days ago":              {now, hold(90*time.Second, -172_800_001), false},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
 		"weights":                         {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": 0, "out": rules.MaxWeight} }, true},
 		"a weight that is too high":       {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": rules.MaxWeight + 1} }, false},
@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 		p := &engine.Pending{Rule: "r", Charge: limit.Charge{Key: "r|k|s", Limits: []limit.Limit{window}, Costs: []int64{1}}}
 		p.Receipt.Generation, p.Receipt.Slots[0], p.MaxCosts[0] = "mark", window.SlotAt(test.at), 5
 		test.edit(p)
-		r, err := decode(appendPending(appendHead(nil, test.at, 1, []engine.Pending{*p}), p, test.at))
+		r, err := decode(appendPending(appendHead(nil, test.at, 1), p, test.at))
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
@@ -115,7 +115,8 @@ func (f *failures) StoreFailed(_ context.Context, action, rule, key string, err 
 // hold has a charge open a hold, which ends some milliseconds after the decision.
 func hold(length time.Duration, end int64) func(*engine.Pending) {
 	return func(p *engine.Pending) {
-		p.Receipt.Hold, p.Receipt.Until, p.Charge.Hold.For = math.MaxUint64, 1_700_000_040_000+end, length
+		p.Receipt.Hold, p.Charge.Hold.For = math.MaxUint64, length
+		p.Receipt.Opened, p.Receipt.Until = 1_700_000_040_000+min(0, end)-1, 1_700_000_040_000+end
 	}
 }
 

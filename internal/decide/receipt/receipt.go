@@ -51,7 +51,7 @@ func Encode(now time.Time, d *engine.Decision) (text string, issued, left []stri
 	if len(pending) == 0 {
 		return "", nil, nil
 	}
-	data := appendHead(nil, now, d.RulesVersion(), pending)
+	data := appendHead(nil, now, d.RulesVersion())
 	for i := range pending {
 		rule := pending[i].Rule
 		more := appendPending(data, &pending[i], now)
