@@ -75,13 +75,17 @@ func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engi
 	if r.finished.Swap(true) {
 		return
 	}
-	if engine.RefusesUsage(ctx, s.observer, r.Pending, o) {
-		return
+	refused := engine.RefusesUsage(ctx, s.observer, r.Pending, o)
+	if refused { // then only places are given back
+		o = &engine.Outcome{}
 	}
 	now = r.Time.Add(max(0, now.Sub(r.taken)))
 	var writes sync.WaitGroup
 	for i := range r.Pending {
 		p := &r.Pending[i]
+		if refused && !p.InFlight() {
+			continue
+		}
 		writes.Go(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 			defer cancel()
