@@ -258,6 +258,7 @@ func TestHoldIsProven(t *testing.T) {
 		"a window in place of a place":      {[]limit.Limit{places, perMinute}, 3, "opened", PackHold(7, end(90), opened, 0, 1, now, 3), ErrForeign},
 		"full":                              {windows, 3, "", PackHold(8, end(80), before, now, 3) + PackHold(9, end(80), before, now, 3), nil},
 		"full, beside its own that is over": {windows, 3, "", PackHold(7, end(-1), before, now, 3) + PackHold(9, end(80), before, now, 3), nil},
+		"full, though its own is open":      {windows, 3, "", PackHold(7, end(1), before, now, 3) + PackHold(9, end(80), before, now, 3), errDisagree},
 		"not opened, though there is room":  {windows, 3, "", PackHold(8, end(80), before, now, 3), errDisagree},
 		"made before":                       {windows, 1, "before", PackHold(7, end(1), before, now-9, 1), nil},
 		"made before, and none is there":    {windows, 3, "before", "", errDisagree},
@@ -295,8 +296,8 @@ func TestHoldIsProven(t *testing.T) {
 	}
 }
 
-// TestHoldContradicts: a charge without a hold was not made before, one made before
-// is answered by all slots, and a hold is of a counter with a generation.
+// TestHoldContradicts: a charge that opens no hold was not made before, one made
+// before is answered by all slots, and a hold is of a counter with a generation.
 func TestHoldContradicts(t *testing.T) {
 	const now = 1_000_000 // seconds
 	places := limit.Limit{Algorithm: limit.InFlight, Capacity: 2, Window: 90 * time.Second}
@@ -305,14 +306,15 @@ func TestHoldContradicts(t *testing.T) {
 		generation, word, holds string
 		units, before           float64
 		id                      uint64
-		cost                    int64
+		cost, place             int64
 	}{
-		"no hold, made before": {"x", "before", hold(3), 1, 0, 0, 3},
-		"a sum of slots":       {"x", "before", hold(3), 3, 1, 7, 3},
-		"no generation":        {"", "opened", hold(0), 0, 0, 7, 0},
+		"no hold, made before":  {"x", "before", hold(3), 1, 0, 0, 3, 0},
+		"no place, made before": {"x", "before", hold(3), 3, 0, 7, 3, 0},
+		"a sum of slots":        {"x", "before", hold(3), 3, 1, 7, 3, 1},
+		"no generation":         {"", "opened", hold(0), 0, 0, 7, 0, 0},
 	} {
 		limits := []limit.Limit{perMinute, places}
-		c := &limit.Charge{Key: "rule|a|s", Limits: limits, Costs: []int64{test.cost, 0}, Hold: limit.Opening{ID: test.id, For: 90 * time.Second}}
+		c := &limit.Charge{Key: "rule|a|s", Limits: limits, Costs: []int64{test.cost, test.place}, Hold: limit.Opening{ID: test.id, For: 90 * time.Second}}
 		if test.generation == "" {
 			c.Limits[1], c.Hold.Most = perMinute, 2
 			test.holds = PackHold(7, (now+90)*1000, now*1000, now, 0, now, 0)
