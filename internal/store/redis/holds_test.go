@@ -171,6 +171,10 @@ func (b *both) step(now time.Time, rules map[string][]limit.Limit, keys []string
 		}
 	case "settle", "renew":
 		m := rapid.SampledFrom(b.made).Draw(t, "made")
+		if m.memory.Hold != 0 && rapid.IntRange(0, 4).Draw(t, "lost") == 0 {
+			lost := limit.Receipt{Hold: m.memory.Hold, Until: m.memory.Until}
+			m.store, m.memory = lost, lost
+		}
 		if call == "renew" {
 			if m.memory.Hold != 0 {
 				b.sameError(b.store.Renew(ctx, now, m.c, &m.store), b.memory.Renew(ctx, now, m.c, &m.memory))
