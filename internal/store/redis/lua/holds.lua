@@ -38,9 +38,9 @@ function holds.open(c, args, at)
   c.found = string.find(c.holds, c.id, 1, true)
   while c.found and (c.found - 1) % c.size ~= 0 do c.found = string.find(c.holds, c.id, c.found + 1, true) end
   if mode == 's' then
+    -- If the answer to the charge was lost, its ID alone closes the hold.
     local mark = read('>Bc0', ARGV[3])
-    local lost = mark == '' and not c.renews -- the answer to the charge was: the ID alone closes the hold
-    c.gone = not lost and mark ~= c.generation and 'reset'
+    c.gone = mark ~= '' and mark ~= c.generation and 'reset'
       or not (c.found and (number == 0 or read('>d', c.holds, c.found + 16) == number)) and 'closed'
     return at
   end
