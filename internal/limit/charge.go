@@ -114,10 +114,11 @@ func (c *Charge) ZeroCost() bool {
 	return true
 }
 
-// CheckRenewal returns an error for a receipt without a hold to renew.
+// CheckRenewal returns an error for a receipt without a hold to renew, and for one
+// of a charge whose answer was lost: its hold can only be closed.
 func (c *Charge) CheckRenewal(r *Receipt) error {
-	if r.Hold == 0 || c.Hold.For < time.Second || c.Hold.For > MaxHold {
-		return fmt.Errorf("a charge without a hold, or with one of %v, cannot be renewed", c.Hold.For)
+	if r.Hold == 0 || r.Generation == "" || c.Hold.For < time.Second || c.Hold.For > MaxHold {
+		return fmt.Errorf("a charge without a known hold, or with one of %v, cannot be renewed", c.Hold.For)
 	}
 	return c.Check()
 }

@@ -176,7 +176,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestCheckRenewal: only a hold of a receipt can be renewed, for a second to a day.
+// TestCheckRenewal: only a hold of a receipt that names its counter can be renewed,
+// for a second to a day.
 func TestCheckRenewal(t *testing.T) {
 	for _, test := range []struct {
 		hold uint64
@@ -188,8 +189,11 @@ func TestCheckRenewal(t *testing.T) {
 		{0, sec, 1, false}, {1, sec - 1, 1, false}, {1, limit.MaxHold + 1, 1, false}, {1, sec, -1, false},
 	} {
 		c := &limit.Charge{Limits: []limit.Limit{sliding(5, 10*sec, sec)}, Costs: []int64{test.cost}, Hold: limit.Opening{For: test.by}}
-		if err := c.CheckRenewal(&limit.Receipt{Hold: test.hold}); (err == nil) != test.ok {
+		if err := c.CheckRenewal(&limit.Receipt{Generation: "x", Hold: test.hold}); (err == nil) != test.ok {
 			t.Errorf("%+v: error %v", test, err)
+		}
+		if c.CheckRenewal(&limit.Receipt{Hold: test.hold}) == nil {
+			t.Errorf("%+v: a charge whose answer was lost can be renewed", test)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	ct := sh.table.find(hash, c.Key)
-	if ct == nil && r.Generation == "" && slices.Max(deltas) > 0 {
+	if ct == nil && r.Generation == "" && r.Hold == 0 && slices.Max(deltas) > 0 {
 		ct = newCounter(c, hash)
 		if err := sh.add(ct, now); err != nil {
 			return err
@@ -207,12 +207,16 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 }
 
 // gone returns the error of a settlement whose counter is gone. Without a hold
-// there is nothing to correct any more.
+// there is nothing to correct any more. A charge whose answer was lost may not
+// have been made.
 func gone(r *limit.Receipt) error {
-	if r.Hold != 0 {
-		return limit.ErrReset
+	switch {
+	case r.Hold == 0:
+		return nil
+	case r.Generation == "":
+		return limit.ErrClosed
 	}
-	return nil
+	return limit.ErrReset
 }
 
 // Renew moves the end of a charge's hold, unless a later call has.

@@ -102,13 +102,16 @@ func TestOtherLimits(t *testing.T) {
 }
 
 // TestNothingTaken: a charge that takes nothing and finds no room for its hold
-// needs no counter.
+// needs no counter, nor does the settlement of one that was lost before it was made.
 func TestNothingTaken(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	c := charge("k", perMinute, 0)
 	c.Hold = limit.Opening{ID: 1, For: time.Second} // Most is 0
 	must(t, store.Charge(ctx, epoch, c, &limit.Verdict{}))
 	must(t, store.ChargeAll(ctx, epoch, []*limit.Charge{c}, []*limit.Verdict{{}}))
+	if err := store.Settle(ctx, epoch, c, &limit.Receipt{Hold: 1}, []int64{1}); !errors.Is(err, limit.ErrClosed) {
+		t.Errorf("a settlement of no hold: error %v", err)
+	}
 	if n := store.Len(); n != 0 {
 		t.Errorf("%d counters", n)
 	}

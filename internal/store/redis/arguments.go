@@ -51,7 +51,8 @@ func (a arguments) duration(d time.Duration) arguments {
 // counter returns the argument of a counter: the mark of a new generation, and
 // the limits with the units to take from each. They are the costs of a charge, or
 // the corrections of one. The hold is the one to open, to close (for no time) or
-// to renew. It adds the kinds that the script needs to k.
+// to renew; to close or renew one, Most is when it was opened. It adds the kinds
+// that the script needs to k.
 func counter(now time.Time, c *limit.Charge, generation string, units []int64, hold limit.Opening, k *kinds) []byte {
 	a := append(make(arguments, 0, 128).prefixed(generation), byte(len(c.Limits)))
 	if hold.ID != 0 {

@@ -67,9 +67,7 @@ func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken sna
 	}
 	if a.charged && (ct.opened || !ct.before && slices.Max(c.Costs) > 0) {
 		limit.AfterCharge(ct.states, ct.holds, ct.generation, c, a.now, v)
-		if v.ByHolds = c.Reserves() && !ct.opened; v.ByHolds {
-			v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = 0, 0, 0 // one of this ID that is over may be left
-		}
+		v.ByHolds = c.Reserves() && !ct.opened
 	} else {
 		limit.Decide(ct.states, ct.holds, c, a.now, v)
 	}
@@ -105,7 +103,7 @@ var errDisagree = errors.New("the script's decision contradicts the state that i
 // verified reports whether a counter's state is possible right after the charge.
 // The counter must have a generation. Each charged limit must have at least the
 // cost, and at most the limit's capacity. The charge's hold must be as the charge
-// opens it, or as one that was made before has left it, or there was no place.
+// opens it, or open from one that was made before, or there was no place for it.
 func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
 	var slots [limit.MaxLimits]int64
 	place := false
@@ -121,13 +119,14 @@ func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
 		}
 	}
 	hold, live := ct.holds.Find(c.Hold.ID), ct.holds.Live(now)
+	open := hold != nil && ct.holds.Over(c.Hold.ID, now) == nil
 	switch {
 	case !c.Reserves():
 		return !ct.before && !ct.opened
 	case ct.before:
-		return hold != nil && time.UnixMilli(hold.End).After(now) && !ct.sums
+		return open && !ct.sums
 	case !ct.opened:
-		return live >= c.MostHolds() && !place
+		return !open && live >= c.MostHolds() && !place
 	}
 	want := c.HoldAt(now, &slots)
 	return hold != nil && hold.Opened == want.Opened && hold.End == want.End && slices.Equal(hold.Took, want.Took) && live <= c.MostHolds() && ct.generation != ""

@@ -171,6 +171,10 @@ func (b *both) step(now time.Time, rules map[string][]limit.Limit, keys []string
 		}
 	case "settle", "renew":
 		m := rapid.SampledFrom(b.made).Draw(t, "made")
+		if m.memory.Hold != 0 && rapid.IntRange(0, 4).Draw(t, "lost") == 0 {
+			lost := limit.Receipt{Hold: m.memory.Hold, Until: m.memory.Until}
+			m.store, m.memory = lost, lost
+		}
 		if call == "renew" {
 			if m.memory.Hold != 0 {
 				b.sameError(b.store.Renew(ctx, now, m.c, &m.store), b.memory.Renew(ctx, now, m.c, &m.memory))
@@ -228,8 +232,8 @@ func TestStoredHolds(t *testing.T) {
 		return nil
 	}
 	const first = 1_000_000_000_000
-	hold := func(id uint64, end, slot, units float64) string {
-		return redis.PackHold(id, first+end, 1e9+slot, units, 0, 1, 0, 1)
+	hold := func(id uint64, end, opened float64) string {
+		return redis.PackHold(id, first+end, first+opened, 1e9+math.Floor(opened/1000), 2, 0, 1, 0, 1)
 	}
 	for _, step := range []struct {
 		at    time.Duration
@@ -238,17 +242,17 @@ func TestStoredHolds(t *testing.T) {
 		holds string
 		ttl   time.Duration // besides the hour, from at on
 	}{
-		{0, "opened", open(1<<63+5, 90*sec), hold(1<<63+5, 90000, 0, 2), 93 * sec},
-		{1500*time.Millisecond + 1, "another, which ends before", open(2, 2*sec), hold(2, 3501, 1, 2) + hold(1<<63+5, 90000, 0, 2), 92 * sec},
-		{2 * sec, "a third, between them", open(3, 10*sec), hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 91 * sec},
-		{3 * sec, "repeated", open(2, 10*sec), hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 91 * sec},
-		{4 * sec, "a plain charge in a new slot", plain, hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 89 * sec},
-		{6501 * time.Millisecond, "the first has ended", open(4, 90*sec), hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2), 94 * sec},
-		{7 * sec, "renewed", renew(3, 200*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 207000, 2, 2), 203 * sec},
-		{7 * sec, "renewed for less", renew(3, 50*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 207000, 2, 2), 203 * sec},
-		{8 * sec, "settled", settle(4), hold(1<<63+5, 90000, 0, 2) + hold(3, 207000, 2, 2), 203 * sec},
-		{8 * sec, "another one settled", settle(3), hold(1<<63+5, 90000, 0, 2), 203 * sec},
-		{9 * sec, "a plain charge after that", plain, hold(1<<63+5, 90000, 0, 2), 84 * sec},
+		{0, "opened", open(1<<63+5, 90*sec), hold(1<<63+5, 90000, 0), 93 * sec},
+		{1500*time.Millisecond + 1, "another, which ends before", open(2, 2*sec), hold(2, 3501, 1500) + hold(1<<63+5, 90000, 0), 92 * sec},
+		{2 * sec, "a third, between them", open(3, 10*sec), hold(2, 3501, 1500) + hold(3, 12000, 2000) + hold(1<<63+5, 90000, 0), 91 * sec},
+		{3 * sec, "repeated", open(2, 10*sec), hold(2, 3501, 1500) + hold(3, 12000, 2000) + hold(1<<63+5, 90000, 0), 91 * sec},
+		{4 * sec, "a plain charge in a new slot", plain, hold(2, 3501, 1500) + hold(3, 12000, 2000) + hold(1<<63+5, 90000, 0), 89 * sec},
+		{6501 * time.Millisecond, "the first has ended", open(4, 90*sec), hold(3, 12000, 2000) + hold(1<<63+5, 90000, 0) + hold(4, 96501, 6501), 94 * sec},
+		{7 * sec, "renewed", renew(3, 200*sec), hold(1<<63+5, 90000, 0) + hold(4, 96501, 6501) + hold(3, 207000, 2000), 203 * sec},
+		{7 * sec, "renewed for less", renew(3, 50*sec), hold(1<<63+5, 90000, 0) + hold(4, 96501, 6501) + hold(3, 207000, 2000), 203 * sec},
+		{8 * sec, "settled", settle(4), hold(1<<63+5, 90000, 0) + hold(3, 207000, 2000), 203 * sec},
+		{8 * sec, "another one settled", settle(3), hold(1<<63+5, 90000, 0), 203 * sec},
+		{9 * sec, "a plain charge after that", plain, hold(1<<63+5, 90000, 0), 84 * sec},
 		{9 * sec, "the last one settled", settle(1<<63 + 5), "", 84 * sec},
 		{20 * sec, "a plain charge without holds", plain, "", 4 * sec},
 	} {
@@ -269,7 +273,7 @@ func TestStoredHolds(t *testing.T) {
 	for _, gone := range []func() error{
 		func() error { return store.Reset(t.Context(), c.Key) },
 		func() error {
-			return server.Client.HSet(t.Context(), prefix+c.Key, "life", "another", "holds", hold(3, 90000, 0, 2)).Err()
+			return server.Client.HSet(t.Context(), prefix+c.Key, "life", "another", "holds", hold(3, 90000, 0)).Err()
 		},
 	} {
 		if err := gone(); err != nil {
@@ -281,6 +285,67 @@ func TestStoredHolds(t *testing.T) {
 		if err := renew(3, sec)(start); !errors.Is(err, limit.ErrReset) {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLateMessages sends messages about an earlier opening of an ID, and about a
+// charge whose answer was lost.
+func TestLateMessages(t *testing.T) {
+	server := servers.StartRedis(t)
+	store := redis.New(connect(t, server.URL()), redis.Options{CallerClock: true, NewGeneration: func() string { return "life" }})
+	c := request("rule|late|s", []limit.Limit{storetest.Sliding(9, time.Minute, sec), places(2)}, 2, 1)
+	c.Hold = limit.Opening{ID: 5, For: 90 * sec}
+	earlier := charge(t, store, epoch, c).Receipt
+	if err := store.Settle(t.Context(), epoch, c, &earlier, []int64{0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	later := charge(t, store, epoch.Add(time.Millisecond), c).Receipt
+	unsure, elsewhere, never := earlier, later, limit.Receipt{Hold: 6}
+	unsure.Generation, elsewhere.Generation = "", "x"
+	lost := limit.Receipt{Hold: 5}
+	settle := func(r *limit.Receipt, units int64) error {
+		return store.Settle(t.Context(), epoch.Add(sec), c, r, []int64{units, 0})
+	}
+	renew := func(r *limit.Receipt, _ int64) error { return store.Renew(t.Context(), epoch.Add(sec), c, r) }
+	slot, ms := float64(epoch.Unix()), float64(epoch.UnixMilli())
+	charged := window(slot, 4, 0)
+	opened := redis.PackHold(5, ms+90001, ms+1, slot, 2, 0, 1)
+	renewed := redis.PackHold(5, ms+91000, ms+1, slot, 2, 0, 1)
+	for _, step := range []struct {
+		name     string
+		call     func(r *limit.Receipt, units int64) error
+		receipt  *limit.Receipt
+		units    int64
+		want     error
+		a, holds string
+	}{
+		{"a late settlement", settle, &earlier, -2, limit.ErrClosed, charged, opened},
+		{"a late settlement for more", settle, &earlier, 2, limit.ErrClosed, charged, opened},
+		{"a late renewal", renew, &earlier, 0, limit.ErrClosed, charged, opened},
+		{"a late settlement without a generation", settle, &unsure, 2, limit.ErrClosed, charged, opened},
+		{"a settlement of another generation", settle, &elsewhere, -2, limit.ErrReset, charged, opened},
+		{"a lost answer to a charge that was not made", settle, &never, 2, limit.ErrClosed, charged, opened},
+		{"a renewal", renew, &later, 0, nil, charged, renewed},
+		{"a late settlement after it", settle, &earlier, -2, limit.ErrClosed, charged, renewed},
+		{"a lost answer", settle, &lost, -2, nil, charged, ""}, // the slot that it charged is not known
+		{"a lost answer, again", settle, &lost, 2, limit.ErrClosed, charged, ""},
+		{"a settlement", settle, &later, -2, limit.ErrClosed, charged, ""},
+		{"opened again", func(*limit.Receipt, int64) error {
+			return store.Charge(t.Context(), epoch.Add(time.Millisecond), c, &limit.Verdict{})
+		}, nil, 0, nil, window(slot, 6, 0), opened},
+		{"a lost answer to a charge for more", settle, &lost, 2, nil, window(slot+1, 2, 6), ""},
+	} {
+		if err := step.call(step.receipt, step.units); !errors.Is(err, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, err, step.want)
+		}
+		got := stored(t, server, c.Key)
+		if diff := cmp.Diff([]string{step.a, step.holds}, []string{got["a"], got["holds"]}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+	c.Key = "rule|never|s"
+	if err := settle(&lost, 2); !errors.Is(err, limit.ErrClosed) || len(stored(t, server, c.Key)) > 0 {
+		t.Errorf("without a counter: %v, %q", err, stored(t, server, c.Key))
 	}
 }
 
@@ -326,7 +391,7 @@ func TestHoldsByTheServerClock(t *testing.T) {
 	}
 	for ahead, want := range map[time.Duration]error{limit.MaxHold: nil, limit.MaxHold + 10*sec: redis.ErrAhead} {
 		c.Key = fresh()
-		record := redis.PackHold(7, float64(serverTime(t, server).Add(ahead).UnixMilli()), 0, 1)
+		record := redis.PackHold(7, float64(serverTime(t, server).Add(ahead).UnixMilli()), 0, 0, 1)
 		if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "holds", record).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -345,16 +410,17 @@ func TestForeignHolds(t *testing.T) {
 	server := servers.StartRedis(t)
 	store := open(t, server)
 	limits := []limit.Limit{storetest.Sliding(9, time.Minute, sec)}
-	good := redis.PackHold(7, 1711836090000, 1711836000, 1)
+	const opened = 1711835000000
+	good := redis.PackHold(7, 1711836090000, opened, 1711836000, 1)
 	for name, field := range map[string]string{
 		"part of a hold":        good[1:],
-		"of two limits":         redis.PackHold(7, 1711836090000, 1711836000, 1, 0, 1),
-		"part of a millisecond": redis.PackHold(7, 1711836090000.5, 1711836000, 1),
-		"no end":                redis.PackHold(7, math.NaN(), 1711836000, 1),
-		"an end in 9999":        redis.PackHold(7, 253370764800000, 1711836000, 1),
-		"an end before all":     redis.PackHold(7, -9223372032001, 1711836000, 1),
-		"no first end":          redis.PackHold(7, math.NaN(), 1711836000, 1) + good,
-		"out of order":          redis.PackHold(9, 1711835990000, 1, 1) + redis.PackHold(8, 1711835980000, 1, 1) + good,
+		"of two limits":         redis.PackHold(7, 1711836090000, opened, 1711836000, 1, 0, 1),
+		"part of a millisecond": redis.PackHold(7, 1711836090000.5, opened, 1711836000, 1),
+		"no end":                redis.PackHold(7, math.NaN(), opened, 1711836000, 1),
+		"an end in 9999":        redis.PackHold(7, 253370764800000, opened, 1711836000, 1),
+		"an end before all":     redis.PackHold(7, -9223372032001, opened, 1711836000, 1),
+		"no first end":          redis.PackHold(7, math.NaN(), opened, 1711836000, 1) + good,
+		"out of order":          redis.PackHold(9, 1711835990000, opened, 1, 1) + redis.PackHold(8, 1711835980000, opened, 1, 1) + good,
 	} {
 		c := request(fresh(), limits, 1)
 		if err := server.Client.HSet(t.Context(), prefix+c.Key, "life", "x", "a", window(1711835990, 1, 0), "holds", field).Err(); err != nil {

@@ -154,9 +154,8 @@ func readHolds(limits int, packed string) (*limit.Holds, error) {
 		field, h := packed[i*size:], &open[i]
 		end, ok := number(field[8:])
 		opened, whole := number(field[16:])
-		h.Opened, ok = opened, ok && whole
-		h.ID, h.End, h.Took = binary.BigEndian.Uint64([]byte(field[:8])), end, make([]limit.Took, limits)
-		if !ok || h.ID == 0 || end < -mostMillis || end > mostMillis || i > 0 && open[i-1].End > end {
+		*h = limit.Hold{ID: binary.BigEndian.Uint64([]byte(field[:8])), Opened: opened, End: end, Took: make([]limit.Took, limits)}
+		if !ok || !whole || h.ID == 0 || end < -mostMillis || end > mostMillis || opened > end || i > 0 && open[i-1].End > end {
 			return nil, errState
 		}
 		for j := range h.Took {

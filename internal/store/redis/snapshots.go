@@ -98,8 +98,8 @@ func (ss *snapshots) drop(key string) {
 // proves a denial for limit.HoldAge.
 func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	s, ok := ss.cache.Get(c.Key)
-	if !ok || len(s.states) != len(c.Limits) || c.Hold.ID != 0 && s.holds == nil {
-		return false // a charge that has a hold may have been made before
+	if !ok || len(s.states) != len(c.Limits) || c.Reserves() && s.holds == nil {
+		return false // a charge that opens a hold may have been made before
 	}
 	earliest, latest := now, now
 	if ss.clock != nil {

@@ -193,24 +193,26 @@ func TestNeverRoom(t *testing.T) {
 	m.pass(7 * time.Second)
 	c := minutely()
 	c.Costs[0] = 10
-	var v limit.Verdict
-	if !store.Denies(m.Wall, c, &v) || v.RetryAfter != limit.Never {
-		t.Errorf("%+v", v.Result)
+	for _, hold := range []limit.Opening{{}, {ID: 7, For: time.Minute, Most: 1}} { // it would open none
+		var v limit.Verdict
+		if c.Hold = hold; !store.Denies(m.Wall, c, &v) || v.RetryAfter != limit.Never {
+			t.Errorf("%+v: %+v", hold, v.Result)
+		}
 	}
 }
 
 // TestPlacesWithoutCalls: that there is no place in flight proves a denial for one
 // second. The retry-after of a place says nothing of another limit's wait.
 func TestPlacesWithoutCalls(t *testing.T) {
-	place := PackHold(9, (serverStart+90)*1000, 0, 1)
+	place := PackHold(9, (serverStart+90)*1000, serverStart*1000, 0, 1)
 	for name, test := range map[string]struct {
 		units float64 // of the window, which opens after six seconds
 		holds string
 		after map[time.Duration]bool // since the answer: a local denial
 	}{
-		"a window and a place": {9, PackHold(9, (serverStart+90)*1000, 0, 1, serverStart, 1), map[time.Duration]bool{0: true, 3 * time.Second: true, 5979 * time.Millisecond: false, 7 * time.Second: false}},
+		"a window and a place": {9, PackHold(9, (serverStart+90)*1000, serverStart*1000, 0, 1, serverStart, 1), map[time.Duration]bool{0: true, 3 * time.Second: true, 5979 * time.Millisecond: false, 7 * time.Second: false}},
 		"a place":              {1, place, map[time.Duration]bool{-2 * time.Second: false, 0: true, 979 * time.Millisecond: true, 981 * time.Millisecond: false, 3 * time.Second: false}},
-		"a place about to end": {1, PackHold(9, (serverStart+52)*1000+500, 0, 1), map[time.Duration]bool{400 * time.Millisecond: true, 600 * time.Millisecond: false}},
+		"a place about to end": {1, PackHold(9, (serverStart+52)*1000+500, serverStart*1000, 0, 1), map[time.Duration]bool{400 * time.Millisecond: true, 600 * time.Millisecond: false}},
 	} {
 		for after, local := range test.after {
 			limits := []limit.Limit{{Algorithm: limit.InFlight, Capacity: 1, Window: 90 * time.Second}}
@@ -244,7 +246,7 @@ func TestNoHoldIsNoDenial(t *testing.T) {
 	m := &machine{Reading: clock.Reading{Wall: time.Unix(5_000_000, 0)}}
 	store, c := New(m, Options{Clock: m.read}), minutely()
 	c.Hold = limit.Opening{ID: 7, For: time.Minute, Most: 1}
-	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 1, 0), "", "", PackHold(9, (serverStart+90)*1000, serverStart, 1)))
+	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 1, 0), "", "", PackHold(9, (serverStart+90)*1000, serverStart*1000, serverStart, 1)))
 	var v limit.Verdict
 	if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || !v.Allowed || !v.ByHolds || v.Receipt.Hold != 0 {
 		t.Errorf("%+v, %v", v, err)

@@ -95,19 +95,27 @@ func (p *pair) call(at time.Duration, verb, id, list string, made map[string]*an
 	for _, word := range strings.Split(list, ",") {
 		numbers = append(numbers, readNumber(word))
 	}
-	p.hold.ID = uint64(readNumber(id))
 	a := made[id]
+	id, _, _ = strings.Cut(id, "@")
+	p.hold.ID = uint64(readNumber(id))
 	switch verb {
 	case "charge":
 		a = p.charge(at, numbers...)
 		if a.got.Allowed {
-			made[id] = a
+			made[id], made[id+"@"+at.String()] = a, a
 		}
 		return p.answered(&a.got)
 	case "peek":
 		return p.answered(&p.peek(at, numbers...).want)
 	case "settle":
 		return outcome(p.settle(at, a, numbers...))
+	case "lost":
+		lost := limit.Verdict{Receipt: limit.Receipt{Hold: p.hold.ID}}
+		costs := make([]int64, len(p.limits))
+		for i := range costs {
+			costs[i] = p.limits[i].MaxCost()
+		}
+		return outcome(p.settle(at, &answer{p.request(costs...), lost, lost}, numbers...))
 	case "renew":
 		return outcome(p.renew(at, a, time.Duration(numbers[0])*sec))
 	case "reset":

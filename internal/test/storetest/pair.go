@@ -177,7 +177,7 @@ func (p *pair) receiptsAgree(a *answer) {
 	if got, want := a.got.Receipt.Generation != "", a.want.Receipt.Generation != ""; got != want {
 		p.fail("the store's receipt names the generation %q; the reference names one: %v", a.got.Receipt.Generation, want)
 	}
-	if got, want := &a.got.Receipt, &a.want.Receipt; got.Hold != want.Hold || got.Until != want.Until {
+	if got, want := &a.got.Receipt, &a.want.Receipt; got.Hold != want.Hold || got.Opened != want.Opened || got.Until != want.Until {
 		p.fail("got:  %s\nwant: %s", p.answered(&a.got), p.answered(&a.want))
 	}
 	for i, cost := range a.charge.Costs {

@@ -123,6 +123,9 @@ func (s *Reference) Settle(_ context.Context, now time.Time, c *limit.Charge, r 
 	switch gone := r.Generation != "" && s.counters[c.Key].generation != generationOf(r); {
 	case gone && r.Hold != 0:
 		return limit.ErrReset
+	case r.Hold != 0:
+		ct := s.read(c)
+		return limit.Settle(ct.states, ct.holds, c, now, r, deltas)
 	case !gone && (r.Generation != "" || slices.Max(deltas) > 0):
 		ct := s.counter(c)
 		return limit.Settle(ct.states, ct.holds, c, now, r, deltas)

@@ -12,14 +12,14 @@
 -- A window of more than two slots and a log have another field, A to H: the
 -- slots before the newest, ascending, each dI4d as above. A charge in the newest
 -- slot neither reads nor writes it. The field holds has the holds, ascending by
--- end: the ID in 8 bytes, dd its end and when it was opened in Unix milliseconds, and
--- dd the slot (0 unless it is corrected by slot) and the units that it took from
--- each limit.
+-- end: the ID in 8 bytes, dd its end and when it was opened in Unix milliseconds,
+-- and dd the slot (0 unless it is corrected by slot) and the units that it took
+-- from each limit.
 --
 -- ARGV has one text for each key: the mark of a new generation, the hold to open,
 -- to close or to renew, if any (h, its ID, and ddd: how long, 0 to close it, and
--- the most holds, or when the one to close or renew was opened), and its limits.
--- Then come, unless this is a charge by the server's clock, the mode (c charge,
+-- the most holds, or when the one to close or renew was opened: 0 for whenever),
+-- and its limits. Then come, unless this is a charge by the server's clock, the mode (c charge,
 -- p peek, s settle) and the caller's time; and to settle the receipt.
 --
 -- The reply is one text: 1 if charged, the time that decided, and for each key

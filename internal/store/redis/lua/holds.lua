@@ -6,12 +6,12 @@ holds = {}
 local now_ms = now_s * 1000 + floor(now_n / 1e6)
 local LONGEST = 86400000 -- milliseconds from a charge to the end of its hold
 
--- put adds the hold behind those that do not end later. What it took begins with when
--- it was opened.
-local function put(c, took)
+-- put adds the hold behind those that do not end later. rest is its record behind
+-- the end.
+local function put(c, rest)
   local at = #c.holds + 1
   while at > 1 and ends(c.holds, at - c.size) > c.till do at = at - c.size end
-  c.holds = sub(c.holds, 1, at - 1) .. c.id .. pack('>d', c.till) .. took .. sub(c.holds, at)
+  c.holds = sub(c.holds, 1, at - 1) .. c.id .. pack('>d', c.till) .. rest .. sub(c.holds, at)
   c.later = true
 end
 
@@ -30,20 +30,22 @@ function holds.open(c, args, at)
   if strict and last_end(c) > now_ms + LONGEST + AHEAD * 1000 then return nil, 'AHEAD' end
   c.first, c.live, c.did = first, (#c.holds + 1 - first) / c.size, ''
   if sub(args, at, at) ~= 'h' then return at end
-  local for_s, for_n
+  local for_s, for_n, number
   c.id = sub(args, at + 1, at + 8)
-  for_s, for_n, c.most, at = read('>ddd', args, at + 9)
+  for_s, for_n, number, at = read('>ddd', args, at + 9)
   c.renews = for_s + for_n > 0
   c.till = (now_s + for_s) * 1000 + floor((now_n + for_n + 999999) / 1e6)
   c.found = string.find(c.holds, c.id, 1, true)
   while c.found and (c.found - 1) % c.size ~= 0 do c.found = string.find(c.holds, c.id, c.found + 1, true) end
   if mode == 's' then
-    local mark = read('>Bc0', ARGV[3]) -- '' if the answer to the charge was lost
+    -- If the answer to the charge was lost, its ID alone closes the hold.
+    local mark = read('>Bc0', ARGV[3])
     c.gone = mark ~= '' and mark ~= c.generation and 'reset'
-      or not (c.found and (c.most == 0 or read('>d', c.holds, c.found + 16) == c.most)) and 'closed'
-  elseif c.found and ends(c.holds, c.found) > now_ms then
-    c.did = 'before'
+      or not (c.found and (number == 0 or read('>d', c.holds, c.found + 16) == number)) and 'closed'
+    return at
   end
+  c.most = number
+  if c.found and ends(c.holds, c.found) > now_ms then c.did = 'before' end
   return at
 end
 
@@ -57,22 +59,22 @@ end
 -- take opens the hold of a charge.
 function holds.take(c)
   if not c.id or c.did ~= '' or c.live >= c.most then return end
-  local took = pack('>d', now_ms)
+  local rest = pack('>d', now_ms)
   for j = 1, #c do
     local l = c[j]
-    took = took .. pack('>dd', l.most_nanos == 0 and l.slot or 0, l.cost) -- windows alone are corrected by slot
+    rest = rest .. pack('>dd', l.most_nanos == 0 and l.slot or 0, l.cost) -- windows alone are corrected by slot
   end
   drop(c, c.first)
-  put(c, took)
+  put(c, rest)
   c.did = 'opened'
 end
 
 -- settle closes the hold of a receipt, or moves its end.
 function holds.settle(c)
   if not c.id or c.renews and ends(c.holds, c.found) >= c.till then return end
-  local took = sub(c.holds, c.found + 16, c.found + c.size - 1)
+  local rest = sub(c.holds, c.found + 16, c.found + c.size - 1)
   drop(c, 1)
-  if c.renews then put(c, took) end
+  if c.renews then put(c, rest) end
 end
 
 -- Places in flight, which have no field of their own.
