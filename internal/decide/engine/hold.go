@@ -23,16 +23,20 @@ const repeatWithin = time.Minute
 func (r *Resolution) openHold(reserve *request.Reserve, id *uint64) {
 	c, i := &r.Charge, rules.InFlight(r.Charge.Limits)
 	r.named = reserve != nil && reserve.ID != ""
+	place := i >= 0 && !c.ZeroCost() && c.Costs[i] > 0
 	switch {
-	case i >= 0 && !c.ZeroCost() && c.Costs[i] > 0:
+	case place:
 		c.Hold = limit.Opening{For: c.Limits[i].Window, Most: c.Limits[i].Capacity}
-	case reserve == nil || c.Lease > 0:
+	case c.Lease > 0:
 		return
 	case r.correctable():
 		c.Hold = limit.Opening{For: r.Rule.SettleWithin, Most: r.Rule.Reservations}
 	case r.named && !c.ZeroCost():
 		c.Hold = limit.Opening{For: repeatWithin, Most: r.Rule.Reservations}
 	default:
+		return
+	}
+	if reserve == nil && !place { // the counter only has to outlive the holds of others
 		return
 	}
 	if *id == 0 {

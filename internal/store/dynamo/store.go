@@ -126,7 +126,10 @@ func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 		v.Snapshot = err == nil
 		return err
 	case v.Before == nil && !c.Takes(v): // its cost is zero, and there is no room for its hold
-		return s.Peek(ctx, now, c, v)
+		if err := s.Peek(ctx, now, c, v); err != nil || !v.Allowed || !c.Takes(v) {
+			return err
+		}
+		snapshot = s.latest(c)
 	}
 	defer s.pruneOther(ctx, c.Key)()
 	return s.queue.charge(&attempt{

@@ -75,7 +75,7 @@ func floorTail(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 // ttlFromClock computes the ttl from the slot of the caller's clock.
 func ttlFromClock(p *Plan, _ *Snapshot, c *limit.Charge, now time.Time) {
 	own := currentSlots(nil, c.Limits, now)
-	p.ttl = expiry(nil, c.Limits, &own, now, now)
+	p.ttl = expiry(nil, c, &own, now, now)
 }
 
 // ttlOfCharged leaves the limits of zero cost out of the ttl.
@@ -85,7 +85,7 @@ func ttlOfCharged(p *Plan, s *Snapshot, c *limit.Charge, now time.Time) {
 	for i := range c.Limits {
 		if c.Costs[i] > 0 {
 			one := [limit.MaxLimits]int64{slots[i]}
-			p.ttl = max(p.ttl, expiry(nil, c.Limits[i:i+1], &one, now, now))
+			p.ttl = max(p.ttl, expiry(nil, &limit.Charge{Limits: c.Limits[i : i+1]}, &one, now, now))
 		}
 	}
 }

@@ -36,7 +36,7 @@ type limitPlan interface {
 // without a snapshot would keep failing otherwise.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
-	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	p := &Plan{ttl: expiry(s, c, &slots, now, wall)}
 	if len(s.held().All()) > 0 {
 		p.ttl = max(p.ttl, s.lasts())
 	}
@@ -118,13 +118,15 @@ const slack = 3600 * time.Second
 // has left its window by the wall clock, and slack. Limits that cost nothing
 // now are included, or charging a short limit would delete the counter of a
 // long one.
-func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
-	var longest time.Duration
-	for i := range limits {
-		switch l := &limits[i]; {
+func expiry(s *Snapshot, c *limit.Charge, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
+	longest := c.Hold.For // of a hold that another process may have opened
+	for i := range c.Limits {
+		switch l := &c.Limits[i]; {
 		case l.Bucket(): // no charge drains a bucket further than Drain
 			longest = max(longest, l.Drain(), s.known()[i].Expiry(l, now))
-		case l.Algorithm != limit.InFlight:
+		case l.Algorithm == limit.InFlight:
+			longest = max(longest, l.Window)
+		default:
 			longest = max(longest, l.UntilGone(slots[i], now))
 		}
 	}

@@ -51,7 +51,7 @@ func PlanSettlement(
 		return nil
 	}
 	if grows {
-		ttl := expiry(s, c.Limits, &slots, now, wall)
+		ttl := expiry(s, c, &slots, now, wall)
 		if r.Hold != 0 {
 			ttl = max(ttl, s.lasts())
 			u.keepTTL()
