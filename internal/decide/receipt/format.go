@@ -1,6 +1,7 @@
 package receipt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,7 +16,7 @@ import (
 
 // version is the first byte of a receipt. A backend refuses other versions, and
 // the charge stays.
-const version = 1
+const version = 2
 
 // The bounds of what a receipt may state. A receipt of the authorizer's is far
 // below them.
@@ -33,18 +34,31 @@ const (
 const serialMark = "#"
 
 // A receipt is a head, and the charges up to its end. Numbers are varints, and
-// texts have their length before them.
+// texts have their length before them. The head has the ID of the decision's
+// holds, 0 for none; each charge that has one says how long it is, and when it ends
+// in milliseconds after the decision.
 
-func appendHead(data []byte, now time.Time, rulesVersion int64) []byte {
+func appendHead(data []byte, now time.Time, rulesVersion int64, pending []engine.Pending) []byte {
 	data = append(data, version)
 	data = binary.AppendVarint(data, now.UnixNano())
-	return binary.AppendUvarint(data, uint64(rulesVersion))
+	data = binary.AppendUvarint(data, uint64(rulesVersion))
+	var hold uint64
+	for i := range pending {
+		hold = cmp.Or(hold, pending[i].Receipt.Hold)
+	}
+	return binary.AppendUvarint(data, hold)
 }
 
 func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 	data = appendString(data, p.Rule)
 	data = appendString(data, p.Charge.Key)
 	data = appendString(data, generation(&p.Receipt))
+	if p.Receipt.Hold == 0 {
+		data = binary.AppendUvarint(data, 0)
+	} else {
+		data = binary.AppendUvarint(data, uint64(p.Charge.Hold.For))
+		data = binary.AppendUvarint(data, uint64(max(0, p.Receipt.Until-now.UnixMilli())))
+	}
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
 	for _, s := range p.Refunds {
 		data = binary.AppendUvarint(data, uint64(s.First))
@@ -105,8 +119,10 @@ func decode(data []byte) (*Receipt, error) {
 	d.check(-farthest <= at && at <= farthest, "time")
 	r.Time = time.Unix(0, at)
 	r.Rules = d.number(math.MaxInt64, "version of the rules")
+	hold, size := binary.Uvarint(d.data)
+	d.took(0, size)
 	for d.err == nil && len(d.data) > 0 {
-		r.Pending = append(r.Pending, d.pending(r.Time))
+		r.Pending = append(r.Pending, d.pending(r.Time, hold))
 	}
 	d.check(len(r.Pending) > 0, "charge")
 	if d.err != nil {
@@ -115,10 +131,16 @@ func decode(data []byte) (*Receipt, error) {
 	return r, nil
 }
 
-func (d *decoder) pending(at time.Time) (p engine.Pending) {
+func (d *decoder) pending(at time.Time, hold uint64) (p engine.Pending) {
 	p.Rule, p.Charge.Key = d.string(), d.string()
 	p.Receipt.Generation, p.Receipt.Serial = d.generation()
 	d.check(p.Rule != "" && p.Charge.Key != "", "rule or key")
+	if open := d.number(int64(limit.MaxHold), "length of a hold"); open > 0 {
+		d.check(hold != 0, "ID of its holds")
+		p.Charge.Hold = limit.Opening{ID: hold, For: time.Duration(open)}
+		p.Receipt.Hold = hold
+		p.Receipt.Until = at.UnixMilli() + d.number(int64(limit.MaxHold/time.Millisecond)+1, "end of a hold")
+	}
 	for range d.number(maxStatuses, "number of statuses") {
 		first := int(d.number(999, "status"))
 		p.Refunds = append(p.Refunds, rules.Statuses{First: first, Last: first + int(d.number(999, "status"))})

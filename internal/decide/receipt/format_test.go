@@ -3,6 +3,7 @@ package receipt
 import (
 	"errors"
 	"hash/maphash"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -32,6 +33,9 @@ func TestBounds(t *testing.T) {
 		"a capacity of 0":                 {now, func(p *engine.Pending) { p.Charge.Limits[0].Capacity = 0 }, false},
 		"a bucket that does not settle":   {now, func(p *engine.Pending) { p.Charge.Limits[0], p.MaxCosts[0] = bucket, engine.Unsettled }, true},
 		"a bucket that settles":           {now, func(p *engine.Pending) { p.Charge.Limits[0] = bucket }, false},
+		"a hold":                          {now, hold(90*time.Second, 90_000), true},
+		"a hold of days":                  {now, hold(48*time.Hour, 90_000), false},
+		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_000), false},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
 		"no limit":                        {now, func(p *engine.Pending) { p.Charge.Limits, p.Charge.Costs = nil, nil }, false},
 	} {
@@ -39,10 +43,17 @@ func TestBounds(t *testing.T) {
 		p := &engine.Pending{Rule: "r", Charge: limit.Charge{Key: "r|k|s", Limits: []limit.Limit{window}, Costs: []int64{1}}}
 		p.Receipt.Generation, p.Receipt.Slots[0], p.MaxCosts[0] = "mark", window.SlotAt(test.at), 5
 		test.edit(p)
-		r, err := decode(appendPending(appendHead(nil, test.at, 1), p, test.at))
+		r, err := decode(appendPending(appendHead(nil, test.at, 1, []engine.Pending{*p}), p, test.at))
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
+	}
+}
+
+// hold has a charge open a hold, which ends some milliseconds after the decision.
+func hold(length time.Duration, end int64) func(*engine.Pending) {
+	return func(p *engine.Pending) {
+		p.Receipt.Hold, p.Receipt.Until, p.Charge.Hold.For = math.MaxUint64, 1_700_000_040_000+end, length
 	}
 }
 

@@ -44,18 +44,24 @@ func (k Keys) Sign(text string) string {
 	return text + "." + encoding.EncodeToString(mac(k[0], text))
 }
 
-// Verify parses a receipt that came as a header. It must have a valid signature,
-// and be younger than MaxAge.
-func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
+// Open parses a receipt, which must have a valid signature. It may have expired:
+// its holds say whether they settle.
+func (k Keys) Open(text string) (*Receipt, error) {
 	if !k.signed(text) {
 		return nil, ErrUnsigned
 	}
-	r, err := Parse(text)
+	return Parse(text)
+}
+
+// Verify opens a receipt that came as a header. It must not have expired, and not
+// be of a time more than MaxAge from now.
+func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
+	r, err := k.Open(text)
 	if err != nil {
 		return nil, err
 	}
-	if age := now.Sub(r.Time); age.Abs() > MaxAge {
-		return nil, fmt.Errorf("%w: it is %v old, and valid for %v", ErrExpired, age.Round(time.Second), MaxAge)
+	if end := SettleBy(r.Pending, r.Time); now.After(end) || r.Time.Sub(now) > MaxAge {
+		return nil, fmt.Errorf("%w: it is %v old, and valid for %v", ErrExpired, now.Sub(r.Time).Round(time.Second), end.Sub(r.Time).Round(time.Second))
 	}
 	return r, nil
 }

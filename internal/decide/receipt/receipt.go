@@ -24,7 +24,7 @@ const (
 	// MaxLen is the most characters of a receipt, without its signature. The
 	// fields of a request may have 10,240 bytes in all.
 	MaxLen = 2048
-	// MaxAge is how long a signed receipt is valid.
+	// MaxAge is how long a signed receipt without holds is valid.
 	MaxAge = 15 * time.Minute
 )
 
@@ -51,7 +51,7 @@ func Encode(now time.Time, d *engine.Decision) (text string, issued, left []stri
 	if len(pending) == 0 {
 		return "", nil, nil
 	}
-	data := appendHead(nil, now, d.RulesVersion())
+	data := appendHead(nil, now, d.RulesVersion(), pending)
 	for i := range pending {
 		rule := pending[i].Rule
 		more := appendPending(data, &pending[i], now)
@@ -65,6 +65,22 @@ func Encode(now time.Time, d *engine.Decision) (text string, issued, left []stri
 		return "", nil, left
 	}
 	return encoding.EncodeToString(data), issued, left
+}
+
+// SettleBy returns until when a receipt of the time settles these charges: the
+// earliest end of their holds, or MaxAge later without holds. A place in flight may
+// be renewed, and then settles later.
+func SettleBy(pending []engine.Pending, at time.Time) time.Time {
+	var first int64
+	for i := range pending {
+		if until := pending[i].Receipt.Until; pending[i].Receipt.Hold != 0 && (first == 0 || until < first) {
+			first = until
+		}
+	}
+	if first == 0 {
+		return at.Add(MaxAge)
+	}
+	return time.UnixMilli(first)
 }
 
 // Parse reads a receipt of an authorizer's context, signed or not. It does not

@@ -97,7 +97,7 @@ func TestVersion(t *testing.T) {
 	if costs := r.UnknownCosts(map[string]int64{"chat.tokens": 1, "export": 1}); costs != nil {
 		t.Errorf("unknown beside a known one are %v", costs)
 	}
-	if len(text) > 140 {
+	if len(text) > 144 {
 		t.Errorf("the receipt has %d characters: %s", len(text), text)
 	}
 }
