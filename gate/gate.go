@@ -131,6 +131,10 @@ type Outcome struct {
 	// Costs are the true costs in units, by limit: "chat" or "chat.tokens". Only
 	// limits that settle use them.
 	Costs map[string]int64
+	// Usage is what the request has used, in place of costs: the limits with
+	// weights compute their cost from it. Its names are those of the weights, such
+	// as input_tokens.
+	Usage map[string]int64
 	// Aborted says that the answer broke off before its costs were known. Limits
 	// that settle then charge the most.
 	Aborted bool
@@ -175,7 +179,7 @@ func (g *Gate) Finish(ctx context.Context, d *Decision, o Outcome) {
 	if d.finished.Swap(true) {
 		return
 	}
-	g.finish(ctx, d.decision, &engine.Outcome{Status: o.Status, Costs: o.Costs, Aborted: o.Aborted}, nil)
+	g.finish(ctx, d.decision, &engine.Outcome{Status: o.Status, Costs: o.Costs, Usage: o.Usage, Aborted: o.Aborted}, nil)
 }
 
 // finish corrects the charge, and warns of costs that have no effect.

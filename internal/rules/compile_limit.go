@@ -2,7 +2,9 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -201,10 +203,10 @@ func (c *compiler) refuseMisplaced(path problem.Path, d *ruledoc.Limit, a limit.
 // that states its cost pays at least Min, which must be above 0: otherwise every
 // client would state 0.
 func (c *compiler) cost(path problem.Path, d *ruledoc.Cost) *Cost {
-	cost := &Cost{Settle: d.Settle, Min: d.Min, Max: d.Max}
-	if *d == (ruledoc.Cost{Units: d.Units}) {
+	cost := &Cost{Settle: d.Settle, Min: d.Min, Max: d.Max, Weights: c.weights(path.To("weights"), d)}
+	if d.From == "" { // and nothing else, or Check has reported that from is missing
 		*cost = Fixed(d.Units)
-	} else if d.From != "" {
+	} else {
 		var wrong problem.Fault
 		cost.from, wrong = key.ParseSource(d.From)
 		if !wrong.Found() && !cost.from.Kind.IsNamed() {
@@ -223,6 +225,29 @@ func (c *compiler) cost(path problem.Path, d *ruledoc.Cost) *Cost {
 		return nil
 	}
 	return cost
+}
+
+var usageName = ruledoc.Pattern(ruledoc.Cost{}, "weights")
+
+// weights compiles what usage costs; nil for none.
+func (c *compiler) weights(path problem.Path, d *ruledoc.Cost) (all Weights) {
+	if len(d.Weights) > 0 && !d.Settle {
+		c.fail(path, problem.Instead, "usage counts only where the cost settles", "settle: true beside it, or remove weights")
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Weights)) {
+		if all == nil {
+			all = Weights{}
+		}
+		at, ok := path.To(name), false
+		if all[name], ok = parseWeight(string(d.Weights[name])); !ok {
+			c.fail(at, problem.Malformed, d.Weights[name], "weight",
+				fmt.Sprintf("a number from 0 to %d with at most six decimals, such as 0.1", maxWeightUnits))
+		}
+		if !usageName().MatchString(name) {
+			c.failKey(at, problem.BadName, name, "name of usage", "1 to 63 letters, digits and any of _ . : / -")
+		}
+	}
+	return all
 }
 
 // price returns what a request takes from the limit: the limit's own cost,

@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -113,6 +115,9 @@ func (t *Terms) MostCost(i int) int64 {
 // Settles reports whether the backend reports the true cost of limit i
 // afterwards.
 func (t *Terms) Settles(i int) bool { return i < len(t.costs) && t.costs[i].Settle }
+
+// Weights returns the weights of usage for a limit that settles; nil for none.
+func (t *Terms) Weights(i int) Weights { return t.costs[i].Weights }
 
 // override applies an override that is in force. Limits replace all of the rule's,
 // and a capacity replaces one number. A rule whose keys the client fills in takes
@@ -263,9 +268,38 @@ type Cost struct {
 	Min, Max int64
 	Clamp    bool // a cost above what the limit can ever allow takes all of it
 	Settle   bool // the backend reports the true cost afterwards
+	Weights  Weights
 
 	from      key.Part // where the request states it; a literal for a fixed cost
 	inherited bool     // of an override's limit without a cost: the rule's counts
+}
+
+// Weights are what each unit of a usage costs, by the backend's names for it, in
+// millionths of a limit's unit: 0.1 units for each input token are 100,000. Nil
+// says that no usage settles the limit.
+type Weights map[string]int64
+
+// OtherUsage is the name of the weight that all names have without one of their
+// own.
+const OtherUsage = "other"
+
+// Millionths are the parts of a unit that weights count.
+const Millionths = 1_000_000
+
+// MaxWeight is the highest weight, in millionths.
+const MaxWeight = maxWeightUnits * Millionths
+
+const maxWeightUnits = 1_000_000_000
+
+// parseWeight reads a weight such as 0.1. It refuses signs, exponents and more
+// than six decimals, so that no weight is rounded.
+func parseWeight(text string) (millionths int64, ok bool) {
+	whole, decimals, _ := strings.Cut(text, ".")
+	if len(decimals) > 6 || !json.Valid([]byte(text)) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(whole+decimals+strings.Repeat("0", 6-len(decimals)), 10, 63)
+	return int64(n), err == nil && n <= MaxWeight
 }
 
 // Fixed returns a cost that is the same for every request.

@@ -22,13 +22,20 @@ type Outcome struct {
 	// Costs are the true costs in units, by the limit's policy name, "rule" or
 	// "rule.limit". Only limits that settle use them.
 	Costs map[string]int64
+	// Usage is what the request has used, by the backend's own names, such as
+	// input_tokens: the limits with weights compute their cost from it. An empty
+	// one is none.
+	Usage map[string]int64
 }
 
 // Finish corrects the charges of an allowed request once its outcome is known.
 // A rule that refunds this status returns its units. A limit that settles is
 // corrected to the true cost. A correction that fails is reported to the
-// Observer, and the charge stays.
+// Observer, and the charge stays. So are all charges if CheckUsage refuses the usage.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
+	if len(o.Usage) > 0 && RefusesUsage(ctx, e.opts.Observer, d.pending(true), o) {
+		return
+	}
 	settlement := func(v *Verdict) []int64 {
 		p, _ := v.pending() // deltas returns nil if there is nothing to correct
 		return p.deltas(o)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -27,17 +28,23 @@ type Pending struct {
 	// response is cut off; Unsettled for others. Where a request of 500 tokens
 	// may settle at up to 4,000, it is 4,000.
 	MaxCosts [limit.MaxLimits]int64
+	// Weights are, for each limit that settles, what usage costs; nil for a
+	// limit that only a reported cost settles.
+	Weights [limit.MaxLimits]rules.Weights
 }
 
 // Pending returns the charges of an allowed request that its outcome may correct
 // and that the shared store has made. What this process counted by itself, no
 // other can correct.
-func (d *Decision) Pending() (all []Pending) {
+func (d *Decision) Pending() (all []Pending) { return d.pending(false) }
+
+// pending is Pending, also of what this process counted by itself if local.
+func (d *Decision) pending(local bool) (all []Pending) {
 	if !d.Allowed {
 		return nil
 	}
 	for v := range d.All() {
-		if p, ok := v.pending(); ok && v.charged == chargedShared {
+		if p, ok := v.pending(); ok && (v.charged == chargedShared || local && v.charged == chargedLocally) {
 			all = append(all, p)
 		}
 	}
@@ -51,7 +58,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 	for i := range v.Charge.Costs {
 		p.MaxCosts[i] = Unsettled
 		if v.Terms.Settles(i) {
-			p.MaxCosts[i] = v.Terms.MostCost(i)
+			p.MaxCosts[i], p.Weights[i] = v.Terms.MostCost(i), v.Terms.Weights(i)
 			ok = true
 		}
 		ok = ok || len(p.Refunds) > 0 && fullRefund(&v.Charge, i, false) != 0
@@ -60,7 +67,7 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 }
 
 // Settle corrects the charge by the outcome: one write, or none if there is
-// nothing to correct.
+// nothing to correct. CheckUsage must have found no error.
 func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, observer Observer, o *Outcome) error {
 	deltas := p.deltas(o)
 	if deltas == nil {
@@ -81,6 +88,13 @@ func (p *Pending) deltas(o *Outcome) []int64 {
 			return 0
 		}
 		actual, reported := o.Costs[p.PolicyName(i)]
+		if p.Weights[i] != nil && len(o.Usage) > 0 {
+			units, wrong := weigh(p.Weights[i], o.Usage)
+			if wrong != nil || reported { // as CheckUsage says
+				return 0
+			}
+			actual, reported = units, true
+		}
 		if !reported && o.Aborted {
 			actual, reported = p.MaxCosts[i], true
 		}
@@ -89,6 +103,12 @@ func (p *Pending) deltas(o *Outcome) []int64 {
 		}
 		return correction(&p.Charge, i, actual)
 	})
+}
+
+// Key returns what the rule counts by.
+func (p *Pending) Key() string {
+	_, key, _ := strings.Cut(p.Charge.Key, "|") // rule|key|shape
+	return key[:max(0, strings.LastIndexByte(key, '|'))]
 }
 
 // PolicyName returns the name by which clients know limit i.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ const version = 2
 // below them.
 const (
 	maxStatuses = MaxLen // a longer list does not fit
+	maxWeights  = MaxLen
 	maxUnits    = 1 << 62
 	// farthest bounds times, in nanoseconds from 1970: slots must fit 64 bits.
 	farthest = 1 << 62
@@ -73,6 +76,17 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		if l.Correctable() { // the slot of another one is of no use
 			data = binary.AppendVarint(data, p.Receipt.Slots[i]-l.SlotAt(now))
 		}
+		if p.MaxCosts[i] != engine.Unsettled {
+			data = appendWeights(data, p.Weights[i])
+		}
+	}
+	return data
+}
+
+func appendWeights(data []byte, w rules.Weights) []byte {
+	data = binary.AppendUvarint(data, uint64(len(w)))
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		data = binary.AppendUvarint(appendString(data, name), uint64(w[name]))
 	}
 	return data
 }
@@ -158,9 +172,24 @@ func (d *decoder) pending(at time.Time, hold uint64) (p engine.Pending) {
 			p.Receipt.Slots[i] = d.slot(&l, at)
 		}
 		d.check(l.Correctable() || p.MaxCosts[i] == engine.Unsettled, "limit that settles")
+		if p.MaxCosts[i] != engine.Unsettled {
+			p.Weights[i] = d.weights()
+		}
 	}
 	d.check(n > 0, "limit")
 	return p
+}
+
+// weights reads what usage costs; nil for none.
+func (d *decoder) weights() (all rules.Weights) {
+	for range d.number(maxWeights, "number of weights") {
+		if all == nil {
+			all = rules.Weights{}
+		}
+		name := d.string()
+		all[name] = d.number(rules.MaxWeight, "weight")
+	}
+	return all
 }
 
 // generation reads what generation wrote.

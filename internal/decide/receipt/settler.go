@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,12 +66,16 @@ func (s *Settler) once(r *Receipt, text string, now time.Time, err error) (*Rece
 // Finish corrects the charges by the outcome: one write for each rule that has
 // something to correct, sent once. Only the first call for a receipt counts. It
 // waits for the writes, a second at most. The context may have been cancelled. A
-// correction that fails is reported, and the charge stays.
+// correction that fails is reported, and the charge stays; so are all charges if
+// engine.CheckUsage refuses the usage.
 //
 // The writes have the authorizer's time, because counters go by it: a backend whose
 // clock is ahead would end the windows of other requests.
 func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engine.Outcome) {
 	if r.finished.Swap(true) {
+		return
+	}
+	if engine.RefusesUsage(ctx, s.observer, r.Pending, o) {
 		return
 	}
 	now = r.Time.Add(max(0, now.Sub(r.taken)))
@@ -83,9 +86,7 @@ func (s *Settler) Finish(ctx context.Context, now time.Time, r *Receipt, o *engi
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 			defer cancel()
 			if err := p.Settle(ctx, now, s.store, s.observer, o); err != nil {
-				_, key, _ := strings.Cut(p.Charge.Key, "|") // rule|key|shape
-				key = key[:max(0, strings.LastIndexByte(key, '|'))]
-				s.observer.StoreFailed(ctx, "settle", p.Rule, key, fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
+				s.observer.StoreFailed(ctx, "settle", p.Rule, p.Key(), fmt.Errorf("charged by rules version %d: %w", r.Rules, err))
 			}
 		})
 	}

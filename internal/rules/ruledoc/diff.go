@@ -121,7 +121,7 @@ func forDiff(d *Document) *Document {
 			r.Counter = ""
 		}
 		// If all limits have the rule's cost, a change of it shows in theirs.
-		if r.Cost != nil && !slices.ContainsFunc(r.Limits, func(l Limit) bool { return *l.Cost != *r.Cost }) {
+		if r.Cost != nil && !slices.ContainsFunc(r.Limits, func(l Limit) bool { return valueOf(l.Cost) != valueOf(r.Cost) }) {
 			r.Cost = nil
 		}
 	}

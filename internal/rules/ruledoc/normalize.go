@@ -118,7 +118,7 @@ func (r *Rule) normalizeLimits(overridable bool) {
 	if r.Cost == nil {
 		r.Cost = &Cost{Units: 1}
 	}
-	r.Cost.From = lowerSource(r.Cost.From)
+	r.Cost.normalize()
 	for i := range r.Limits {
 		l := &r.Limits[i]
 		if l.normalize(); l.Cost == nil {
@@ -146,8 +146,19 @@ func (l *Limit) normalize() {
 	if l.Anchor != nil && *l.Anchor == (Anchor{Day: 1}) {
 		l.Anchor = nil
 	}
-	if l.Cost != nil {
-		l.Cost.From = lowerSource(l.Cost.From)
+	l.Cost.normalize()
+}
+
+// normalize writes weights without zeros at their end. c may be nil.
+func (c *Cost) normalize() {
+	if c == nil {
+		return
+	}
+	c.From = lowerSource(c.From)
+	for name, weight := range c.Weights {
+		if strings.Contains(string(weight), ".") {
+			c.Weights[name] = json.Number(strings.TrimRight(strings.TrimRight(string(weight), "0"), "."))
+		}
 	}
 }
 

@@ -149,13 +149,14 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// Pattern returns the pattern that the tags of a field of a struct state, as
-// Regexp does.
+// Pattern returns the pattern that the tags of a field of a struct state, for its
+// text or for the names of its map, as Regexp does.
 func Pattern(of any, field string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp {
 		fields := Fields(reflect.TypeOf(of))
 		i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == field })
-		return regexp.MustCompile(fields[i].Tags.Pattern)
+		tags := fields[i].Tags
+		return regexp.MustCompile(cmp.Or(append([]string{tags.Pattern}, tags.Names...)...))
 	})
 }
 

@@ -1,6 +1,7 @@
 package ruledoc
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -64,13 +65,15 @@ func (r Required) Forms() any {
 }
 
 // Cost is what a request takes from a limit: Units, or what the request states
-// in From, between Min and Max.
+// in From, between Min and Max. Weights are what usage costs that the backend
+// reports, as the document writes these numbers.
 type Cost struct {
-	Units  int64  `json:"-"`
-	From   string `json:"from,omitempty"`
-	Min    int64  `json:"min,omitempty" range:"0 4294967295"`
-	Max    int64  `json:"max,omitempty" range:"1 4294967295"`
-	Settle bool   `json:"settle,omitempty"`
+	Units   int64                  `json:"-"`
+	From    string                 `json:"from,omitempty"`
+	Min     int64                  `json:"min,omitempty" range:"0 4294967295"`
+	Max     int64                  `json:"max,omitempty" range:"1 4294967295"`
+	Settle  bool                   `json:"settle,omitempty"`
+	Weights map[string]json.Number `json:"weights,omitempty" items:"1 32"`
 }
 
 // MarshalJSON writes a number, or an object if requests state the cost.

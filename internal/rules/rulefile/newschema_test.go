@@ -47,6 +47,9 @@ func (b builder) of(t reflect.Type, tags ruledoc.Tags) schema {
 	if forms, ok := ruledoc.FormsOf(t); ok {
 		return b.anyOf(forms, tags)
 	}
+	if t == reflect.TypeFor[json.Number]() {
+		return schema{"type": "number", "minimum": 0}
+	}
 	switch t.Kind() {
 	case reflect.Map:
 		return b.mapOf(t, tags)

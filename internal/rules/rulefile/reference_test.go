@@ -121,6 +121,8 @@ func (r reader) values(s schema) string {
 		return "`true`, `false`"
 	case "integer":
 		return fmt.Sprintf("%s to %s", number(s["minimum"]), number(s["maximum"]))
+	case "number":
+		return "a number"
 	case "object":
 		return "map of " + r.values(s["additionalProperties"].(schema))
 	case "string":

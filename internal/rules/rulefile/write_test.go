@@ -96,6 +96,10 @@ func fill(t *rapid.T, v reflect.Value, tags ruledoc.Tags, depth int) {
 			v.Set(reflect.Append(v, entry))
 		}
 	case reflect.String:
+		if v.Type() == reflect.TypeFor[json.Number]() {
+			v.SetString(rapid.StringMatching(`(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?`).Draw(t, "weight"))
+			return
+		}
 		v.SetString(rapid.SampledFrom(slices.Concat(texts, tags.Enum)).Draw(t, "text"))
 		switch {
 		case len(tags.Enum) == 1:

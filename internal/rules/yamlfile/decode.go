@@ -24,8 +24,8 @@ import (
 )
 
 // Decode decodes text into what into points to: a struct, or a map with text for
-// keys, a slice, a text, a boolean, a signed integer, a time.Time, a Union, an
-// any, or a pointer to one of these. Tags describes the struct tags that it
+// keys, a slice, a text, a boolean, a signed integer, a json.Number, a time.Time,
+// a Union, an any, or a pointer to one of these. Tags describes the struct tags that it
 // heeds. It checks forms and ranges alone; what values mean, and whether required
 // fields are there, is for the caller to check, with Locate to report it.
 //
@@ -155,6 +155,13 @@ func (d *decoder) plain(n node, into reflect.Value, tags ruledoc.Tags) (fits boo
 	case reflect.Slice:
 		return d.list(n, into, tags)
 	case reflect.String:
+		if into.Type() == reflect.TypeFor[json.Number]() {
+			fits = n.is() == "a number" && json.Valid([]byte(n.Value))
+			if fits {
+				into.SetString(n.Value)
+			}
+			return fits
+		}
 		text, fits := d.text(n, tags)
 		into.SetString(text)
 		return fits

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+// MaxUsage is the highest number of an outcome's usage. Every parser of JSON reads
+// fifteen digits exactly.
+const MaxUsage = 999_999_999_999_999
+
+// UsageError says why an outcome's usage settles nothing.
+type UsageError struct {
+	Rule, Key string // of the charge that it cannot settle; "" of ParseUsage
+	Limit     string // its policy name
+	Name      string // of the usage; "" if the fault is in no single name
+	Reason    string // with what to write instead
+}
+
+// Error names the limit, and says what is wrong and what to write instead.
+func (e *UsageError) Error() string {
+	if e.Limit == "" {
+		return e.Reason
+	}
+	return "limit " + e.Limit + ": " + e.Reason
+}
+
+func notUsage(name string) *UsageError {
+	return &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q must be a whole number from 0 to %d", name, int64(MaxUsage))}
+}
+
+// ParseUsage reads the usage of an outcome, a JSON object whose numbers are
+// json.Number. The error is a *UsageError.
+func ParseUsage(object map[string]any) (map[string]int64, error) {
+	usage := make(map[string]int64, len(object))
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		number, _ := object[name].(json.Number)
+		n, err := strconv.ParseInt(string(number), 10, 64)
+		if err != nil || n < 0 || n > MaxUsage {
+			return nil, notUsage(name)
+		}
+		usage[name] = n
+	}
+	return usage, nil
+}
+
+// CheckUsage reports whether the outcome's usage can settle the charges of a
+// decision. The error is a *UsageError. The caller then settles none of them, so
+// that a misspelled name leaves what was reserved.
+//
+// Each name needs a weight in each limit that settles. A limit without weights
+// needs its own cost beside the usage, unless the answer broke off.
+func CheckUsage(all []Pending, o *Outcome) error {
+	for n := range all {
+		p := &all[n]
+		for i, weights := range p.Weights[:len(p.Charge.Limits)] {
+			limit := p.PolicyName(i)
+			_, stated := o.Costs[limit]
+			if len(o.Usage) == 0 || p.MaxCosts[i] == Unsettled || weights == nil && (stated || o.Aborted) {
+				continue
+			}
+			_, wrong := weigh(weights, o.Usage)
+			if stated {
+				wrong = &UsageError{Reason: "it has both a cost and usage: report one of them"}
+			}
+			if wrong != nil {
+				wrong.Rule, wrong.Key, wrong.Limit = p.Rule, p.Key(), limit
+				return wrong
+			}
+		}
+	}
+	return nil
+}
+
+// RefusesUsage reports whether CheckUsage finds an error. The observer sees it.
+func RefusesUsage(ctx context.Context, observer Observer, all []Pending, o *Outcome) bool {
+	wrong, refused := errors.AsType[*UsageError](CheckUsage(all, o))
+	if refused {
+		observer.StoreFailed(ctx, "settle", wrong.Rule, wrong.Key, wrong)
+	}
+	return refused
+}
+
+// weigh returns what usage costs in units: the exact sum of weight times number,
+// rounded up once.
+//
+// Example: with the weights 1 for input_tokens and 0.1 for cached_tokens, 812 and
+// 1,005 of them are 912.5, which cost 913 units.
+func weigh(weights rules.Weights, usage map[string]int64) (units int64, wrong *UsageError) {
+	// A product is below 2^100, so the sum of all names that fit into memory is
+	// below 2^128.
+	var high, low, carry uint64
+	for _, name := range slices.Sorted(maps.Keys(usage)) {
+		n := usage[name]
+		weight, ok := weights[name]
+		if !ok {
+			weight, ok = weights[rules.OtherUsage]
+		}
+		switch {
+		case n < 0 || n > MaxUsage:
+			return 0, notUsage(name)
+		case !ok:
+			return 0, &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q has no weight: write one in the limit's cost, "+
+				"0 if it is free, or one for other, which all names without a weight take", name)}
+		}
+		h, l := bits.Mul64(uint64(n), uint64(weight))
+		low, carry = bits.Add64(low, l, 0)
+		high += h + carry
+	}
+	low, carry = bits.Add64(low, rules.Millionths-1, 0)
+	if high += carry; high < rules.Millionths { // or the quotient would need more than 64 bits
+		if quotient, _ := bits.Div64(high, low, rules.Millionths); quotient <= maxSettlement {
+			return int64(quotient), nil
+		}
+	}
+	return 0, &UsageError{Reason: fmt.Sprintf("the usage costs more than %d units, the most that settles: lower the weights or the usage", int64(maxSettlement))}
+}
