@@ -54,8 +54,19 @@ type Request struct {
 	// the address of the proxy.
 	Unreadable string
 
+	// Reserve says that the program which asks settles the charge by a receipt; nil
+	// for one that does not.
+	Reserve *Reserve
+
 	derived Derived
 	located bool // ClientAddress.Locate has set IP
+}
+
+// Reserve says how a charge is settled by a receipt.
+type Reserve struct {
+	// ID is the caller's own name for the decision, which it may repeat: that
+	// charges once. It is empty for none.
+	ID string
 }
 
 // Missing names what the events of one kind of gateway lack.

@@ -198,6 +198,10 @@ type Rule struct {
 	OnError OnError
 	Mode    Mode
 	Quiet   bool // responses do not mention it
+	// SettleWithin is how long a reservation can be settled by its receipt.
+	SettleWithin time.Duration
+	// Reservations is the most reservations of a key that are open at once.
+	Reservations int64
 	// Places are those of the limits in the list that the author wrote.
 	Places []int
 	// Candidates are capacities to try, one for each limit; nil for none.

@@ -52,7 +52,10 @@ func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outc
 // without them, the store would deny too much.
 func (e *Engine) refund(ctx context.Context, now time.Time, vs []Verdict) {
 	refunds := e.correct(ctx, now, vs, "refund", func(v *Verdict) []int64 {
-		return deltasBy(&v.Charge, func(i int) int64 { return fullRefund(&v.Charge, i, true) })
+		if v.Before != nil { // the earlier decision may be at work
+			return nil
+		}
+		return deltasBy(&v.Charge, &v.Receipt, func(i int) int64 { return fullRefund(&v.Charge, i, true) })
 	})
 	if refunds == nil {
 		return

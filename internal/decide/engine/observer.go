@@ -14,6 +14,8 @@ const (
 	CallChargeAll = "charge all"
 	CallSettle    = "settle"
 	CallRefund    = "refund" // a settlement that returns the whole charge
+	CallClose     = "close"  // a settlement that only closes a hold
+	CallRenew     = "renew"  // of a place in flight
 )
 
 // Observer sees every decision and every call of the store. What an engine

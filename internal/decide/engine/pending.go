@@ -16,8 +16,9 @@ const maxSettlement = limit.MaxCapacity
 // Unsettled stands in Pending.MaxCosts for a limit that does not settle.
 const Unsettled = -1
 
-// Pending is a charge that the backend's answer may correct. It is plain data,
-// by which another process can settle: it needs the store, and no rules.
+// Pending is a charge that the backend's answer may correct, or that has a place
+// in flight to give back. It is plain data, by which another process can settle:
+// it needs the store, and no rules.
 type Pending struct {
 	Rule    string // its name
 	Charge  limit.Charge
@@ -33,9 +34,10 @@ type Pending struct {
 	Weights [limit.MaxLimits]rules.Weights
 }
 
-// Pending returns the charges of an allowed request that its outcome may correct
-// and that the shared store has made. What this process counted by itself, no
-// other can correct.
+// Pending returns the charges of an allowed request that its outcome may correct,
+// or that have a place in flight, and that the shared store has made. What this
+// process counted by itself, no other can correct. Neither can a program correct
+// by a receipt what has no hold, because the counter has too many.
 func (d *Decision) Pending() (all []Pending) { return d.pending(false) }
 
 // pending is Pending, also of what this process counted by itself if local.
@@ -52,22 +54,22 @@ func (d *Decision) pending(local bool) (all []Pending) {
 }
 
 // pending returns what an outcome may correct of the rule's charge; ok is false
-// if no outcome can.
+// if no outcome can, and no place is to be given back.
 func (v *Verdict) pending() (p Pending, ok bool) {
 	p = Pending{Rule: v.Rule.Name, Charge: v.Charge, Receipt: v.Receipt, Refunds: v.Rule.RefundOn()}
 	for i := range v.Charge.Costs {
 		p.MaxCosts[i] = Unsettled
 		if v.Terms.Settles(i) {
 			p.MaxCosts[i], p.Weights[i] = v.Terms.MostCost(i), v.Terms.Weights(i)
-			ok = true
 		}
-		ok = ok || len(p.Refunds) > 0 && fullRefund(&v.Charge, i, false) != 0
 	}
-	return p, ok
+	lacksHold := v.Charge.Hold.ID != 0 && v.Receipt.Hold == 0
+	return p, (v.place || v.correctable()) && !lacksHold
 }
 
-// Settle corrects the charge by the outcome: one write, or none if there is
-// nothing to correct. CheckUsage must have found no error.
+// Settle corrects the charge by the outcome, and closes its hold: one write, or
+// none if there is neither. It fails with limit.ErrClosed if the hold is gone, and
+// with limit.ErrReset if the counter is. CheckUsage must have found no error.
 func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, observer Observer, o *Outcome) error {
 	deltas := p.deltas(o)
 	if deltas == nil {
@@ -77,10 +79,10 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 }
 
 // deltas returns the units by which the outcome corrects each limit; nil if
-// there is nothing to correct.
+// there is nothing to correct or to close.
 func (p *Pending) deltas(o *Outcome) []int64 {
 	refunded := rules.Among(p.Refunds, o.Status)
-	return deltasBy(&p.Charge, func(i int) int64 {
+	return deltasBy(&p.Charge, &p.Receipt, func(i int) int64 {
 		if refunded {
 			return fullRefund(&p.Charge, i, false)
 		}
@@ -132,6 +134,9 @@ func fullRefund(c *limit.Charge, i int, unused bool) int64 {
 
 // correctionCall returns the name of the call that corrects a charge by deltas.
 func correctionCall(c *limit.Charge, deltas []int64) string {
+	if !slices.ContainsFunc(deltas, func(delta int64) bool { return delta != 0 }) {
+		return CallClose
+	}
 	for i, delta := range deltas {
 		if delta != -c.Costs[i] && delta != fullRefund(c, i, false) {
 			return CallSettle
@@ -140,13 +145,14 @@ func correctionCall(c *limit.Charge, deltas []int64) string {
 	return CallRefund
 }
 
-// deltasBy returns the delta of each limit; nil if all are 0.
-func deltasBy(c *limit.Charge, delta func(i int) int64) []int64 {
+// deltasBy returns the delta of each limit; nil if all are 0, and the receipt has
+// no hold to close.
+func deltasBy(c *limit.Charge, r *limit.Receipt, delta func(i int) int64) []int64 {
 	var all [limit.MaxLimits]int64
 	for i := range c.Costs {
 		all[i] = delta(i)
 	}
-	if all == [limit.MaxLimits]int64{} {
+	if r.Hold == 0 && all == [limit.MaxLimits]int64{} {
 		return nil
 	}
 	return slices.Clone(all[:len(c.Costs)])

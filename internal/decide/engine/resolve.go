@@ -19,6 +19,8 @@ type Resolver struct {
 	// If one cannot be read, the document's applies, and Err says why.
 	Overrides OverrideSource
 	Now       time.Time // when overrides are looked up, and whether they have ended
+
+	hold uint64 // ID of the holds of the decision; 0 before the first
 }
 
 // Plan is the plan of one caller, and where it comes from.
@@ -44,6 +46,9 @@ type Resolution struct {
 	Key    string       // what the rule counts by
 	Terms  *rules.Terms // the limits and costs in effect; read-only
 	Charge limit.Charge // what the next request would take
+
+	place bool // the charge takes a place in flight
+	named bool // the caller names the hold, and may look for it again
 }
 
 // Bypass is the reason for which the counter of a resolution is not charged.
@@ -117,9 +122,11 @@ func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *reques
 		own := *terms // which other requests share
 		own.Err, terms = err, &own
 	}
-	return Resolution{Rule: rule, Key: key, Terms: terms, Charge: limit.Charge{
+	resolved := Resolution{Rule: rule, Key: key, Terms: terms, Charge: limit.Charge{
 		Key: rule.Item(key, terms), Limits: terms.Limits, Costs: terms.Costs, Checked: terms.Checked, Lease: int32(rule.Lease),
 	}}
+	resolved.OpenHold(req.Reserve, &r.hold)
+	return resolved
 }
 
 // override returns the override of a key: the one set by command, if the rule

@@ -37,7 +37,7 @@ func (v *Verdict) Renew() {
 
 // admit notes that the store has made a charge.
 func (e *Engine) admit(v *Verdict) {
-	v.charged = chargedShared
+	v.take()
 	if e.opts.Admitted != nil {
 		e.opts.Admitted(v.Charge.Key)
 	}
@@ -63,7 +63,7 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 	if v.charged == notCharged {
 		return nil
 	}
-	deltas := deltasBy(&v.Charge, func(i int) int64 {
+	deltas := deltasBy(&v.Charge, &v.Receipt, func(i int) int64 {
 		if !v.Charge.Limits[i].Correctable() {
 			return fullRefund(&v.Charge, i, actual[i] == 0)
 		}

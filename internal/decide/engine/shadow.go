@@ -111,7 +111,7 @@ func (e *Engine) evaluateShadows(ctx context.Context, now time.Time, d *Decision
 			e.opts.Observer.StoreFailed(ctx, "charge shadow rule", v.Rule.Name, v.Key, err)
 			v.Degraded, v.Uncounted, v.Allowed = true, true, true
 		} else if v.Allowed {
-			v.charged = chargedShared
+			v.take()
 		}
 	}
 }

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/request"
+)
+
+// repeatWithin is how long a decision that nothing can correct may be repeated by
+// its ID, and charges once.
+const repeatWithin = time.Minute
+
+// OpenHold has the charge open a hold if it needs one: for a place in flight, or
+// because a program that reserves corrects or repeats it. All rules of a decision
+// share the ID, which the first of them makes.
+func (r *Resolution) OpenHold(reserve *request.Reserve, id *uint64) {
+	c, place := &r.Charge, (*limit.Limit)(nil)
+	for i, cost := range c.Costs {
+		if c.Limits[i].Algorithm == limit.InFlight && cost > 0 {
+			place = &c.Limits[i]
+		}
+	}
+	c.Hold, r.place, r.named = limit.Opening{}, place != nil, reserve != nil && reserve.ID != ""
+	switch {
+	case place != nil:
+		c.Hold = limit.Opening{For: place.Window, Most: place.Capacity}
+	case reserve == nil || c.Lease > 0:
+		return
+	case r.correctable():
+		c.Hold = limit.Opening{For: r.Rule.SettleWithin, Most: r.Rule.Reservations}
+	case r.named && !c.ZeroCost():
+		c.Hold = limit.Opening{For: repeatWithin, Most: r.Rule.Reservations}
+	default:
+		return
+	}
+	if *id == 0 {
+		*id = holdID(reserve)
+	}
+	c.Hold.ID = *id
+}
+
+// holdID returns the ID of a decision's holds, which is not 0.
+func holdID(reserve *request.Reserve) uint64 {
+	if reserve == nil || reserve.ID == "" {
+		return max(1, rand.Uint64())
+	}
+	hash := sha256.Sum256([]byte(reserve.ID))
+	return max(1, binary.BigEndian.Uint64(hash[:]))
+}
+
+// correctable reports whether an outcome can change the units of the charge.
+func (r *Resolution) correctable() bool {
+	for i := range r.Charge.Costs {
+		if r.Terms.Settles(i) || len(r.Rule.RefundOn()) > 0 && fullRefund(&r.Charge, i, false) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// take notes that the shared store has made the charge: now, or in an earlier call
+// with the same ID, whose costs it then has.
+func (v *Verdict) take() {
+	v.charged = chargedShared
+	if v.Before == nil {
+		return
+	}
+	v.Charge.Costs = make([]int64, len(v.Before)) // others share those of the rule
+	for i, took := range v.Before {
+		v.Charge.Costs[i] = took.Units
+	}
+}
