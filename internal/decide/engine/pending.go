@@ -67,6 +67,10 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 	return p, (v.place || v.correctable()) && !lacksHold
 }
 
+// Pends reports whether an outcome can correct the charge of the rule, or has its
+// place in flight to give back.
+func (v *Verdict) Pends() bool { return v.place || v.correctable() }
+
 // Settle corrects the charge by the outcome, and closes its hold: one write, or
 // none if there is neither. It fails with limit.ErrClosed if the hold is gone, and
 // with limit.ErrReset if the counter is. CheckUsage must have found no error.
@@ -81,30 +85,48 @@ func (p *Pending) Settle(ctx context.Context, now time.Time, store limit.Store, 
 // deltas returns the units by which the outcome corrects each limit; nil if
 // there is nothing to correct or to close.
 func (p *Pending) deltas(o *Outcome) []int64 {
-	refunded := rules.Among(p.Refunds, o.Status)
 	return deltasBy(&p.Charge, &p.Receipt, func(i int) int64 {
-		if refunded {
-			return fullRefund(&p.Charge, i, false)
-		}
-		if p.MaxCosts[i] == Unsettled {
-			return 0
-		}
-		actual, reported := o.Costs[p.PolicyName(i)]
-		if p.Weights[i] != nil && len(o.Usage) > 0 {
-			units, wrong := weigh(p.Weights[i], o.Usage)
-			if wrong != nil || reported { // as CheckUsage says
-				return 0
-			}
-			actual, reported = units, true
-		}
-		if !reported && o.Aborted {
-			actual, reported = p.MaxCosts[i], true
-		}
-		if !reported || actual < 0 {
-			return 0
-		}
-		return correction(&p.Charge, i, actual)
+		cost, _ := p.Cost(i, o)
+		return cost - p.Charge.Costs[i]
 	})
+}
+
+// Cost returns what the request costs limit i by the outcome, in units; corrected
+// is false for a charge that stays.
+func (p *Pending) Cost(i int, o *Outcome) (cost int64, corrected bool) {
+	charged := p.Charge.Costs[i]
+	if rules.Among(p.Refunds, o.Status) {
+		refund := fullRefund(&p.Charge, i, false)
+		return charged + refund, refund != 0
+	}
+	if p.MaxCosts[i] == Unsettled {
+		return charged, false
+	}
+	cost, reported := o.Costs[p.PolicyName(i)]
+	if p.Weights[i] != nil && len(o.Usage) > 0 {
+		units, wrong := weigh(p.Weights[i], o.Usage)
+		if wrong != nil || reported { // as CheckUsage says
+			return charged, false
+		}
+		cost, reported = units, true
+	}
+	if !reported && o.Aborted {
+		cost, reported = p.MaxCosts[i], true
+	}
+	if !reported || cost < 0 {
+		return charged, false
+	}
+	return charged + correction(&p.Charge, i, cost), true
+}
+
+// InFlight reports whether the charge has a place in flight.
+func (p *Pending) InFlight() bool {
+	return p.Receipt.Hold != 0 && slices.ContainsFunc(p.Charge.Limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
+}
+
+// Renew moves the end of the charge's hold. It fails as Settle does.
+func (p *Pending) Renew(ctx context.Context, now time.Time, store limit.Store, observer Observer) error {
+	return observe(ctx, observer, CallRenew, func() error { return store.Renew(ctx, now, &p.Charge, &p.Receipt) })
 }
 
 // Key returns what the rule counts by.

@@ -79,6 +79,9 @@ var allowed = map[string]string{
 		internal/decide/engine internal/kit/clock internal/kit/problem internal/limit internal/observe/oplog
 		internal/request internal/rules internal/rules/ruledoc internal/store/memory`,
 
+	"internal/decide/api": `
+		internal/decide/engine internal/decide/headers internal/decide/receipt internal/decide/usage internal/limit
+		internal/request internal/rules`,
 	"internal/decide/apikeys": "internal/kit/cache internal/request internal/rules/ruletable",
 	"internal/decide/authn": `
 		internal/kit/cache internal/request internal/rules internal/rules/ruledoc github.com/golang-jwt/jwt`,
@@ -207,8 +210,8 @@ var allowed = map[string]string{
 		cmd/slidegate/internal/operator/session cmd/slidegate/internal/serve/admin
 		cmd/slidegate/internal/serve/decideapi cmd/slidegate/internal/serve/gateway cmd/slidegate/internal/text
 		cmd/slidegate/internal/traffic/logs cmd/slidegate/internal/traffic/replay internal/assemble/app
-		internal/decide/authn internal/decide/engine internal/decide/usage internal/limit internal/observe/oplog
-		internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
+		internal/decide/api internal/decide/authn internal/decide/engine internal/decide/receipt internal/decide/usage
+		internal/limit internal/observe/oplog internal/observe/telemetry internal/request internal/rules internal/rules/key internal/rules/lint
 		internal/rules/ruledoc internal/rules/rulefile internal/rules/ruletable internal/store/memory`,
 	"cmd/slidegate/internal/operator/session": `
 		internal/assemble/app internal/decide/engine internal/kit/clock internal/limit internal/observe/oplog
@@ -222,8 +225,8 @@ var allowed = map[string]string{
 		internal/observe/telemetry/metric internal/request internal/rules internal/rules/ruledoc internal/rules/rulefile
 		github.com/prometheus/client_golang`,
 	"cmd/slidegate/internal/serve/decideapi": `
-		cmd/slidegate/internal/serve/gateway internal/decide/engine internal/decide/headers internal/decide/usage
-		internal/kit/clock internal/observe/oplog internal/request internal/rules`,
+		cmd/slidegate/internal/serve/gateway internal/decide/api internal/decide/engine internal/decide/headers
+		internal/decide/receipt internal/decide/usage internal/kit/clock internal/request internal/rules`,
 	"cmd/slidegate/internal/serve/gateway": `
 		internal/assemble/httplimit internal/decide/engine internal/decide/headers internal/decide/usage
 		internal/observe/oplog internal/request internal/rules`,

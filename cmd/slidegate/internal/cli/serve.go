@@ -152,6 +152,11 @@ func serve(ctx context.Context, c *command.Console, where session.Locations, lis
 		return err
 	}
 	defer s.Close()
+	if o.Decide {
+		if err := o.SignReceipts(s, os.Getenv(operator.ReceiptVariable)); err != nil {
+			return err
+		}
+	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("%w; name another address by --listen", err)

@@ -3,11 +3,13 @@ package operator
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,8 +20,10 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/assemble/app"
+	"github.com/slidegate/slidegate/internal/decide/api"
 	"github.com/slidegate/slidegate/internal/decide/authn"
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/decide/usage"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/observe/oplog"
@@ -114,6 +118,9 @@ type ServeOptions struct {
 	Drain       time.Duration // from SIGTERM until no more requests are taken
 	Admin       net.Listener  // for the live page, metrics and status; nil for none
 	Version     string        // of slidegate, for the status
+
+	receipts receipt.Keys // of decisions; nil for none
+	proxies  bool         // proxies get receipts too
 }
 
 // CheckUsagePath returns what is wrong with --usage-path; an empty one is none.
@@ -129,6 +136,41 @@ func CheckUsagePath(path string, decide bool) error {
 		return fmt.Errorf("--usage-path %s: %w", path, err)
 	}
 	return nil
+}
+
+// ReceiptVariable is the environment variable with the secret that signs receipts.
+const ReceiptVariable = "SLIDEGATE_RECEIPT_SECRET"
+
+// SignReceipts has decisions signed by the secret, "" for none. Counters in memory
+// then have a secret of their process. It refuses rules that need receipts if their
+// counters are shared. If rules in a table become so later, the log says so.
+func (o *ServeOptions) SignReceipts(s *session.Session, secret string) (err error) {
+	if secret != "" {
+		if o.receipts, err = receipt.ParseKeys(secret); err != nil {
+			return fmt.Errorf("%s: %w", ReceiptVariable, err)
+		}
+		o.proxies = true
+		return nil
+	}
+	if s.InMemory() {
+		own := make([]byte, 32)
+		_, _ = rand.Read(own) // which does not fail
+		o.receipts = receipt.Keys{own}
+		return nil
+	}
+	for _, r := range s.Rules.Rules {
+		if r.Mode != rules.Off && needsReceipts(r) {
+			return fmt.Errorf("%s is not set, and rule %s settles or has places in flight: give all servers over %s the same secret, "+
+				"such as `openssl rand -hex 32` prints, which signs receipts", ReceiptVariable, r.Name, s.StoreName())
+		}
+	}
+	return nil
+}
+
+// needsReceipts reports whether a limit of the rule settles or has places in flight.
+func needsReceipts(r *rules.Rule) bool {
+	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Settle }) ||
+		slices.ContainsFunc(r.Limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
 }
 
 // Serve runs the local gateway, or the API of decisions, until the context ends.
@@ -162,8 +204,10 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	}
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
-		handler := decideapi.New(decider, o.Token, log)
-		handler.UsagePath, handler.Usage = o.UsagePath, reporter.Of
+		handler := decideapi.New(&api.API{
+			Decider: decider, Usage: reporter.Of, Keys: o.receipts, Store: store, Now: s.Now, Observer: recorder, Log: oplog.Throttle(log, "rule"),
+		}, o.Token)
+		handler.UsagePath, handler.Receipts = o.UsagePath, o.proxies
 		server := gateway.Server{Handler: handler, Timeouts: o.Timeouts, HeaderSize: cmp.Or(o.HeaderSize, decideapi.HeaderSize), Log: log}
 		return server.Serve(serving, listener)
 	}

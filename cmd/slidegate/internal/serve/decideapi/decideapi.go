@@ -1,31 +1,32 @@
 // Package decideapi serves decisions over HTTP, for programs in other languages
-// and for proxies: POST /v1/decisions takes a request as JSON, and the endpoints
-// for proxies take it as fields. Both trust what these say of the client, so only
-// trusted programs may reach them, or know the token. Web pages may not ask.
+// and for proxies: programs POST the calls of package api as JSON, and the endpoints
+// for proxies take a request as fields. Both trust what these say of the client, so
+// only trusted programs may reach them, or know the token. Web pages may not ask.
 package decideapi
 
 import (
-	"context"
 	_ "embed" // of openapi.json
 	"errors"
-	"log/slog"
+	"fmt"
+	"io"
+	"mime"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/api"
 	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/decide/usage"
-	"github.com/slidegate/slidegate/internal/observe/oplog"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // Paths of the endpoints. Envoy puts the path of the client's request behind
 // extAuthz.
 const (
-	decisions   = "/v1/decisions"
+	decisions   = "/v1/" + api.Decisions
+	settlements = "/v1/" + api.Settlements
+	renewals    = "/v1/" + api.Renewals
 	forwardAuth = "/v1/forward-auth"
 	authRequest = "/v1/auth-request"
 	extAuthz    = "/v1/ext-authz"
@@ -40,31 +41,21 @@ const HeaderSize = 64 << 10
 //go:embed openapi.json
 var document []byte
 
-// Decider decides requests. engine.ErrUnauthorized says that the credentials of
-// an allowed request are not valid.
-type Decider interface {
-	DecideRequest(ctx context.Context, r *request.Request) (*engine.Decision, error)
-	// Authenticate adds to a request what its credentials prove.
-	Authenticate(ctx context.Context, r *request.Request) error
-}
-
 // Server is the handler.
 type Server struct {
-	decider  Decider
+	api      *api.API
 	token    string
 	maxDelay time.Duration
-	log      *slog.Logger
-	warned   sync.Map // names of rules that settle or refund
 
-	// UsagePath answers callers with what Usage reports of them; empty for none.
-	UsagePath string
-	Usage     func(context.Context, *request.Request) (*usage.Report, error)
+	UsagePath string // answers with the usage of callers; empty for none
+	// Receipts has the endpoints for proxies answer with receipts, whose backends
+	// settle.
+	Receipts bool
 }
 
-// New returns the handler. Callers must send the token, unless it is empty. The
-// handler throttles repeated lines of the log.
-func New(d Decider, token string, log *slog.Logger) *Server {
-	return &Server{decider: d, token: token, maxDelay: rules.LongestHold, log: oplog.Throttle(log)}
+// New returns the handler. Callers must send the token, unless it is empty.
+func New(a *api.API, token string) *Server {
+	return &Server{api: a, token: token, maxDelay: rules.LongestHold}
 }
 
 // ServeHTTP finds the endpoint by the path as it was sent. http.ServeMux would
@@ -75,12 +66,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.UsagePath != "" && r.URL.EscapedPath() == s.UsagePath {
-		s.reportUsage(w, r)
+		s.call(w, r, api.Usage)
 		return
 	}
 	switch r.URL.Path {
-	case decisions:
-		s.decideJSON(w, r)
+	case decisions, settlements, renewals:
+		s.call(w, r, strings.TrimPrefix(r.URL.Path, "/v1/"))
 	case forwardAuth:
 		s.forward(w, r, ofFields(r), writeDenial)
 	case authRequest:
@@ -90,49 +81,83 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case health:
 		s.read(w, r, []byte(`{"status":"ok"}`+"\n"))
 	default:
-		newProblem(http.StatusNotFound, "the endpoints are %s, %s, %s, %s and %s: see %s",
-			decisions, forwardAuth, authRequest, extAuthz+"/PATH", health, openAPI).write(w)
+		write(w, api.NewProblem(http.StatusNotFound, "the endpoints are %s, %s, %s, %s, %s and %s: see %s",
+			decisions, settlements, renewals, forwardAuth, authRequest, extAuthz+"/PATH", openAPI))
 	}
 }
 
 // read answers with a JSON document.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, json []byte) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		wrongMethod(w, "GET, HEAD", r.Method).write(w)
+		write(w, wrongMethod(w, "GET, HEAD", r.Method))
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(json) // the client may have hung up
+	writeBody(w, http.StatusOK, "application/json", string(json))
 }
 
-// warnUnsettled logs, once for each rule, that no outcome corrects its charges.
-func (s *Server) warnUnsettled(ctx context.Context, d *engine.Decision) {
-	for _, p := range d.Pending() {
-		if _, again := s.warned.LoadOrStore(p.Rule, true); !again {
-			s.log.WarnContext(ctx, "this server does not see the answers to requests: refund_on and settle have no effect", "rule", p.Rule)
-		}
+// call answers a program that POSTs the body of a call.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
+	if !s.admits(w, r, false) {
+		return
 	}
+	body, p := readBody(w, r)
+	if p != nil {
+		write(w, p)
+		return
+	}
+	status, answer := s.api.Answer(r.Context(), name, body)
+	writeJSON(w, status, answer)
 }
 
-// decide returns what the client of a request learns. unauthorized says that its
-// credentials are not valid, and that no rule denies it for that.
-func (s *Server) decide(ctx context.Context, r *request.Request) (a headers.Answer, reason string, p *problem) {
-	d, err := s.decider.DecideRequest(ctx, r)
-	switch {
-	case errors.Is(err, engine.ErrUnauthorized):
-		return headers.Answer{Problem: headers.Unauthorized}, unauthorized, nil
-	case err == nil:
-		s.warnUnsettled(ctx, d)
-		return headers.Describe(d), d.Reason.String(), nil
+// readBody reads the body of a request with JSON.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Problem) {
+	if r.Method != http.MethodPost {
+		return nil, wrongMethod(w, http.MethodPost, r.Method)
 	}
-	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
-		return a, "", badRequest("/ip", unmet.Error())
+	sent := r.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(sent); err != nil || kind != "application/json" {
+		return nil, api.NewProblem(http.StatusUnsupportedMediaType, "Content-Type is %.60q: write application/json", sent)
 	}
-	if ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "no decision", "error", err)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, api.MaxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, api.TooLarge()
 	}
-	return a, "", noDecision()
+	if err != nil {
+		return nil, api.NewProblem(http.StatusBadRequest, "the body breaks off")
+	}
+	return body, nil
 }
 
-// unauthorized is the reason of a decision about credentials that are not valid.
-const unauthorized = "unauthorized"
+func wrongMethod(w http.ResponseWriter, allowed, sent string) *api.Problem {
+	w.Header().Set("Allow", allowed)
+	return api.NewProblem(http.StatusMethodNotAllowed, "this endpoint takes %s, and the request is %.20q", allowed, sent)
+}
+
+func write(w http.ResponseWriter, p *api.Problem) { writeJSON(w, p.Status, p.JSON()) }
+
+// writeJSON answers with problem details, unless the status is 200.
+func writeJSON(w http.ResponseWriter, status int, json []byte) {
+	kind := "application/json"
+	if status != http.StatusOK {
+		kind = headers.ProblemType
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeBody(w, status, kind, string(json))
+}
+
+func writeBody(w http.ResponseWriter, status int, contentType, body string) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body)) // the client may have hung up
+}
+
+// CheckUsagePath returns why a path cannot answer with the usage of callers.
+func CheckUsagePath(path string) error {
+	taken := []string{decisions, settlements, renewals, forwardAuth, authRequest, extAuthz, openAPI, health}
+	if slices.Contains(taken, path) || strings.HasPrefix(path, extAuthz+"/") {
+		return fmt.Errorf("%s is an endpoint of decisions: want another path, such as /usage", path)
+	}
+	return usage.CheckPath(path)
+}

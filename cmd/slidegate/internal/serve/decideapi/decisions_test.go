@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -187,31 +186,19 @@ rules:
 	}
 }
 
-// TestUnsettled: the log names, once, each rule whose charges no outcome
-// corrects here.
-func TestUnsettled(t *testing.T) {
-	var log strings.Builder
-	h := newAPIWith(t, "rules: [{name: retries, key: all, refund_on: 5xx, limit: 9/minute}, {name: plain, key: all, limit: 9/minute}]",
-		"", slog.New(slog.NewTextHandler(&log, nil)))
-	for range 2 {
-		decide(t, h, `{"method": "GET", "path": "/"}`)
-	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "refund_on and settle have no effect") || !strings.Contains(got, "rule=retries") {
-		t.Errorf("logged %q", got)
-	}
-}
-
 // failing decides nothing.
 type failing struct{ err error }
 
 func (failing) Authenticate(context.Context, *request.Request) error { return nil }
+
+func (failing) Finish(context.Context, *engine.Decision, *engine.Outcome) {}
 
 func (f failing) DecideRequest(context.Context, *request.Request) (*engine.Decision, error) {
 	return nil, f.err
 }
 
 func TestNoDecision(t *testing.T) {
-	h := decideapi.New(failing{errors.New("secret detail")}, "", quiet)
+	h := decideapi.New(newCalls(failing{errors.New("secret detail")}, nil, nil, quiet), "")
 	for _, got := range []answer{
 		decide(t, h, `{"method": "GET", "path": "/", "ip": "::1"}`),
 		send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),

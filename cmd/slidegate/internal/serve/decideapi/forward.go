@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/slidegate/slidegate/internal/decide/api"
+	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/decide/headers"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/kit/clock"
 	"github.com/slidegate/slidegate/internal/request"
 )
@@ -21,29 +24,38 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 	}
 	req, err := f.request()
 	if err != nil {
-		s.log.ErrorContext(r.Context(), "the proxy does not describe its client's request", "error", err)
-		newProblem(http.StatusInternalServerError, "%v", err).write(w)
+		s.api.Log.ErrorContext(r.Context(), "the proxy does not describe its client's request", "error", err)
+		write(w, api.NewProblem(http.StatusInternalServerError, "%v", err))
 		return
 	}
-	a, reason, p := s.decide(r.Context(), req)
+	if s.Receipts {
+		req.Reserve = &request.Reserve{}
+	}
+	decided, p := s.api.Decide(r.Context(), req)
 	if p != nil {
-		p.write(w)
+		write(w, p)
 		return
 	}
-	if a.Allowed && a.Delay > s.maxDelay {
+	a := decided.Answer
+	goesOn := func() bool { return clock.Sleep(r.Context(), a.Delay) == nil }
+	if a.Allowed && (a.Delay > s.maxDelay || !goesOn()) {
+		s.api.Decider.Finish(r.Context(), decided.Decision, &engine.Outcome{}) // its place is free
+		if a.Delay <= s.maxDelay {
+			panic(http.ErrAbortHandler) // the proxy has hung up, and the turn passes unused
+		}
 		a = a.TooLong()
-	}
-	if a.Allowed && clock.Sleep(r.Context(), a.Delay) != nil {
-		panic(http.ErrAbortHandler) // the proxy has hung up, and the turn passes unused
 	}
 	for field := range a.Fields() {
 		w.Header()[field.Name] = []string{field.Value}
 	}
 	if a.Allowed {
+		if decided.Receipt != "" {
+			w.Header()[receipt.Header] = []string{decided.Receipt}
+		}
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	if reason == unauthorized {
+	if decided.Reason == api.Unauthorized {
 		w.Header()["WWW-Authenticate"] = []string{headers.InvalidToken}
 	}
 	w.Header().Set(headers.AllowOrigin, "*") // scripts of every origin may read the denial

@@ -148,7 +148,7 @@ func TestForbidden(t *testing.T) {
 	paths := read[document](t, readDocument(t)).Paths
 	for endpoint, path := range map[string]string{"/v1/forward-auth": "/v1/forward-auth", "/v1/ext-authz/": "/v1/ext-authz/{path}"} {
 		banned := send(t, newAPI(t, "{deny: [{cidrs: [203.0.113.0/24]}], rules: []}"), "GET", endpoint, "", aGET, root, from1)
-		unauthorized := send(t, decideapi.New(failing{engine.ErrUnauthorized}, "", quiet), "GET", endpoint, "", aGET, root, from1)
+		unauthorized := send(t, decideapi.New(newCalls(failing{engine.ErrUnauthorized}, nil, nil, quiet), ""), "GET", endpoint, "", aGET, root, from1)
 		for problem, got := range map[string]answer{"blocked": banned, "unauthorized": unauthorized} {
 			wantSchema(t, "Denial", got.body)
 			_, stated := paths[path]["get"].Responses[strconv.Itoa(got.StatusCode)]

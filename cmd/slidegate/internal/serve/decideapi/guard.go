@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/internal/decide/api"
 )
 
 // tokenField has the token of a proxy, whose Authorization is its client's.
@@ -18,17 +19,17 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request, byProxy bool) bo
 	if p == nil {
 		return true
 	}
-	s.log.WarnContext(r.Context(), "a request for a decision is refused", "reason", p.Detail)
+	s.api.Log.WarnContext(r.Context(), "a request for a decision is refused", "reason", p.Detail)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	p.write(w)
+	write(w, p)
 	return false
 }
 
 // refusal returns why a request may not ask for a decision, nil if it may. A web
 // page does not know the token, so one that is right is enough.
-func (s *Server) refusal(r *http.Request, byProxy bool) *problem {
+func (s *Server) refusal(r *http.Request, byProxy bool) *api.Problem {
 	if s.token != "" {
 		sent, want := only(r, tokenField), "the field "+tokenField
 		if !byProxy {
@@ -40,10 +41,10 @@ func (s *Server) refusal(r *http.Request, byProxy bool) *problem {
 		if subtle.ConstantTimeCompare([]byte(sent), []byte(s.token)) == 1 {
 			return nil
 		}
-		return newProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
+		return api.NewProblem(http.StatusUnauthorized, "the token of this server is missing or wrong: send it as %s", want)
 	}
 	if status, reason := gateway.WebRefusal(r, byProxy); status != 0 {
-		return newProblem(status, "%s", reason)
+		return api.NewProblem(status, "%s", reason)
 	}
 	return nil
 }

@@ -14,7 +14,11 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
 	"github.com/slidegate/slidegate/internal/assemble/app"
+	"github.com/slidegate/slidegate/internal/decide/api"
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/receipt"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/observe/oplog"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/store/memory"
 )
@@ -46,8 +50,17 @@ func newAPIWith(t testing.TB, rules, token string, log *slog.Logger) http.Handle
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: memory.New(0)})
-	return decideapi.New(&engine.Decider{Engine: e, Now: func() time.Time { return start }}, token, log)
+	store, now := memory.New(0), func() time.Time { return start }
+	e := app.NewEngine(engine.Options{Rules: engine.Fixed{Set: set}, Store: store})
+	return decideapi.New(newCalls(&engine.Decider{Engine: e, Now: now}, store, now, log), token)
+}
+
+// newCalls returns the calls of a decider, with receipts.
+func newCalls(d api.Decider, store limit.Store, now func() time.Time, log *slog.Logger) *api.API {
+	return &api.API{
+		Decider: d, Store: store, Now: now, Keys: receipt.Keys{[]byte("0123456789abcdef")}, Observer: engine.NoObserver{},
+		Log: oplog.Throttle(log, "rule"),
+	}
 }
 
 // answer is an answer with its body read.

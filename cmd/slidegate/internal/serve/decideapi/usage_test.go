@@ -29,7 +29,8 @@ rules:
 	}
 	now, store, source := start, fakestore.New(nil), engine.Fixed{Set: set}
 	clock := func() time.Time { return now }
-	h := decideapi.New(&engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock}, "", quiet)
+	calls := newCalls(&engine.Decider{Engine: app.NewEngine(engine.Options{Rules: source, Store: store}), Now: clock}, store, clock, quiet)
+	h := decideapi.New(calls, "")
 	const ann = `{"method": "GET", "path": "/v1/items", "ip": "192.0.2.1", "jwt": {"sub": "ann"}}`
 	ask := func(body string) answer {
 		now = now.Add(time.Second)
@@ -38,7 +39,7 @@ rules:
 	if got := ask(ann); got.StatusCode != http.StatusNotFound {
 		t.Errorf("without a path: status %d", got.StatusCode)
 	}
-	h.UsagePath, h.Usage = "/usage", usage.New(usage.Options{Rules: source, Store: store, Now: clock}).Of
+	h.UsagePath, calls.Usage = "/usage", usage.New(usage.Options{Rules: source, Store: store, Now: clock}).Of
 	for _, step := range []struct {
 		body   string
 		status int

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/decideapi"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/serve/gateway"
+	"github.com/slidegate/slidegate/internal/decide/api"
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/request"
@@ -105,7 +106,9 @@ func server(row string, h func(*engine.Decider) http.Handler, endpoint string) d
 // TestStatuses: each front answers each caller as docs/authorizer.md says.
 func TestStatuses(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	decide := func(d *engine.Decider) http.Handler { return decideapi.New(d, "", quiet) }
+	decide := func(d *engine.Decider) http.Handler {
+		return decideapi.New(&api.API{Decider: d, Now: time.Now, Log: quiet}, "")
+	}
 	fronts := []door{
 		behindGateway("REST API, `REQUEST` authorizer", "get"),
 		behindGateway("REST API, `TOKEN` authorizer", "token"),

@@ -1,4 +1,4 @@
-package decideapi
+package api
 
 import (
 	"encoding/json"
@@ -7,25 +7,23 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/slidegate/slidegate/internal/request"
 )
 
-// readRequest reads the body of POST /v1/decisions. The names are those of
-// recorded requests in JSON Lines.
-func readRequest(body []byte) (*request.Request, *problem) {
-	object, p := readObject(body)
-	if p != nil {
-		return nil, p
-	}
-	f := fields{object: object}
+// request reads the members of Decisions and Usage. The names are those of
+// recorded requests in JSON Lines, and id.
+func (f *fields) request() *request.Request {
 	target := f.string("path")
 	req := &request.Request{
 		Method: f.string("method"), Route: f.string("route"), Stage: f.string("stage"), IP: f.address("ip"),
 		Headers: f.headers("headers"), PathParams: f.strings("path_params"),
 		Claims: f.claims("jwt"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
+		Reserve: &request.Reserve{ID: f.id("id")},
 	}
 	f.refuseOthers()
 	if req.SetTarget(target); !req.IP.IsValid() {
@@ -39,11 +37,11 @@ func readRequest(body []byte) (*request.Request, *problem) {
 	case req.Rejected && (req.APIKey != "" || req.Claims != nil):
 		f.fail("/rejected", "credentials that are not valid say nothing: leave out jwt and apikey")
 	}
-	return req, f.problem
+	return req
 }
 
 // readObject reads a JSON object.
-func readObject(body []byte) (map[string]any, *problem) {
+func readObject(body []byte) (map[string]any, *Problem) {
 	const want = `want a JSON object, such as {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}`
 	if !utf8.Valid(body) {
 		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
@@ -68,8 +66,8 @@ func readObject(body []byte) (map[string]any, *problem) {
 // fields takes the members of an object, and keeps the first problem.
 type fields struct {
 	object  map[string]any
-	names   []string // of the members that readRequest takes
-	problem *problem
+	names   []string // of the members that the call takes
+	problem *Problem
 }
 
 func (f *fields) fail(pointer, detail string) {
@@ -78,8 +76,8 @@ func (f *fields) fail(pointer, detail string) {
 	}
 }
 
-// refuseOthers refuses members that readRequest does not take: a misspelled name would
-// count requests by another key.
+// refuseOthers refuses members that the call does not take: a misspelled name would
+// count requests by another key, or settle another cost.
 func (f *fields) refuseOthers() {
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
 		if !slices.Contains(f.names, name) {
@@ -102,6 +100,42 @@ func take[T any](f *fields, name, want string) (value T) {
 func (f *fields) string(name string) string { return take[string](f, name, "a string") }
 
 func (f *fields) boolean(name string) bool { return take[bool](f, name, "true or false") }
+
+// maxID bounds the caller's own name for a decision, in characters.
+const maxID = 128
+
+// id reads the caller's own name for a decision. An unpaired surrogate, which JSON
+// can write, would make names equal.
+func (f *fields) id(name string) string {
+	id := f.string(name)
+	unfit := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	if _, stated := f.object[name]; stated && (id == "" || utf8.RuneCountInString(id) > maxID || strings.ContainsFunc(id, unfit)) {
+		f.fail("/"+name, fmt.Sprintf("want 1 to %d characters, none of them a control character", maxID))
+	}
+	return id
+}
+
+// whole returns a number of the body.
+func (f *fields) whole(pointer string, value any, least, most int64) int64 {
+	number, _ := value.(json.Number)
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil || n < least || n > most {
+		f.fail(pointer, fmt.Sprintf("want a whole number from %d to %d", least, most))
+	}
+	return n
+}
+
+// units reads an object of numbers; nil for none.
+func (f *fields) units(name string, most int64) (units map[string]int64) {
+	object := take[map[string]any](f, name, "an object of whole numbers")
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if units == nil {
+			units = map[string]int64{}
+		}
+		units[key] = f.whole("/"+name+"/"+request.EscapePointer(key), object[key], 0, most)
+	}
+	return units
+}
 
 func (f *fields) claims(name string) map[string]any {
 	return take[map[string]any](f, name, "the claims of a token, an object, and not the token itself")
