@@ -53,7 +53,8 @@ type Decision struct {
 	// request, in file order. They change nothing.
 	Shadows []Verdict
 
-	set *rules.Set // the rules that made the decision
+	set   *rules.Set // the rules that made the decision
+	leave func()     // ends what Occupy began; nil if it began nothing
 }
 
 // Verdict is one rule's answer to a request.

@@ -47,9 +47,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 		due = append(due, &d.Verdicts[i])
 	}
 	c := charging{Engine: e, now: now, set: d.set, batch: e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()}
-	if e.batcher != nil && !c.batch {
-		lowestRateFirst(due)
-	}
+	sortDue(due, e.batcher != nil && !c.batch)
 	for i := range due {
 		if due[i].decided {
 			continue
@@ -57,7 +55,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 		denier, err := c.next(ctx, due[i:])
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
 			c.batch = false
-			lowestRateFirst(due[i:])
+			sortDue(due[i:], true)
 			denier, err = c.next(ctx, due[i:])
 		}
 		if denier == nil && err == nil {
@@ -74,11 +72,23 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 	return nil
 }
 
-// lowestRateFirst sorts the rules for an AtomicBatcher that cannot charge them
-// in one call. The rule of the lowest rate is the likeliest to deny a flood:
-// so the flood takes little from the budgets that others share.
-func lowestRateFirst(due []*Verdict) {
-	slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
+// sortDue moves rules with a limit in flight behind the others, so that no request
+// takes a place for as long as another rule needs to deny it. The others stay in
+// their order, unless an AtomicBatcher cannot charge them in one call: then the
+// rule of the lowest rate comes first. It is the likeliest to deny a flood: so the
+// flood takes little from the budgets that others share.
+func sortDue(due []*Verdict, lowestRateFirst bool) {
+	slices.SortStableFunc(due, func(a, b *Verdict) int {
+		switch {
+		case a.place != b.place && b.place:
+			return -1
+		case a.place != b.place:
+			return 1
+		case lowestRateFirst:
+			return cmp.Compare(a.rate(), b.rate())
+		}
+		return 0
+	})
 }
 
 // rate returns the lowest rate of the verdict's limits, in requests of this cost
@@ -153,6 +163,9 @@ func (c *charging) charge(ctx context.Context, group []*Verdict) error {
 	}
 	err := observe(ctx, c.opts.Observer, CallChargeAll, func() error { return c.opts.Store.ChargeAll(ctx, c.now, charges, verdicts) })
 	if err != nil {
+		for _, v := range group {
+			c.abandon(ctx, c.now, v, err)
+		}
 		return err
 	}
 	if slices.ContainsFunc(group, func(v *Verdict) bool { return !v.Allowed }) {

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 // correctionTimeout bounds, in real time, each correction of a charge.
@@ -31,10 +34,13 @@ type Outcome struct {
 // Finish corrects the charges of an allowed request once its outcome is known.
 // A rule that refunds this status returns its units. A limit that settles is
 // corrected to the true cost. A correction that fails is reported to the
-// Observer, and the charge stays. So are all charges if CheckUsage refuses the usage.
+// Observer, and the charge stays. So do all charges if CheckUsage refuses the usage.
+// Places in flight are given back, whatever the outcome: the zero Outcome does that
+// alone. Call it once.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
+	d.Leave()
 	if len(o.Usage) > 0 && RefusesUsage(ctx, e.opts.Observer, d.pending(true), o) {
-		return
+		o = &Outcome{}
 	}
 	settlement := func(v *Verdict) []int64 {
 		p, _ := v.pending() // deltas returns nil if there is nothing to correct
@@ -92,14 +98,32 @@ func (e *Engine) correct(
 			wg = &sync.WaitGroup{}
 		}
 		wg.Go(func() {
-			// The correction must go out even if the caller has hung up or the
-			// decision's deadline has passed.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
-			defer cancel()
-			if err := e.settle(ctx, now, v, deltas); err != nil {
+			if err := e.settleSurely(ctx, now, v, deltas); err != nil {
 				e.opts.Observer.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 			}
 		})
 	}
 	return wg
+}
+
+// settleSurely settles even if the caller has hung up or the decision's deadline
+// has passed. A settlement that closes a hold counts once, so it is tried twice. A
+// counter that was reset has nothing to correct.
+func (e *Engine) settleSurely(ctx context.Context, now time.Time, v *Verdict, deltas []int64) error {
+	try := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
+		defer cancel()
+		return e.settle(ctx, now, v, deltas)
+	}
+	err := try()
+	if v.Receipt.Hold == 0 || err == nil || errors.Is(err, limit.ErrClosed) {
+		return err
+	}
+	if !errors.Is(err, limit.ErrReset) {
+		err = try()
+	}
+	if errors.Is(err, limit.ErrReset) || errors.Is(err, limit.ErrClosed) { // by the first try, whose answer was lost
+		return nil
+	}
+	return err
 }

@@ -30,16 +30,6 @@ func inFlight(set *rules.Set) *rules.Set {
 	return set
 }
 
-// newHolding returns a fixture whose limits named places are in flight.
-func newHolding(t *testing.T, document string) *fixture {
-	t.Helper()
-	b := newFixture(t, "rules: []")
-	b.engine = engine.New(engine.Options{
-		Rules: engine.Fixed{Set: inFlight(parse(t, document))}, Store: b.store, Local: b.local, Observer: b.recorder,
-	})
-	return b
-}
-
 // reserve decides a request that reserves by this ID.
 func (b *fixture) reserve(t *testing.T, id string) *engine.Decision {
 	t.Helper()
@@ -65,7 +55,7 @@ rules:
 // TestOpenHold: which rules open a hold, for how long, and how many of them.
 func TestOpenHold(t *testing.T) {
 	place, reservation, named := limit.Opening{For: 90 * time.Second, Most: 20}, limit.Opening{For: 15 * time.Minute, Most: 100}, limit.Opening{For: time.Minute, Most: 100}
-	set := inFlight(parse(t, holding))
+	set := parse(t, holding)
 	for name, test := range map[string]struct {
 		reserve *request.Reserve
 		want    map[string]limit.Opening
@@ -100,7 +90,7 @@ func TestOpenHold(t *testing.T) {
 // TestPendingHolds: a receipt settles what an outcome may correct and gives places
 // back, once. What has no hold, because the counter has too many, it cannot.
 func TestPendingHolds(t *testing.T) {
-	b := newHolding(t, holding)
+	b := newFixture(t, holding)
 	d := b.reserve(t, "order 7")
 	outcome := &engine.Outcome{Status: 503, Costs: map[string]int64{"chat": 100}}
 	for _, again := range []error{nil, limit.ErrClosed} {
@@ -125,7 +115,7 @@ func TestPendingHolds(t *testing.T) {
 	if left := b.left(t, d, "chat"); left != 800 {
 		t.Errorf("%d of 900 are left after a settlement at 100", left)
 	}
-	crowded := newHolding(t, "rules: [{name: once, key: all, limits: [{capacity: 999, window: 60s}], refund_on: [503]}]")
+	crowded := newFixture(t, "rules: [{name: once, key: all, limits: [{capacity: 999, window: 60s}], refund_on: [503]}]")
 	for i := range 103 {
 		if pending := len(crowded.reserve(t, "").Pending()); pending != min(1, max(0, 100-i)) {
 			t.Errorf("reservation %d: %d charges to settle", i+1, pending)
@@ -137,7 +127,7 @@ func TestPendingHolds(t *testing.T) {
 // receipt settles what the first one charged.
 func TestRepeatedDecision(t *testing.T) {
 	for _, kind := range []string{"", "atomic: true, "} {
-		b := newHolding(t, `
+		b := newFixture(t, `
 rules:
   - {name: calls, `+kind+`key: all, limits: [{capacity: 2, window: 60s}]}
   - {name: chat, `+kind+`key: all, limits: [{capacity: 900, window: 60s, cost: {from: header.x-tokens, min: 1, max: 300, settle: true}}]}`)

@@ -69,7 +69,9 @@ func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) er
 		ended(limit.ErrNotAsked)
 		return nil
 	}
-	ended(err)
+	if ended(err); err != nil {
+		e.abandon(ctx, now, v, err)
+	}
 	return err
 }
 
@@ -79,10 +81,19 @@ func (e *Engine) denies(now time.Time, v *Verdict) bool {
 	return v.Snapshot
 }
 
-// settle corrects the charge of v in the store that has made it.
+// settle corrects the charge of v in the store that has made it, and closes its
+// hold.
 func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas []int64) error {
 	if v.charged == chargedLocally {
 		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
 	}
 	return observe(ctx, e.opts.Observer, correctionCall(&v.Charge, deltas), func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
+}
+
+// renew moves the end of the hold of v in the store that has opened it.
+func (e *Engine) renew(ctx context.Context, now time.Time, v *Verdict) error {
+	if v.charged == chargedLocally {
+		return e.opts.Local.Renew(ctx, now, &v.Charge, &v.Receipt)
+	}
+	return observe(ctx, e.opts.Observer, CallRenew, func() error { return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt) })
 }

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/slidegate/slidegate/internal/kit/clock"
+	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
+)
+
+const (
+	// renewTries is how many more renewals fit between one that fails and the end
+	// of the hold.
+	renewTries = 10
+	// arrival is how long a charge may be on its way to the store after this
+	// process has given up on it.
+	arrival = time.Second
+)
+
+// ErrPlaceLost is wrapped by the cause of a context that ends because the request
+// has lost its place in flight.
+var ErrPlaceLost = errors.New("the request has lost its place in flight")
+
+// Occupy keeps the places in flight of an allowed decision until Finish: it renews
+// each at half of its time. The caller works under the context that it returns,
+// which ends with ErrPlaceLost when another request may have the place: it was not
+// renewed in time, and on_error is deny, or the store has given it away.
+//
+// occupied is false for a decision without places. Then the context is ctx, and
+// nothing is allocated. A client that hangs up ends the work, but the place is kept
+// until Finish: the work may take longer to notice.
+func (e *Engine) Occupy(ctx context.Context, now func() time.Time, d *Decision) (work context.Context, occupied bool) {
+	work = ctx
+	var renewals context.Context
+	var end context.CancelCauseFunc
+	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
+		for i := range vs {
+			v := &vs[i]
+			if !v.place || v.charged == notCharged {
+				continue
+			}
+			if d.leave == nil {
+				work, renewals, end = d.occupy(ctx)
+			}
+			go e.keep(renewals, now, v, end)
+		}
+	}
+	return work, d.leave != nil
+}
+
+// occupy returns the contexts of the work and of renewals, which Leave ends.
+func (d *Decision) occupy(ctx context.Context) (work, renewals context.Context, end context.CancelCauseFunc) {
+	work, end = context.WithCancelCause(ctx)
+	renewals, stop := context.WithCancel(context.WithoutCancel(ctx))
+	d.leave = func() {
+		stop()
+		end(nil)
+	}
+	return work, renewals, end
+}
+
+// Leave ends the renewals that Occupy has begun, and the context of the work. The
+// places are kept until they are settled, or end.
+func (d *Decision) Leave() {
+	if d.leave != nil {
+		d.leave()
+	}
+}
+
+// keep renews the place of v until the context ends, or the place is lost.
+func (e *Engine) keep(ctx context.Context, now func() time.Time, v *Verdict, end context.CancelCauseFunc) {
+	length := v.Charge.Hold.For
+	until, wait := time.Now().Add(length), length/2
+	for clock.Sleep(ctx, wait) == nil {
+		sent := time.Now()
+		bounded, cancel := context.WithTimeout(ctx, correctionTimeout)
+		err := e.renew(bounded, now(), v)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			until, wait = sent.Add(length), length/2
+		case isGone(err) || !time.Now().Before(until):
+			e.lose(ctx, v, err, end)
+			return
+		default: // an outage
+			wait = min(length/2/renewTries, time.Until(until))
+		}
+	}
+}
+
+// lose reports that v could not be renewed, and ends the work if another request
+// may have its place. The work goes on if the counter was reset, which gives up the
+// places that were taken before. After an outage on_error decides. A shadow rule
+// ends nothing.
+func (e *Engine) lose(ctx context.Context, v *Verdict, err error, end context.CancelCauseFunc) {
+	action, lost := CallRenew, errors.Is(err, limit.ErrClosed)
+	if !isGone(err) {
+		action, lost = CallRenew+": "+v.Rule.OnError.String(), v.Rule.OnError == rules.OnErrorDeny
+	}
+	if lost {
+		err = fmt.Errorf("%w: %w", ErrPlaceLost, err)
+	}
+	e.opts.Observer.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
+	if lost && v.Rule.Enforced() {
+		end(err)
+	}
+}
+
+// isGone reports whether a hold is gone for ever.
+func isGone(err error) bool { return errors.Is(err, limit.ErrClosed) || errors.Is(err, limit.ErrReset) }
+
+// abandon gives back the place of a charge that may have been made or not, because
+// the store has not answered: it would be kept for nothing. A caller who may repeat
+// the charge by its own ID expects to find it.
+func (e *Engine) abandon(ctx context.Context, now time.Time, v *Verdict, cause error) {
+	if _, refused := errors.AsType[limit.Throttled](cause); refused || !v.place || v.named {
+		return
+	}
+	for _, sure := range []error{limit.ErrNotAsked, limit.ErrUndecided, limit.ErrGroup} { // nothing was charged
+		if errors.Is(cause, sure) {
+			return
+		}
+	}
+	lost := &Verdict{Resolution: v.Resolution, charged: chargedShared}
+	lost.Receipt.Hold, lost.Charge.Costs = v.Charge.Hold.ID, make([]int64, len(v.Charge.Costs)) // v may be charged anew meanwhile
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		_ = clock.Sleep(ctx, arrival)
+		_ = e.settleSurely(ctx, now.Add(arrival), lost, lost.Charge.Costs)
+	}()
+}
