@@ -35,7 +35,14 @@ type charge struct {
 // limits compiles limits and puts them in the order of their names.
 func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limitContext) (charges []charge) {
 	taken := map[string]problem.Path{}
+	var places problem.Path
 	for at, l := range each {
+		if l.IsInFlight() && places != nil {
+			c.fail(at, problem.Remove, "limits requests in flight as "+places.String()+" does", "one of the two")
+			continue
+		} else if l.IsInFlight() {
+			places = at
+		}
 		c.name(at, "name", l.Name, limitName, taken)
 		ch := c.limit(at, l, in)
 		ch.place = len(charges)
@@ -69,7 +76,7 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 		l.Window, wrong = g.length()
 		report("window", wrong)
 		if len(stated) > 1 && l.Window != 0 {
-			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.windowText()))
+			l.Name = cmp.Or(l.Name, g.usualName())
 		}
 		c.name(at, "name", l.Name, limitName, taken)
 		if g.Zone != nil { // only its name tells whether another process can have the same
@@ -93,6 +100,9 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 // The result then has 0 in place of the wrong value: other checks skip it, and
 // the compiler returns no Set.
 func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
+	if d.IsInFlight() {
+		return c.inFlight(path, d, in)
+	}
 	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Capacity: d.Capacity}}
 	l := &ch.limit
 	if c.isWrong(path.To("capacity")) {
@@ -120,6 +130,46 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 		ch.candidate = c.candidate(path, d, l)
 	}
 	ch.cost = c.price(path, d, l, in)
+	return ch
+}
+
+// inFlight compiles a limit of requests that work at once. A request takes one
+// place, whatever the rule's cost, and only the limit's own cost can be 0.
+func (c *compiler) inFlight(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
+	ch := charge{path: path, limit: limit.Limit{Name: d.Name, Algorithm: limit.InFlight, Capacity: d.InFlight}, cost: Fixed(1)}
+	if in.override { // its counter would be another, and admit as many again
+		c.fail(path, problem.Instead, "in_flight is for limits of rules", "capacity: 20 in the override for another number of places")
+		return ch
+	}
+	for _, f := range []struct {
+		name   string
+		stated bool
+	}{
+		{"capacity", d.Capacity != 0}, {"window", d.Window != ""}, {"algorithm", d.Algorithm != ""}, {"granularity", d.Granularity != ""},
+		{"burst", d.Burst != 0}, {"queue", d.Queue != 0}, {"timezone", d.Timezone != ""}, {"anchor", d.Anchor != nil},
+		{"over", d.Over != ""}, {"candidate", d.Candidate != nil},
+	} {
+		if f.stated {
+			c.fail(path.To(f.name), problem.Remove, "a limit with in_flight and expires has no "+f.name, "it, or write two limits")
+		}
+	}
+	if d.InFlight == 0 {
+		c.fail(path.To("in_flight"), problem.Missing, problem.Need{Field: "in_flight",
+			Write: "write how many requests may work at once, such as in_flight: 20"})
+	}
+	var wrong problem.Fault
+	ch.limit.Window, wrong = holdDuration(d.Expires)
+	if d.Expires == "" {
+		wrong = problem.New(problem.Missing, problem.Need{Field: "expires",
+			Write: "write how long a request that never reports its end keeps its place, such as expires: 90s"})
+	}
+	c.check(path.To("expires"), wrong)
+	if d.Cost != nil {
+		if d.Cost.From != "" || d.Cost.Units > 1 {
+			c.fail(path.To("cost"), problem.Instead, "a request takes one place", "0 or 1, or remove it")
+		}
+		ch.cost = Fixed(d.Cost.Units)
+	}
 	return ch
 }
 

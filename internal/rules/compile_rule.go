@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,7 +55,35 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 		c.fail(path.To("atomic"), problem.ShadowAtomic)
 	}
 	c.lease(path.To("lease"), r)
+	c.reservations(path, d, r)
 	return r
+}
+
+// reservations compiles how long a reservation can be settled, and how many a key
+// has. A field without effect is a mistake: its author believes that it works.
+func (c *compiler) reservations(path problem.Path, d *ruledoc.Rule, r *Rule) {
+	r.SettleWithin, r.Reservations = ruledoc.DefaultSettleWithin, cmp.Or(d.Reservations, ruledoc.DefaultReservations)
+	if d.SettleWithin != "" {
+		var wrong problem.Fault
+		r.SettleWithin, wrong = holdDuration(d.SettleWithin)
+		c.check(path.To("settle_within"), wrong)
+	}
+	why := ""
+	switch settles := slices.ContainsFunc(r.Costs, func(c Cost) bool { return c.Settle }); {
+	case c.isWrong(path):
+	case InFlight(r.Limits) >= 0:
+		why = "in_flight and expires of the limit in flight say how many reservations there are, and for how long"
+	case r.Lease > 0:
+		why = "charges that are made ahead by lease leave no reservations"
+	case !settles && len(r.refunds) == 0 && d.SettleWithin != "":
+		c.fail(path.To("settle_within"), problem.Instead, "nothing of the rule is settled", "settle: true in its cost, or refund_on, or remove it")
+	}
+	if why != "" && d.SettleWithin != "" {
+		c.fail(path.To("settle_within"), problem.Remove, why, "it")
+	}
+	if why != "" && d.Reservations != 0 {
+		c.fail(path.To("reservations"), problem.Remove, why, "it")
+	}
 }
 
 // lease checks a rule whose charges are made ahead. A lease ends with the slot in
@@ -62,9 +91,13 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 func (c *compiler) lease(path problem.Path, r *Rule) {
 	without := slices.IndexFunc(r.Limits, func(l limit.Limit) bool { return !l.Correctable() })
 	switch {
+	case r.Atomic && InFlight(r.Limits) >= 0:
+		c.fail(path[:len(path)-1].To("atomic"), problem.AtomicInFlight)
 	case r.Lease == 0:
 	case r.Atomic:
 		c.fail(path, problem.LeaseAtomic)
+	case InFlight(r.Limits) >= 0:
+		c.fail(path, problem.LeaseInFlight)
 	case without >= 0:
 		c.fail(path, problem.CannotLease, r.Limits[without].Algorithm, limit.SlidingWindow)
 	}
@@ -149,8 +182,12 @@ func (c *compiler) ruleLimits(i int, path problem.Path, d *ruledoc.Rule, r *Rule
 	}
 	for i, charge := range charges {
 		r.add(i, charge, len(charges))
-		if l := &r.Limits[i]; d.RefundOn != nil && !l.Correctable() {
+		switch l := &r.Limits[i]; {
+		case d.RefundOn == nil || l.Correctable():
+		case l.Algorithm != limit.InFlight:
 			c.fail(path.To("refund_on"), problem.CannotRefund, charge.path, l.Algorithm, limit.SlidingWindow)
+		case len(charges) == 1:
+			c.fail(path.To("refund_on"), problem.Remove, "a place in flight is given back whatever the answer is", "it")
 		}
 	}
 }

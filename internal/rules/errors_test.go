@@ -80,7 +80,7 @@ func mistakeInDocument(t testing.TB, document string) error {
 		return err
 	}
 	for _, r := range s.Rules {
-		if err := (&limit.Charge{Key: "k", Limits: r.Limits, Costs: own(r).Costs}).Check(); err != nil {
+		if err := (&limit.Charge{Key: "k", Limits: r.Limits, Costs: own(r).Costs, Hold: limit.Opening{ID: 1}}).Check(); err != nil {
 			t.Errorf("%s: %v", document, err)
 		}
 	}

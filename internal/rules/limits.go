@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,33 +34,45 @@ func windowLength(text string, a limit.Algorithm) (length time.Duration, wrong p
 		ruledoc.FormatDuration(nominal)+", or algorithm: fixed_window")
 }
 
-// duration reads a length of time; "" is 0. besides names other values that the
-// field allows.
+// duration reads the length of a window or a slot; "" is 0. besides names other
+// values that the field allows.
 func duration(text, besides string) (length time.Duration, wrong problem.Fault) {
+	return boundedDuration(text, besides, ruledoc.MinWindow, ruledoc.MaxWindow)
+}
+
+// holdDuration reads how long a place or a reservation lasts; "" is 0.
+func holdDuration(text string) (time.Duration, problem.Fault) {
+	return boundedDuration(text, "", minHold, limit.MaxHold)
+}
+
+// minHold is the shortest time for which a place or a reservation lasts.
+const minHold = time.Second
+
+func boundedDuration(text, besides string, least, most time.Duration) (length time.Duration, wrong problem.Fault) {
 	length, ok := ruledoc.ParseDuration(text)
 	switch {
 	case text == "":
 		return 0, wrong
 	case strings.Trim(text, "0123456789") == "":
 		return 0, problem.New(problem.NeedsUnit, text)
-	case !ok && ruledoc.MeantDuration(text) != "":
+	case !ok && ruledoc.MeantDuration(text) != "" && ruledoc.MeantDuration(text) != text: // not 1mo
 		return 0, problem.New(problem.Malformed, strconv.Quote(text), "length of time", ruledoc.MeantDuration(text))
 	case !ok:
 		return 0, problem.New(problem.Malformed, strconv.Quote(text), "length of time",
 			"numbers with units (ms, s, m, h or d), such as 60s, 1m30s or 1d"+besides)
 	}
-	return bounded(length, text)
+	return bounded(length, text, least, most)
 }
 
-// bounded returns the length of a window or a slot, which its author writes like
-// this, if any can have it.
-func bounded(length time.Duration, text string) (time.Duration, problem.Fault) {
-	if length < ruledoc.MinWindow || length > ruledoc.MaxWindow {
+// bounded returns a length of time, which its author writes like this, if it is in
+// these bounds.
+func bounded(length time.Duration, text string, least, most time.Duration) (time.Duration, problem.Fault) {
+	if length < least || length > most {
 		meant := ""
 		if length > 0 && length < time.Millisecond { // such as 60 for time.Duration(60)
 			meant = fmt.Sprintf(": write %d*time.Second", length)
 		}
-		return 0, problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(ruledoc.MinWindow), ruledoc.FormatDuration(ruledoc.MaxWindow), meant)
+		return 0, problem.New(problem.OutOfBounds, text, ruledoc.FormatDuration(least), ruledoc.FormatDuration(most), meant)
 	}
 	return length, problem.Fault{}
 }
@@ -140,6 +153,8 @@ func uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
 	switch {
 	case l.Algorithm == limit.SlidingWindowLog && l.Capacity > limit.MaxLog:
 		return "capacity", problem.New(problem.LogCapacity, l.Algorithm, limit.MaxLog, limit.SlidingWindow)
+	case l.Algorithm == limit.InFlight && l.Capacity > limit.MaxHolds:
+		return "capacity", problem.New(problem.OutOfRange, l.Capacity, 1, limit.MaxHolds)
 	case l.Window == 0 || l.Bucket() && l.Capacity == 0:
 	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window%width != 0:
 		return "granularity", slots(problem.NotMultiple)
@@ -169,6 +184,12 @@ func nearestGranularity(window, g time.Duration) string {
 			}
 		}
 	}
+}
+
+// InFlight returns the index of the limit of requests that work at once; -1 for
+// none.
+func InFlight(limits []limit.Limit) int {
+	return slices.IndexFunc(limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
 }
 
 // SizeField names the field with the most that a limit can allow at once.
@@ -232,6 +253,14 @@ func (p *GoLimit) windowText() string {
 	return [...]string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[p.Unit]
 }
 
+// usualName returns the name of a limit that states none beside others.
+func (p *GoLimit) usualName() string {
+	if p.Algorithm == limit.InFlight {
+		return ruledoc.InFlightName
+	}
+	return ruledoc.LimitName(p.windowText())
+}
+
 // units returns how many units a window allows, and how many a bucket holds. It
 // reports what is wrong by the name of the field. A wrong number becomes 0.
 func (p *GoLimit) units(report func(field string, wrong problem.Fault)) (capacity, burst int64) {
@@ -247,7 +276,7 @@ func (p *GoLimit) units(report func(field string, wrong problem.Fault)) (capacit
 		return 0
 	}
 	most := int64(limit.MaxCapacity)
-	if p.Algorithm == limit.SlidingWindowLog { // uncountable checks its own bound
+	if p.Algorithm == limit.SlidingWindowLog || p.Algorithm == limit.InFlight { // uncountable checks their own bounds
 		most = math.MaxInt64
 	}
 	capacity = units("capacity", p.Capacity, most, "1")
@@ -268,7 +297,10 @@ func (p *GoLimit) length() (length time.Duration, wrong problem.Fault) {
 	if same := p.sameRate(); same != "" {
 		return 0, problem.New(problem.ShortBucket, ruledoc.FormatDuration(ruledoc.MinWindow), same)
 	}
-	return bounded(p.Window, p.windowText())
+	if p.Algorithm == limit.InFlight {
+		return bounded(p.Window, p.windowText(), minHold, limit.MaxHold)
+	}
+	return bounded(p.Window, p.windowText(), ruledoc.MinWindow, ruledoc.MaxWindow)
 }
 
 // sameRate writes a bucket with a window that is too short as one with a longer

@@ -19,7 +19,9 @@ func (s *Set) precompute() {
 	covered := make([]*match.Selector, len(s.Rules))
 	for i, r := range s.Rules {
 		r.precompute()
-		r.place, covered[i] = i, &r.when
+		if r.place, covered[i] = i, &r.when; InFlight(r.Limits) >= 0 {
+			r.place += len(s.Rules)
+		}
 	}
 	s.index = match.NewIndex(covered)
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
@@ -61,7 +63,8 @@ func (r *Rule) fixedCosts() []int64 {
 
 // suffix returns the end of the names of counters with these limits: 8 hex
 // digits that identify how the limits count, which is everything but how much
-// they allow. Limits that count in another way never meet an older counter's
+// they allow, and how long places in flight last: a second counter would admit as
+// many requests again. Limits that count in another way never meet an older counter's
 // state, while a changed capacity, burst or queue keeps it. Stores have the
 // digits, so this text must never change.
 func suffix(limits []limit.Limit) string {
@@ -78,7 +81,11 @@ func suffix(limits []limit.Limit) string {
 				anchor = strconv.Itoa(c.Anchor)
 			}
 		}
-		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
+		window := l.Window
+		if l.Algorithm == limit.InFlight {
+			window = 0
+		}
+		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, window, l.Granularity, timezone, anchor)
 	}
 	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
 }

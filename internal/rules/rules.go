@@ -62,7 +62,7 @@ func (o OnError) String() string { return failures[o] }
 // which prepare the request, then Ambiguous, Banned, Skipped and Match. Each rule
 // that matches gives the key to count by, and the Terms to charge.
 type Set struct {
-	Rules     []*Rule  // in file order, which is the order of charging
+	Rules     []*Rule  // in file order
 	Unmatched Policy   // for requests that no rule matches
 	Instances int      // how many processes share the load; what OnErrorLocal divides by
 	Stated    bool     // the document has Instances; else they are a default
@@ -171,7 +171,9 @@ func (s *Set) Rule(name string) (r *Rule, ok bool) {
 	return nil, false
 }
 
-// Match appends the rules that match the request, in file order. It allocates
+// Match appends the rules that match the request, in the order of charging: as in
+// the file, and those in flight last, so that no request takes a place for a
+// while and is denied by another rule then. It allocates
 // nothing beyond dst, except on the first look at a request: to clean its path,
 // or to remove its letter case.
 func (s *Set) Match(dst []*Rule, req *request.Request) []*Rule {
@@ -207,7 +209,7 @@ type Rule struct {
 	// Candidates are capacities to try, one for each limit; nil for none.
 	Candidates []Candidate
 
-	place        int // in the file
+	place        int // in the order of charging
 	when         match.Selector
 	unless       *match.Selector // nil for none
 	template     key.Template

@@ -46,7 +46,7 @@ var (
 	// value, least, most: lengths of time; in a program also what to write for a
 	// number without a unit
 	OutOfBounds = code("%[1]s is out of range: write %[2]s to %[3]s",
-		" must be from %[2]s to ten years%[4]s")
+		" must be from %[2]s to %[3]s%[4]s")
 	// bytes, most
 	TooLong = code("has %d bytes, and %d is the most: shorten it")
 	// word, quoted; what to write or there is
@@ -191,6 +191,10 @@ var (
 		"remove lease, or remove atomic",
 		"the charges of an atomic rule are made together with those of others, never ahead: "+
 			"remove Lease, or remove Atomic")
+	LeaseInFlight = code("a place in flight is taken by one request, never ahead: remove lease, or write in_flight in a rule of its own",
+		"a place in flight is taken by one request, never ahead: remove the lease, or limit requests in flight apart")
+	AtomicInFlight = code("a place in flight is taken alone, after all other charges: remove atomic, or write in_flight in a rule of its own",
+		"a place in flight is taken alone, after all other charges: remove Atomic, or limit requests in flight in a rule of its own")
 	ShadowAtomic = code("a rule in shadow is evaluated alone, after all others have allowed: "+
 		"remove atomic, or write mode: enforce",
 		"a rule in shadow is evaluated alone, after all others have allowed: remove Atomic, or remove Shadow")

@@ -136,6 +136,7 @@ var parameters = map[string]string{
 var constructors = [...]string{
 	limit.SlidingWindow: "SlidingWindow", limit.FixedWindow: "FixedWindow", limit.SlidingWindowCounter: "SlidingWindowCounter",
 	limit.SlidingWindowLog: "SlidingLog", limit.TokenBucket: "TokenBucket", limit.LeakyBucket: "LeakyBucket",
+	limit.InFlight: "InFlight",
 }
 
 // needs say what to write for fields of rules that are missing.

@@ -62,7 +62,9 @@ func (c *checker) structure(path problem.Path, v reflect.Value) {
 		case !field.IsZero():
 			c.length(path.To(f.Name), field, f.Tags)
 			c.value(path.To(f.Name), field, f.Tags)
-		case f.Tags.Need != "":
+		case f.Tags.Need != "" && !slices.ContainsFunc(Fields(v.Type()), func(other Field) bool {
+			return slices.Contains(f.Tags.Unless, other.Name) && !v.FieldByIndex(other.Index).IsZero()
+		}):
 			c.fail(path.To(f.Name), problem.Missing, problem.Need{Field: f.Name, Write: f.Tags.Need})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The defaults of fields whose default is always the same.
@@ -15,6 +16,9 @@ const (
 	DefaultInstances = 20
 	DefaultAlgorithm = "sliding_window"
 	DefaultStatus    = 429
+
+	DefaultReservations = 100
+	DefaultSettleWithin = 15 * time.Minute
 )
 
 // DenyAmbiguous is the value of ambiguous_paths that denies requests whose path
@@ -113,14 +117,30 @@ func limitDefaults(limits []Limit) {
 	for i := range limits {
 		l := &limits[i]
 		if len(limits) > 1 {
-			l.Name = cmp.Or(l.Name, LimitName(l.Window))
+			l.Name = cmp.Or(l.Name, l.usualName())
 		}
 		l.setDefaults()
 	}
 }
 
+// InFlightName is the name of a limit in flight that states none beside others.
+const InFlightName = "in-flight"
+
+func (l *Limit) usualName() string {
+	if l.IsInFlight() {
+		return InFlightName
+	}
+	return LimitName(l.Window)
+}
+
+// IsInFlight reports whether the limit, right or wrong, is one in flight.
+func (l *Limit) IsInFlight() bool { return l.InFlight != 0 || l.Expires != "" }
+
 // setDefaults fills in the fields that the limit's algorithm has.
 func (l *Limit) setDefaults() {
+	if l.IsInFlight() {
+		return
+	}
 	if l.Algorithm == "" {
 		l.Algorithm = DefaultAlgorithm
 		if isCalendarOnly(l.Window) || l.Window == "1d" && l.Timezone != "" { // only a fixed window can have those

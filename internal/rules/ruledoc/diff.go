@@ -211,13 +211,15 @@ func counterNames(r *Rule, limits []Limit) Value {
 	return names + "}"
 }
 
-// countingValue writes how limits count: every field except how much they allow.
+// countingValue writes how limits count: every field except how much they allow,
+// and how long places in flight last.
 // Limits with the same value share counters (see rules.shape).
 func countingValue(limits []Limit) Value {
 	counting := make([]Limit, len(limits))
 	for i, l := range limits {
 		counting[i] = Limit{
 			Name: l.Name, Algorithm: l.Algorithm, Window: l.Window, Granularity: l.Granularity, Timezone: l.Timezone, Anchor: l.Anchor,
+			InFlight: min(l.InFlight, 1),
 		}
 	}
 	return limitsValue(counting)

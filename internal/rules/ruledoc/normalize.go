@@ -93,6 +93,12 @@ func (d *Document) normalizeRule(r *Rule) {
 		r.Limits = []Limit{*r.Limit}
 	}
 	r.Limit = nil
+	if r.SettleWithin = canonicalDuration(r.SettleWithin); r.SettleWithin == FormatDuration(DefaultSettleWithin) {
+		r.SettleWithin = ""
+	}
+	if r.Reservations == DefaultReservations {
+		r.Reservations = 0
+	}
 	r.RefundOn = withoutCovered(sortedSet(r.RefundOn))
 	r.normalizeLimits(r.Overrides != nil || len(d.Overrides[r.Name]) > 0)
 }
@@ -121,7 +127,11 @@ func (r *Rule) normalizeLimits(overridable bool) {
 	r.Cost.normalize()
 	for i := range r.Limits {
 		l := &r.Limits[i]
-		if l.normalize(); l.Cost == nil {
+		switch l.normalize(); {
+		case l.Cost != nil:
+		case l.IsInFlight():
+			l.Cost = &Cost{Units: 1}
+		default:
 			l.Cost = copyOf(r.Cost)
 		}
 	}
@@ -139,7 +149,7 @@ func (l *Limit) normalize() {
 	if l.Timezone == "" {
 		l.Window = canonicalDuration(l.Window)
 	}
-	l.Granularity = canonicalDuration(l.Granularity)
+	l.Granularity, l.Expires = canonicalDuration(l.Granularity), canonicalDuration(l.Expires)
 	if l.Window == "1d" && l.Timezone == "UTC" && l.Algorithm == fixedWindow {
 		l.Timezone = "" // 24 hours, as the days of UTC are
 	}
@@ -176,7 +186,7 @@ func canonicalDuration(text string) string {
 func (c Capacities) of(r *Rule) Capacities {
 	all := Capacities{}
 	for _, l := range r.Limits {
-		all[l.Name] = l.Capacity
+		all[l.Name] = l.Capacity + l.InFlight
 	}
 	maps.Copy(all, c.named(r))
 	return all

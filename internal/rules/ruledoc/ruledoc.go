@@ -100,35 +100,40 @@ type Selector struct {
 // Rule counts requests by a key and limits each key. It states either Limit or
 // Limits. The normal form has Limits alone.
 type Rule struct {
-	Name      string        `json:"name,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,62}$"`
-	When      *Selector     `json:"when,omitempty"`
-	Unless    *Selector     `json:"unless,omitempty"`
-	Key       string        `json:"key,omitempty"`
-	Hash      bool          `json:"hash,omitempty"`
-	Trusted   Texts         `json:"trusted,omitempty"`
-	Overrides *OverrideKeys `json:"overrides,omitempty"`
-	Counter   string        `json:"counter,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,62}$"`
-	Cost      *Cost         `json:"cost,omitempty"`
-	Limit     *Limit        `json:"limit,omitempty"`
-	Limits    []Limit       `json:"limits,omitempty" items:"1 8"`
-	RefundOn  Statuses      `json:"refund_on,omitempty"`
-	Mode      string        `json:"mode,omitempty" enum:"enforce shadow off"`
-	Atomic    bool          `json:"atomic,omitempty"`
-	Lease     int64         `json:"lease,omitempty" range:"2 1000"`
-	OnError   string        `json:"on_error,omitempty" enum:"local allow deny"`
-	Headers   string        `json:"headers,omitempty" enum:"on off"`
+	Name         string        `json:"name,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,62}$"`
+	When         *Selector     `json:"when,omitempty"`
+	Unless       *Selector     `json:"unless,omitempty"`
+	Key          string        `json:"key,omitempty"`
+	Hash         bool          `json:"hash,omitempty"`
+	Trusted      Texts         `json:"trusted,omitempty"`
+	Overrides    *OverrideKeys `json:"overrides,omitempty"`
+	Counter      string        `json:"counter,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,62}$"`
+	Cost         *Cost         `json:"cost,omitempty"`
+	Limit        *Limit        `json:"limit,omitempty"`
+	Limits       []Limit       `json:"limits,omitempty" items:"1 8"`
+	RefundOn     Statuses      `json:"refund_on,omitempty"`
+	SettleWithin string        `json:"settle_within,omitempty"`
+	Reservations int64         `json:"reservations,omitempty" range:"1 1000"`
+	Mode         string        `json:"mode,omitempty" enum:"enforce shadow off"`
+	Atomic       bool          `json:"atomic,omitempty"`
+	Lease        int64         `json:"lease,omitempty" range:"2 1000"`
+	OnError      string        `json:"on_error,omitempty" enum:"local allow deny"`
+	Headers      string        `json:"headers,omitempty" enum:"on off"`
 }
 
-// Limit is one limit of a rule, or of an override, where Candidate and an
-// Anchor with a source are not allowed. Documents may write it as a rate: see
-// Limit.Rate.
+// Limit is one limit of a rule, or of an override, where Candidate, InFlight and
+// an Anchor with a source are not allowed. Documents may write it as a rate: see
+// Limit.Rate. A limit InFlight states Expires, and of the other fields a Name and
+// a Cost alone.
 type Limit struct {
 	Name        string     `json:"name,omitempty" pattern:"^[a-z0-9][a-z0-9-]{0,30}$"`
 	Algorithm   string     `json:"algorithm,omitempty"`
-	Capacity    int64      `json:"capacity,omitempty" range:"1 4294967295"`
+	InFlight    int64      `json:"in_flight,omitempty" range:"1 1000"`
+	Expires     string     `json:"expires,omitempty"`
+	Capacity    int64      `json:"capacity,omitempty" range:"1 4294967295" unless:"in_flight expires"`
 	Burst       int64      `json:"burst,omitempty" range:"1 4294967295"`
 	Queue       int64      `json:"queue,omitempty" range:"1 4294967295"`
-	Window      string     `json:"window,omitempty"`
+	Window      string     `json:"window,omitempty" unless:"in_flight expires"`
 	Timezone    string     `json:"timezone,omitempty"`
 	Anchor      *Anchor    `json:"anchor,omitempty"`
 	Granularity string     `json:"granularity,omitempty"`

@@ -20,6 +20,7 @@ type Tags struct {
 	Doc     string   // for people who write rules
 	Example string   // that messages quote; the first word of Enum by default
 	Need    string   // what to write if the value is missing
+	Unless  []string // the fields beside it without which it is needed
 	Pattern string   // of a text, for editors
 	Names   []string // the patterns of the names of a map, and of the maps inside it
 	Enum    []string // the only values

@@ -113,7 +113,10 @@ func (b builder) object(t reflect.Type) schema {
 		}
 	}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
-	if len(required) > 0 {
+	switch {
+	case slices.Contains(required, "window"): // unless the limit is one in flight
+		s["oneOf"] = []schema{{"required": required}, {"required": []string{"in_flight", "expires"}}}
+	case len(required) > 0:
 		s["required"] = required
 	}
 	return s
@@ -153,7 +156,9 @@ func (b builder) distinguishOverrides(root schema) {
 	b["planOverride"] = without(b["override"], "capacity", "limits", "unlimited")
 	b["override"] = without(b["override"], "plan")
 	forms := slices.Clone(b["limit"]["anyOf"].([]schema))
-	forms[1] = without(forms[1], "candidate")
+	forms[1] = without(forms[1], "candidate", "in_flight", "expires")
+	forms[1]["required"] = forms[1]["oneOf"].([]schema)[0]["required"]
+	delete(forms[1], "oneOf")
 	b["overrideLimit"] = schema{"anyOf": forms}
 	day := maps.Clone(b["anchor"]["anyOf"].([]schema)[0])
 	properties := forms[1]["properties"].(schema)

@@ -70,6 +70,11 @@ func TestReference(t *testing.T) {
 			if required, _ := place["required"].([]any); slices.Contains(required, any(name)) {
 				values += "; **required**"
 			}
+			for _, way := range either(place) {
+				if required := way.(schema)["required"].([]any); name != "limit" && name != "limits" && slices.Contains(required, any(name)) {
+					values += "; **required** with `" + fmt.Sprint(required[1-slices.Index(required, any(name))]) + "`"
+				}
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, strings.ReplaceAll(values, "|", "\\|"), cell(doc))
 		}
 	}
@@ -82,6 +87,12 @@ func TestReference(t *testing.T) {
 }
 
 // reader describes parts of the schema in words.
+// either returns the ways to state an object's fields.
+func either(place schema) []any {
+	ways, _ := place["oneOf"].([]any)
+	return ways
+}
+
 type reader schema
 
 // object returns the form of a named part that is a map with fields, or nil.

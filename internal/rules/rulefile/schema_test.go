@@ -61,7 +61,7 @@ var placesOfFields = []struct{ pointer, document string }{
 // misplacedFields are known to the decoder, so that package rules can say where
 // they belong.
 var misplacedFields = map[string][]string{
-	"/$defs/override": {"plan"}, "/$defs/planOverride": {"capacity", "limits", "unlimited"}, "/$defs/overrideLimit/anyOf/1": {"candidate"},
+	"/$defs/override": {"plan"}, "/$defs/planOverride": {"capacity", "limits", "unlimited"}, "/$defs/overrideLimit/anyOf/1": {"candidate", "in_flight", "expires"},
 }
 
 var fieldsKnown = regexp.MustCompile(`xyzzyxyzzy: unknown field: there are (?:(.*) and )?(.*)$`)
