@@ -34,7 +34,7 @@ type media struct {
 	} `json:"examples"`
 }
 
-func readDocument(t *testing.T) string {
+func readDocument(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(documentFile)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestExamples(t *testing.T) {
 }
 
 // schema returns one of the document's schemas.
-func schema(t *testing.T, name string) *jsonschema.Schema {
+func schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readDocument(t)))
 	if err != nil {
@@ -82,7 +82,7 @@ func schema(t *testing.T, name string) *jsonschema.Schema {
 }
 
 // wantSchema validates a JSON text. It also refuses names that the document lacks.
-func wantSchema(t *testing.T, name, text string) {
+func wantSchema(t testing.TB, name, text string) {
 	t.Helper()
 	s := schema(t, name)
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
