@@ -33,6 +33,7 @@ func (c *Charge) Check() error {
 	if len(c.Limits) == 0 || len(c.Limits) > MaxLimits || len(c.Costs) != len(c.Limits) {
 		return errShape
 	}
+	places := 0
 	for i := range c.Limits {
 		if l := &c.Limits[i]; !c.Checked && !l.Valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
@@ -40,9 +41,15 @@ func (c *Charge) Check() error {
 		if c.Costs[i] < 0 {
 			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
 		}
-		if c.Limits[i].Algorithm == InFlight && c.Costs[i] > 0 && (c.Costs[i] > 1 || c.Hold.ID == 0) {
-			return fmt.Errorf("limit %q: a request in flight takes one place, and has a hold", c.Limits[i].Name)
+		if c.Limits[i].Algorithm != InFlight {
+			continue
 		}
+		if places++; places > 1 || c.Costs[i] > 1 || c.Costs[i] > 0 && c.Hold.ID == 0 {
+			return fmt.Errorf("limit %q: a request in flight takes one place of one limit, and has a hold", c.Limits[i].Name)
+		}
+	}
+	if o := &c.Hold; o.ID != 0 && (o.For < 0 || o.For > MaxHold || o.Most < 0 || o.Most > MaxHolds) {
+		return fmt.Errorf("a hold of %v beside at most %d: want at most %v, and %d", o.For, o.Most, MaxHold, MaxHolds)
 	}
 	return nil
 }
@@ -211,8 +218,8 @@ func (r *Receipt) clear(generation string) {
 // it: Decide and then Take. It reports whether it has changed anything. The holds
 // may be nil if the charge opens none.
 func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool {
-	if len(c.Limits) == 1 && c.Hold.ID == 0 { // as of most rules
-		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
+	if l := &c.Limits[0]; len(c.Limits) == 1 && c.Hold.ID == 0 && l.Algorithm != InFlight { // as of most rules
+		s, n := &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Resize(1)
 		r := &v.Limits[0]
@@ -223,7 +230,7 @@ func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool 
 		return v.Allowed && c.Costs[0] > 0
 	}
 	Decide(states, h, c, now, v)
-	if !v.Allowed || v.Before != nil || c.ZeroCost() {
+	if !v.Allowed || !c.Takes(v) {
 		return false
 	}
 	Take(states, h, c, now, v)

@@ -18,6 +18,9 @@ func TestCheck(t *testing.T) {
 	}
 	one := func(l limit.Limit) limit.Charge { return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{1}} }
 	day := &limit.Calendar{Unit: limit.Day, Location: time.UTC}
+	held := func(l limit.Limit, cost int64, hold limit.Opening) limit.Charge {
+		return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{cost}, Hold: hold}
+	}
 	for name, c := range map[string]limit.Charge{
 		"no limits":                       {},
 		"a cost too few":                  {Limits: []limit.Limit{good}},
@@ -51,6 +54,17 @@ func TestCheck(t *testing.T) {
 		"a bucket past 64 bits":            one(token(1, 1<<33, 1<<31)), // 2⁶⁴ ns to refill: none of it in the lower 64 bits
 		"months that start on the 32nd":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 32})),
 		"months that start before the 1st": one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: -1})),
+		"a place without a hold":           one(inFlight(1, sec)),
+		"two places at once":               held(inFlight(9, sec), 2, limit.Opening{ID: 1}),
+		"two limits of places":             {Limits: []limit.Limit{inFlight(9, sec), inFlight(9, sec)}, Costs: []int64{1, 0}, Hold: limit.Opening{ID: 1}},
+		"1001 places":                      held(inFlight(limit.MaxHolds+1, sec), 1, limit.Opening{ID: 1}),
+		"a place for less than a second":   held(inFlight(1, sec-1), 1, limit.Opening{ID: 1}),
+		"a place for more than a day":      held(inFlight(1, limit.MaxHold+1), 1, limit.Opening{ID: 1}),
+		"places in slots":                  with(func(l *limit.Limit) { l.Algorithm = limit.InFlight }),
+		"a hold that ended before":         held(good, 1, limit.Opening{ID: 1, For: -1}),
+		"a hold for more than a day":       held(good, 1, limit.Opening{ID: 1, For: limit.MaxHold + 1}),
+		"at most -1 holds":                 held(good, 1, limit.Opening{ID: 1, Most: -1}),
+		"at most 1001 holds":               held(good, 1, limit.Opening{ID: 1, Most: limit.MaxHolds + 1}),
 		"weeks that start on the 2nd":      one(calendar(1, &limit.Calendar{Unit: limit.Week, Location: time.UTC, Anchor: 2})),
 	} {
 		if err := c.Check(); err == nil {
@@ -65,6 +79,7 @@ func TestCheck(t *testing.T) {
 		"a nanosecond": fixed(1, 1), "slots of a nanosecond": sliding(1, 10, 1),
 		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
 		"the longest window":            weighted(1, limit.MaxWindow),
+		"1000 places for a day":         inFlight(limit.MaxHolds, limit.MaxHold),
 		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
 	} {
 		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}

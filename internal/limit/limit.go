@@ -85,7 +85,8 @@ const (
 
 var algorithms = [...]string{
 	SlidingWindow: "sliding_window", FixedWindow: "fixed_window", SlidingWindowCounter: "sliding_window_counter",
-	SlidingWindowLog: "sliding_window_log", TokenBucket: "token_bucket", LeakyBucket: "leaky_bucket", InFlight: "in_flight",
+	SlidingWindowLog: "sliding_window_log", TokenBucket: "token_bucket", LeakyBucket: "leaky_bucket",
+	InFlight: "in_flight",
 }
 
 // String returns the name that rule files use, such as "sliding_window".

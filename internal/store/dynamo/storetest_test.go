@@ -66,7 +66,7 @@ func harness(engine dynamo.API, table string, rounds int) storetest.Harness {
 				t.Fatal(err)
 			}
 		},
-		Lag:    10 * time.Second,
+		Lag: 10 * time.Second, NoHolds: true,
 		Rounds: rounds,
 	}
 }

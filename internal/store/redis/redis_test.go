@@ -48,6 +48,7 @@ func TestStore(t *testing.T) {
 						}
 					},
 					NoLocalDenials: opts.Clock == nil,
+					NoHolds:        true,
 					Histories:      histories,
 				}
 				if opts.Clock != nil {

@@ -60,7 +60,7 @@ func (s *Reference) ChargeAll(_ context.Context, now time.Time, cs []*limit.Char
 		allowed = allowed && vs[i].Allowed
 	}
 	for i, c := range cs {
-		if allowed && vs[i].Before == nil && !c.ZeroCost() {
+		if allowed && c.Takes(vs[i]) {
 			ct := s.counter(c)
 			limit.Take(ct.states, ct.holds, c, now, vs[i])
 			vs[i].Receipt.Generation = ct.generation.mark

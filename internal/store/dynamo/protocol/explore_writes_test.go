@@ -17,6 +17,7 @@ const (
 	transacting
 	settling
 	pruning
+	renewing
 )
 
 // sent is a write: its plan by the real code, and its meaning for the exact
@@ -51,7 +52,7 @@ func (o *oracle) sent(w sent) uint32 {
 		delete(x.values, ":ttl")
 	}
 	var text strings.Builder
-	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), textOf(x.values), w.marks, w.refunds)
+	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), x.names, textOf(x.values), w.marks, w.refunds)
 	if w.kind == transacting && w.snapshot != nil { // the snapshot after it depends on the one before
 		text.WriteString(w.snapshot.text())
 	}

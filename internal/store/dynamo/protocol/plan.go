@@ -16,6 +16,7 @@ type Plan struct {
 	// because a transaction returns no item that Verify could check. Without a
 	// snapshot the counter must be new.
 	snapshotOnly bool
+	holds        *holdPlan // nil if the charge opens none
 }
 
 // limitPlan is what a plan does to one limit.
@@ -34,15 +35,18 @@ type limitPlan interface {
 // without a snapshot would keep failing otherwise.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
-	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	p := &Plan{ttl: max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))}
 	if s != nil {
 		p.generation = s.Generation
+	}
+	if s.opens(c, now) {
+		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
 	}
 	removals := maxRemovals
 	for i := range c.Limits {
 		l, cost := &c.Limits[i], c.Costs[i]
 		switch {
-		case cost == 0:
+		case cost == 0, l.Algorithm == limit.InFlight:
 		case l.Bucket():
 			p.limits = append(p.limits, planBucket(s, i, l, now, cost))
 		case l.Algorithm == limit.SlidingWindowLog:
@@ -55,6 +59,12 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 		}
 	}
 	return p
+}
+
+// open has the plan open holds.
+func (p *Plan) open(opened []limit.Hold, s *Snapshot, c *limit.Charge, now, wall time.Time) {
+	p.holds = planHolds(s, opened, c.MostHolds(), now)
+	p.ttl = max(p.ttl, holdExpiry(c.Hold.For, wall))
 }
 
 // Update formats the plan. newGeneration marks the item if the write creates
@@ -72,7 +82,10 @@ func (p *Plan) Update(newGeneration string) *Update {
 	for _, l := range p.limits {
 		l.addTo(u, p.snapshotOnly)
 	}
-	u.set(AttributeTTL, u.number("ttl", p.ttl))
+	u.set(AttributeTTL, u.number(AttributeTTL, p.ttl))
+	if p.holds != nil {
+		p.holds.addTo(u)
+	}
 	return u
 }
 
@@ -97,16 +110,15 @@ const slack = 3600 * time.Second
 func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
 	var longest time.Duration
 	for i := range limits {
-		if l := &limits[i]; l.Bucket() { // no charge drains a bucket further than Drain
+		switch l := &limits[i]; {
+		case l.Bucket(): // no charge drains a bucket further than Drain
 			longest = max(longest, l.Drain(), s.known()[i].Expiry(l, now))
-		} else {
+		case l.Algorithm != limit.InFlight:
 			longest = max(longest, l.UntilGone(slots[i], now))
 		}
 	}
-	end := wall.Add(longest)
-	seconds := end.Unix()
-	if end.Nanosecond() > 0 {
-		seconds++
-	}
-	return seconds + int64(slack/time.Second)
+	return seconds(wall.Add(longest)) + int64(slack/time.Second)
 }
+
+// seconds returns a time in Unix seconds, rounded up.
+func seconds(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }

@@ -14,7 +14,8 @@ import (
 // from then on they count as charged before the window, and the ceilings of all
 // older snapshots stay safe. A bucket returns a turn that has not come, if no
 // later charge has moved its time on. A positive delta charges more whatever the
-// capacity; later requests pay for it.
+// capacity; later requests pay for it. If the receipt has a hold, the write closes
+// it, and is never nil: without the hold it is refused.
 //
 // The write applies to the generation of the receipt alone. The receipt of a
 // charge that took nothing names no generation: its later cost is charged to
@@ -43,11 +44,17 @@ func PlanSettlement(
 			grows = true
 		}
 	}
+	if r.Hold != 0 {
+		u.closeHold(r.Hold)
+	}
 	if len(u.sets) == 0 {
 		return nil
 	}
 	if grows {
-		u.set(AttributeTTL, u.number("ttl", expiry(s, c.Limits, &slots, now, wall)))
+		u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))))
+		if r.Hold != 0 {
+			u.keepTTL()
+		}
 	}
 	if r.Generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
@@ -66,11 +73,11 @@ func refundable(s *Snapshot, i int, l *limit.Limit, slot, units int64, now time.
 	if s.states[i].Current(l, now) > slot+l.Slots() {
 		return false
 	}
-	return s.holds(i, slot, units)
+	return s.contains(i, slot, units)
 }
 
-// holds reports whether a slot of limit i has the units.
-func (s *Snapshot) holds(i int, slot, units int64) bool {
+// contains reports whether a slot of limit i has the units.
+func (s *Snapshot) contains(i int, slot, units int64) bool {
 	for held := range s.states[i].All() {
 		if held.Number == slot {
 			return held.Units >= units
@@ -90,7 +97,7 @@ func (s *Snapshot) Shows(c *limit.Charge, r *limit.Receipt) bool {
 		return false
 	}
 	for i := range c.Limits {
-		if c.Limits[i].Correctable() && c.Costs[i] > 0 && !s.holds(i, r.Slots[i], c.Costs[i]) {
+		if c.Limits[i].Correctable() && c.Costs[i] > 0 && !s.contains(i, r.Slots[i], c.Costs[i]) {
 			return false
 		}
 	}

@@ -51,6 +51,13 @@ func (u *Update) name(attribute string) string {
 	return placeholder
 }
 
+// nameAs is name with a placeholder for an attribute whose name has other
+// characters than placeholders may have.
+func (u *Update) nameAs(placeholder, attribute string) string {
+	u.names["#"+placeholder] = attribute
+	return "#" + placeholder
+}
+
 func (u *Update) value(name string, value types.AttributeValue) string {
 	u.values[":"+name] = value
 	return ":" + name
