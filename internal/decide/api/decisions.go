@@ -19,17 +19,22 @@ import (
 // Decided is what the program that asks learns of a decision.
 type Decided struct {
 	headers.Answer
+	Issued
 	Reason   string
 	Decision *engine.Decision // nil for credentials that are not valid
-	// Receipt settles the charges; "" if no outcome can correct them, and they have
-	// no place in flight.
-	Receipt  string
-	SettleBy time.Time // as receipt.SettleBy returns it
-	Settles  []string  // the limits to which a settlement may state costs
+}
+
+// Issued is how the charges of an allowed request are settled.
+type Issued struct {
+	// Receipt is empty if no outcome can correct the charges, and they have no place
+	// in flight.
+	Receipt  string    `json:"receipt,omitempty"`
+	SettleBy time.Time `json:"settle_by,omitzero"` // as receipt.SettleBy returns it
+	Settles  []string  `json:"settles,omitempty"`  // the limits for which a settlement may state costs
 	// Unsettled are the rules whose charges an outcome could correct, and which are
 	// not in the receipt.
-	Unsettled []string
-	Before    bool // an earlier call has made all charges
+	Unsettled []string `json:"unsettled,omitempty"`
+	Before    bool     `json:"before,omitempty"` // an earlier call has made all charges
 }
 
 // Unauthorized is the reason of a decision about credentials that are not valid.
@@ -96,14 +101,10 @@ func why(r *request.Request, v *engine.Verdict) string {
 	switch {
 	case r.Reserve == nil:
 		return "there are no receipts without SLIDEGATE_RECEIPT_SECRET"
-	case v.Degraded:
-		return "the store did not answer"
-	case v.Charge.Hold.ID == 0:
-		return "rules with lease have no receipts"
-	case v.Receipt.Hold == 0:
+	case v.Charge.Hold.ID != 0 && v.Receipt.Hold == 0:
 		return "its key has as many open reservations as the rule allows: settle them, or raise reservations"
 	}
-	return "the receipt has no room for it"
+	return "it is charged ahead by lease, or by this process alone, or the receipt has no room"
 }
 
 // decision is the answer of Decisions.
@@ -123,12 +124,7 @@ type decision struct {
 	Headers map[string]string `json:"headers"`
 	Status  int               `json:"status,omitempty"` // of the answer to a denied request
 	Body    string            `json:"body,omitempty"`   // of the answer to a denied request
-
-	Receipt   string    `json:"receipt,omitempty"`
-	SettleBy  time.Time `json:"settle_by,omitzero"`
-	Settles   []string  `json:"settles,omitempty"`
-	Unsettled []string  `json:"unsettled,omitempty"`
-	Before    bool      `json:"before,omitempty"`
+	Issued
 }
 
 func (a *API) decide(ctx context.Context, f *fields) (any, *Problem) {
@@ -151,8 +147,7 @@ func describe(a *Decided) *decision {
 	d := &decision{
 		Allowed: a.Allowed, Reason: a.Reason, Degraded: a.Degraded, Rule: a.Rule,
 		Capacity: json.Number(a.Limit), Remaining: json.Number(a.Remaining), Reset: json.Number(a.Reset),
-		RetryAfter: json.Number(a.RetryAfter), Delay: a.Delay.Seconds(), Headers: map[string]string{},
-		Receipt: a.Receipt, SettleBy: a.SettleBy, Settles: a.Settles, Unsettled: a.Unsettled, Before: a.Before,
+		RetryAfter: json.Number(a.RetryAfter), Delay: a.Delay.Seconds(), Headers: map[string]string{}, Issued: a.Issued,
 	}
 	switch {
 	case a.Allowed:

@@ -145,17 +145,14 @@ const ReceiptVariable = "SLIDEGATE_RECEIPT_SECRET"
 // then have a secret of their process. It refuses rules that need receipts if their
 // counters are shared. If rules in a table become so later, the log says so.
 func (o *ServeOptions) SignReceipts(s *session.Session, secret string) (err error) {
-	if secret != "" {
+	switch o.proxies = secret != ""; {
+	case o.proxies:
 		if o.receipts, err = receipt.ParseKeys(secret); err != nil {
 			return fmt.Errorf("%s: %w", ReceiptVariable, err)
 		}
-		o.proxies = true
 		return nil
-	}
-	if s.InMemory() {
-		own := make([]byte, 32)
-		_, _ = rand.Read(own) // which does not fail
-		o.receipts = receipt.Keys{own}
+	case s.InMemory():
+		o.receipts = receipt.Keys{[]byte(rand.Text())}
 		return nil
 	}
 	for _, r := range s.Rules.Rules {
@@ -205,6 +202,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
 		handler := decideapi.New(&api.API{
+			Calls:   []string{api.Decisions, api.Settlements, api.Renewals, api.Usage},
 			Decider: decider, Usage: reporter.Of, Keys: o.receipts, Store: store, Now: s.Now, Observer: recorder, Log: oplog.Throttle(log, "rule"),
 		}, o.Token)
 		handler.UsagePath, handler.Receipts = o.UsagePath, o.proxies

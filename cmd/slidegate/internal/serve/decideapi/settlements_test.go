@@ -178,7 +178,7 @@ func TestNotSettled(t *testing.T) {
 		return fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 1}}`, receipt)
 	}
 	for _, test := range []struct{ body, pointer, want string }{
-		{`{}`, "/receipt", "want the receipt of a decision"},
+		{`{}`, "/receipt", "#receipt-malformed"},
 		{`{"receipt": 7}`, "/receipt", "want a string"},
 		{of("nothing"), "/receipt", "#receipt-malformed"},
 		{of("AQ"), "/receipt", "version 1, and this program reads version 2"},
@@ -352,7 +352,7 @@ func TestFailedWrites(t *testing.T) {
 	}
 	for range 2 {
 		got := s.post(0, "/v1/settlements", body)
-		if got.StatusCode != 503 || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.body, "send the same settlement again") || strings.Contains(got.body, "secret") {
+		if got.StatusCode != 503 || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.body, "send the same call again") || strings.Contains(got.body, "secret") {
 			t.Errorf("status %d, %s", got.StatusCode, got.body)
 		}
 	}
@@ -456,7 +456,7 @@ func TestInvoke(t *testing.T) {
 		{`{"decisions": 7}`, 400, "want an object with one member"},
 		{`{}`, 400, "want an object with one member"},
 		{`{"decisions": {}, "usage": {}}`, 400, "want an object with one member"},
-		{`{"decide": {}}`, 404, "the calls are decisions, settlements, renewals and usage"},
+		{`{"decide": {}}`, 404, "the calls are decisions, settlements, renewals, usage"},
 		{`{"decisions": {"a": {}, "a": {}}}`, 400, `"pointer":"/decisions/a"`},
 		{`7`, 400, "want a JSON object"},
 		{strings.Repeat(" ", 64<<10+1), 413, "larger than 65536 bytes"},
