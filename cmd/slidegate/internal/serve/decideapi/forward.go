@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,8 +50,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 		w.Header()[field.Name] = []string{field.Value}
 	}
 	if a.Allowed {
-		if decided.Receipt != "" {
-			w.Header()[receipt.Header] = []string{decided.Receipt}
+		if s.Receipts {
+			w.Header()[receipt.Header] = []string{cmp.Or(decided.Receipt, receipt.Nothing)}
 		}
 		w.WriteHeader(http.StatusOK)
 		return
