@@ -90,7 +90,7 @@ func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 		settles := slices.ContainsFunc(held.Pending, func(p engine.Pending) bool { return p.Rule == v.Rule.Name })
 		if reason := why(r, v); !settles && v.Pends() {
 			out.Unsettled = append(out.Unsettled, v.Rule.Name)
-			a.Log.WarnContext(ctx, "nothing settles a charge of this rule: it stays as it is", "rule", v.Rule.Name, "reason", reason)
+			a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "reason", reason)
 		}
 	}
 	out.Before = out.Before && made == 0
