@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -64,7 +65,8 @@ type API struct {
 	Now      func() time.Time
 	Observer engine.Observer // of the store's calls
 
-	Log *slog.Logger // which throttles repeated lines, of each rule for itself
+	Log  *slog.Logger // which throttles repeated lines, of each rule for itself
+	told sync.Map     // has the names of rules that have no receipts, once they are logged
 }
 
 // Answer answers a call with a status, and a JSON document as the body.

@@ -51,22 +51,24 @@ func (a *API) Decide(ctx context.Context, r *request.Request) (*Decided, *Proble
 		a.issue(ctx, r, out)
 		return out, nil
 	}
+	return nil, a.failed(ctx, err, "no decision", "there is no decision")
+}
+
+// failed logs an error without a result, and returns its problem.
+func (a *API) failed(ctx context.Context, err error, line, detail string) *Problem {
 	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
-		return nil, badRequest("/ip", unmet.Error())
+		return badRequest("/ip", unmet.Error())
 	}
 	if ctx.Err() == nil {
-		a.Log.ErrorContext(ctx, "no decision", "error", err)
+		a.Log.ErrorContext(ctx, line, "error", err)
 	}
-	return nil, unavailable("there is no decision: the log of slidegate says why")
+	return unavailable(detail + ": the log of slidegate says why")
 }
 
 // issue adds the receipt of an allowed request, and logs the rules that are not in
 // it.
 func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 	d, now := out.Decision, a.Now()
-	if !d.Allowed {
-		return
-	}
 	var held receipt.Receipt
 	if r.Reserve != nil && len(a.Keys) > 0 {
 		text, issued, _ := receipt.Encode(now, d)
@@ -77,23 +79,22 @@ func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 			out.Receipt, out.SettleBy, out.Settles = a.Keys.Sign(text), receipt.SettleBy(held.Pending, now).UTC(), held.SettlingLimits()
 		}
 	}
-	made := 0 // charges by this call
+	made := false // charges by this call
 	for v := range d.All() {
-		if v.Uncounted {
+		if !d.Allowed || v.Uncounted {
 			continue
 		}
-		if v.Before != nil {
-			out.Before = true
-		} else if !v.Charge.ZeroCost() {
-			made++
-		}
+		out.Before = out.Before || v.Before != nil
+		made = made || v.Before == nil && !v.Charge.ZeroCost()
 		settles := slices.ContainsFunc(held.Pending, func(p engine.Pending) bool { return p.Rule == v.Rule.Name })
 		if reason := why(r, v); !settles && v.Pends() {
 			out.Unsettled = append(out.Unsettled, v.Rule.Name)
-			a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "reason", reason)
+			if _, again := a.told.LoadOrStore(v.Rule.Name, true); r.Reserve != nil || !again { // else it is so for every request
+				a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "reason", reason)
+			}
 		}
 	}
-	out.Before = out.Before && made == 0
+	out.Before = out.Before && !made
 }
 
 // why says why a receipt does not settle the charge of a verdict.
@@ -181,17 +182,11 @@ func (a *API) usage(ctx context.Context, f *fields) (any, *Problem) {
 	if err == nil {
 		report, err = a.Usage(ctx, req)
 	}
-	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
-		return nil, badRequest("/ip", unmet.Error())
-	}
 	if errors.Is(err, usage.ErrRefused) {
 		return nil, NewProblem(http.StatusForbidden, "%v: ask /v1/decisions what to answer", err)
 	}
 	if err != nil {
-		if ctx.Err() == nil {
-			a.Log.ErrorContext(ctx, "cannot report a caller's usage", "error", err)
-		}
-		return nil, unavailable("the usage of the caller is not known now: the log of slidegate says why")
+		return nil, a.failed(ctx, err, "cannot report a caller's usage", "the usage of the caller is not known now")
 	}
 	return report, nil
 }

@@ -156,18 +156,13 @@ func (o *ServeOptions) SignReceipts(s *session.Session, secret string) (err erro
 		return nil
 	}
 	for _, r := range s.Rules.Rules {
-		if r.Mode != rules.Off && needsReceipts(r) {
+		settles := slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Settle })
+		if r.Mode != rules.Off && (settles || rules.InFlight(r.Limits) >= 0) {
 			return fmt.Errorf("%s is not set, and rule %s settles or has places in flight: give all servers over %s the same secret, "+
 				"such as `openssl rand -hex 32` prints, which signs receipts", ReceiptVariable, r.Name, s.StoreName())
 		}
 	}
 	return nil
-}
-
-// needsReceipts reports whether a limit of the rule settles or has places in flight.
-func needsReceipts(r *rules.Rule) bool {
-	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Settle }) ||
-		slices.ContainsFunc(r.Limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
 }
 
 // Serve runs the local gateway, or the API of decisions, until the context ends.
