@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,6 +164,27 @@ func TestSettles(t *testing.T) {
 				t.Errorf("%s: used %s, want %s", test.members, used, test.used)
 			}
 		}
+	}
+}
+
+// TestAtOnce: two servers get the same settlement at once. One of them makes it.
+func TestAtOnce(t *testing.T) {
+	s := newServers(t, strings.Replace(chat, "capacity: 10,", "capacity: 1000,", 1))
+	const rounds = 100
+	for range rounds {
+		body := fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 8}}`, s.reserve("").Receipt)
+		var answers [2]string
+		var sent sync.WaitGroup
+		for i := range answers {
+			sent.Go(func() { answers[i] = s.post(i, "/v1/settlements", body).body })
+		}
+		sent.Wait()
+		if one := strings.Count(strings.Join(answers[:], ""), `"returned":3992`); one != 1 || !slices.Contains(answers[:], `{"before":true}`+"\n") {
+			t.Fatalf("%q", answers)
+		}
+	}
+	if used := s.used(); used != fmt.Sprintf("%d %d", rounds, 8*rounds) {
+		t.Errorf("used %s", used)
 	}
 }
 
@@ -333,9 +355,11 @@ func TestUnsettled(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 	s = newServers(t, chat)
-	s.calls.Keys = nil
-	if r := s.reserve(""); !slices.Equal(r.Unsettled, []string{"chat"}) || r.Receipt != "" || !strings.Contains(s.log.String(), "SLIDEGATE_RECEIPT_SECRET") {
-		t.Errorf("without a secret: %+v, logged %s", r, s.log.String())
+	s.calls.Keys, s.calls.Log = nil, slog.New(slog.NewTextHandler(&s.log, nil))
+	for range 2 {
+		if r := s.reserve(""); !slices.Equal(r.Unsettled, []string{"chat"}) || r.Receipt != "" || strings.Count(s.log.String(), "SLIDEGATE_RECEIPT_SECRET") != 1 {
+			t.Errorf("without a secret: %+v, logged %s", r, s.log.String())
+		}
 	}
 }
 
@@ -428,6 +452,23 @@ func TestForwardedReceipts(t *testing.T) {
 	s.resetAll()
 	if got := send(t, s.all[0], "GET", "/v1/forward-auth", "", forwarded...); got.StatusCode != 200 || fieldOf(got, "Slidegate-Receipt") != "" {
 		t.Errorf("status %d, %v", got.StatusCode, got.Header)
+	}
+}
+
+// TestTooLong: a request whose turn is too far away gives its place in flight back.
+func TestTooLong(t *testing.T) {
+	s := newServers(t, `
+rules:
+  - {name: work, key: "{ip}", limits: [{in_flight: 2, expires: 90s}]}
+  - {name: pace, key: "{ip}", limits: [{capacity: 1, window: 60s, algorithm: leaky_bucket, queue: 5}]}
+`)
+	for i, want := range []int{200, 429, 429} {
+		if got := send(t, s.all[0], "GET", "/v1/forward-auth", "", aGET, root, from1); got.StatusCode != want {
+			t.Errorf("request %d: status %d, %s", i, got.StatusCode, got.body)
+		}
+	}
+	if used := s.used(); used != "1" {
+		t.Errorf("%s places are taken, want 1", used)
 	}
 }
 
