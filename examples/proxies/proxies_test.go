@@ -90,6 +90,26 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// The backend gets the receipt of the decision, and never a client's own. It settles
+// by it.
+func TestReceipts(t *testing.T) {
+	t.Setenv("SLIDEGATE_RECEIPT_SECRET", "0123456789abcdef")
+	for name, p := range proxies {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, p, strings.NewReplacer("limit: 3/minute", "limit: 3/minute\n    refund_on: 5xx").Replace)
+			answer := s.send(t, "127.0.0.5", "GET", "/", http.Header{"Slidegate-Receipt": {"of the client"}})
+			receipts := answer.backend.Header.Values("Slidegate-Receipt")
+			if answer.StatusCode != 200 || len(receipts) != 1 || !strings.Contains(receipts[0], ".") || answer.Header.Get("Slidegate-Receipt") != "" {
+				t.Errorf("status %d, the backend got %q, the client %v", answer.StatusCode, receipts, answer.Header)
+			}
+			answer = s.send(t, "127.0.0.5", "OPTIONS", "/", preflight)
+			if got := answer.backend.Header.Values("Slidegate-Receipt"); len(got) != 1 || got[0] != "nothing" {
+				t.Errorf("of a request that is not counted, the backend got %q", got)
+			}
+		})
+	}
+}
+
 // With a proxy before nginx, client_ip counts back to the client of that one. Here
 // the test stands for it: the last entry that it sends is its client's address.
 func TestNginxBehindAProxy(t *testing.T) {

@@ -20,6 +20,9 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
@@ -52,50 +55,38 @@ type Decider interface {
 
 // API answers calls. It is safe for concurrent use once its fields are set.
 type API struct {
-	Decider Decider // of decisions and usage; nil for an API without these calls
-	// Usage reports what a caller has used; nil for an API without this call.
-	Usage func(context.Context, *request.Request) (*usage.Report, error)
+	Calls []string // that it answers
+
+	Decider Decider // of decisions and usage
+	Usage   func(context.Context, *request.Request) (*usage.Report, error)
 
 	Keys     receipt.Keys // sign and verify receipts; without them there are none
-	Store    limit.Store  // that settles; nil for an API without settlements and renewals
+	Store    limit.Store  // that settles
 	Now      func() time.Time
 	Observer engine.Observer // of the store's calls
 
-	Log *slog.Logger // which throttles repeated lines, of each rule for itself
-}
-
-// call is what answers the members of a body.
-type call func(context.Context, *fields) (any, *Problem)
-
-// calls returns the calls of this API by their names.
-func (a *API) calls() map[string]call {
-	all := map[string]call{}
-	if a.Decider != nil {
-		all[Decisions] = a.decide
-	}
-	if a.Usage != nil {
-		all[Usage] = a.usage
-	}
-	if a.Store != nil {
-		all[Settlements], all[Renewals] = a.settle, a.renew
-	}
-	return all
+	Log  *slog.Logger // which throttles repeated lines, of each rule for itself
+	told sync.Map     // has the names of rules that have no receipts, once they are logged
 }
 
 // Answer answers a call with a status, and a JSON document as the body.
 func (a *API) Answer(ctx context.Context, name string, body []byte) (status int, answer []byte) {
-	object, p := readObject(body)
-	if p != nil {
-		return p.Status, p.JSON()
-	}
-	return a.answer(ctx, name, object, "")
+	members, p := readObject(body)
+	return a.answer(ctx, name, members, "", p)
 }
 
-// answer answers a call. at is the place of its members in what was sent.
-func (a *API) answer(ctx context.Context, name string, members map[string]any, at string) (status int, answer []byte) {
-	do, p := a.calls()[name], noCall(name)
+// answer answers a call, unless there is a problem already. at is the place of its
+// members in what was sent.
+func (a *API) answer(ctx context.Context, name string, members map[string]any, at string, p *Problem) (status int, answer []byte) {
+	do := map[string]func(context.Context, *fields) (any, *Problem){
+		Decisions: a.decide, Settlements: a.settle, Renewals: a.renew, Usage: a.usage,
+	}[name]
 	var value any
-	if do != nil {
+	switch {
+	case p != nil:
+	case do == nil || !slices.Contains(a.Calls, name):
+		p = NewProblem(http.StatusNotFound, "there is no call %.40q here: the calls are %s", name, strings.Join(a.Calls, ", "))
+	default:
 		value, p = do(ctx, &fields{object: members})
 	}
 	if p == nil {
@@ -113,25 +104,18 @@ func (a *API) Invoke(ctx context.Context, payload []byte) []byte {
 		Status int             `json:"status"`
 		Body   json.RawMessage `json:"body"`
 	}
-	answer.Status, answer.Body = a.invoke(ctx, payload)
-	return encode(answer)
-}
-
-func (a *API) invoke(ctx context.Context, payload []byte) (status int, answer []byte) {
-	if len(payload) > MaxBody {
-		p := TooLarge()
-		return p.Status, p.JSON()
-	}
 	object, p := readObject(payload)
+	var call, at string
+	var members map[string]any
 	for name, body := range object {
-		if members, ok := body.(map[string]any); ok && len(object) == 1 {
-			return a.answer(ctx, name, members, "/"+request.EscapePointer(name))
-		}
+		call, at = name, "/"+request.EscapePointer(name)
+		members, _ = body.(map[string]any)
 	}
-	if p == nil {
-		p = badRequest("", `want an object with one member, named by the call, whose value is an object: {"decisions": {"method": "GET", …}}`)
+	if p == nil && (len(object) != 1 || members == nil) {
+		at, p = "", badRequest("", `want an object with one member, named by the call, whose value is an object: {"decisions": {"method": "GET", …}}`)
 	}
-	return p.Status, p.JSON()
+	answer.Status, answer.Body = a.answer(ctx, call, members, at, p)
+	return encode(answer)
 }
 
 func encode(value any) []byte {

@@ -19,17 +19,22 @@ import (
 // Decided is what the program that asks learns of a decision.
 type Decided struct {
 	headers.Answer
+	Issued
 	Reason   string
 	Decision *engine.Decision // nil for credentials that are not valid
-	// Receipt settles the charges; "" if no outcome can correct them, and they have
-	// no place in flight.
-	Receipt  string
-	SettleBy time.Time // as receipt.SettleBy returns it
-	Settles  []string  // the limits to which a settlement may state costs
+}
+
+// Issued is how the charges of an allowed request are settled.
+type Issued struct {
+	// Receipt is empty if no outcome can correct the charges, and they have no place
+	// in flight.
+	Receipt  string    `json:"receipt,omitempty"`
+	SettleBy time.Time `json:"settle_by,omitzero"` // as receipt.SettleBy returns it
+	Settles  []string  `json:"settles,omitempty"`  // the limits for which a settlement may state costs
 	// Unsettled are the rules whose charges an outcome could correct, and which are
 	// not in the receipt.
-	Unsettled []string
-	Before    bool // an earlier call has made all charges
+	Unsettled []string `json:"unsettled,omitempty"`
+	Before    bool     `json:"before,omitempty"` // an earlier call has made all charges
 }
 
 // Unauthorized is the reason of a decision about credentials that are not valid.
@@ -46,22 +51,24 @@ func (a *API) Decide(ctx context.Context, r *request.Request) (*Decided, *Proble
 		a.issue(ctx, r, out)
 		return out, nil
 	}
+	return nil, a.failed(ctx, err, "no decision", "there is no decision")
+}
+
+// failed logs an error without a result, and returns its problem.
+func (a *API) failed(ctx context.Context, err error, line, detail string) *Problem {
 	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
-		return nil, badRequest("/ip", unmet.Error())
+		return badRequest("/ip", unmet.Error())
 	}
 	if ctx.Err() == nil {
-		a.Log.ErrorContext(ctx, "no decision", "error", err)
+		a.Log.ErrorContext(ctx, line, "error", err)
 	}
-	return nil, unavailable("there is no decision: the log of slidegate says why")
+	return unavailable(detail + ": the log of slidegate says why")
 }
 
 // issue adds the receipt of an allowed request, and logs the rules that are not in
 // it.
 func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 	d, now := out.Decision, a.Now()
-	if !d.Allowed {
-		return
-	}
 	var held receipt.Receipt
 	if r.Reserve != nil && len(a.Keys) > 0 {
 		text, issued, _ := receipt.Encode(now, d)
@@ -72,23 +79,22 @@ func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 			out.Receipt, out.SettleBy, out.Settles = a.Keys.Sign(text), receipt.SettleBy(held.Pending, now).UTC(), held.SettlingLimits()
 		}
 	}
-	made := 0 // charges by this call
+	made := false // charges by this call
 	for v := range d.All() {
-		if v.Uncounted {
+		if !d.Allowed || v.Uncounted {
 			continue
 		}
-		if v.Before != nil {
-			out.Before = true
-		} else if !v.Charge.ZeroCost() {
-			made++
-		}
+		out.Before = out.Before || v.Before != nil
+		made = made || v.Before == nil && !v.Charge.ZeroCost()
 		settles := slices.ContainsFunc(held.Pending, func(p engine.Pending) bool { return p.Rule == v.Rule.Name })
 		if reason := why(r, v); !settles && v.Pends() {
 			out.Unsettled = append(out.Unsettled, v.Rule.Name)
-			a.Log.WarnContext(ctx, "nothing settles a charge of this rule: it stays as it is", "rule", v.Rule.Name, "reason", reason)
+			if _, again := a.told.LoadOrStore(v.Rule.Name, true); r.Reserve != nil || !again { // else it is so for every request
+				a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "reason", reason)
+			}
 		}
 	}
-	out.Before = out.Before && made == 0
+	out.Before = out.Before && !made
 }
 
 // why says why a receipt does not settle the charge of a verdict.
@@ -96,14 +102,10 @@ func why(r *request.Request, v *engine.Verdict) string {
 	switch {
 	case r.Reserve == nil:
 		return "there are no receipts without SLIDEGATE_RECEIPT_SECRET"
-	case v.Degraded:
-		return "the store did not answer"
-	case v.Charge.Hold.ID == 0:
-		return "rules with lease have no receipts"
-	case v.Receipt.Hold == 0:
+	case v.Charge.Hold.ID != 0 && v.Receipt.Hold == 0:
 		return "its key has as many open reservations as the rule allows: settle them, or raise reservations"
 	}
-	return "the receipt has no room for it"
+	return "it is charged ahead by lease, or by this process alone, or the receipt has no room"
 }
 
 // decision is the answer of Decisions.
@@ -123,12 +125,7 @@ type decision struct {
 	Headers map[string]string `json:"headers"`
 	Status  int               `json:"status,omitempty"` // of the answer to a denied request
 	Body    string            `json:"body,omitempty"`   // of the answer to a denied request
-
-	Receipt   string    `json:"receipt,omitempty"`
-	SettleBy  time.Time `json:"settle_by,omitzero"`
-	Settles   []string  `json:"settles,omitempty"`
-	Unsettled []string  `json:"unsettled,omitempty"`
-	Before    bool      `json:"before,omitempty"`
+	Issued
 }
 
 func (a *API) decide(ctx context.Context, f *fields) (any, *Problem) {
@@ -151,8 +148,7 @@ func describe(a *Decided) *decision {
 	d := &decision{
 		Allowed: a.Allowed, Reason: a.Reason, Degraded: a.Degraded, Rule: a.Rule,
 		Capacity: json.Number(a.Limit), Remaining: json.Number(a.Remaining), Reset: json.Number(a.Reset),
-		RetryAfter: json.Number(a.RetryAfter), Delay: a.Delay.Seconds(), Headers: map[string]string{},
-		Receipt: a.Receipt, SettleBy: a.SettleBy, Settles: a.Settles, Unsettled: a.Unsettled, Before: a.Before,
+		RetryAfter: json.Number(a.RetryAfter), Delay: a.Delay.Seconds(), Headers: map[string]string{}, Issued: a.Issued,
 	}
 	switch {
 	case a.Allowed:
@@ -186,17 +182,11 @@ func (a *API) usage(ctx context.Context, f *fields) (any, *Problem) {
 	if err == nil {
 		report, err = a.Usage(ctx, req)
 	}
-	if unmet, ok := errors.AsType[*rules.UnmetError](err); ok {
-		return nil, badRequest("/ip", unmet.Error())
-	}
 	if errors.Is(err, usage.ErrRefused) {
 		return nil, NewProblem(http.StatusForbidden, "%v: ask /v1/decisions what to answer", err)
 	}
 	if err != nil {
-		if ctx.Err() == nil {
-			a.Log.ErrorContext(ctx, "cannot report a caller's usage", "error", err)
-		}
-		return nil, unavailable("the usage of the caller is not known now: the log of slidegate says why")
+		return nil, a.failed(ctx, err, "cannot report a caller's usage", "the usage of the caller is not known now")
 	}
 	return report, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -43,6 +44,10 @@ func (f *fields) request() *request.Request {
 // readObject reads a JSON object.
 func readObject(body []byte) (map[string]any, *Problem) {
 	const want = `want a JSON object, such as {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}`
+	if len(body) > MaxBody {
+		return nil, NewProblem(http.StatusRequestEntityTooLarge,
+			"the body is larger than %d bytes: leave out headers and claims that the rules do not read", MaxBody)
+	}
 	if !utf8.Valid(body) {
 		return nil, badRequest("", "the body is not UTF-8, as JSON has to be")
 	}
@@ -125,13 +130,10 @@ func (f *fields) whole(pointer string, value any, least, most int64) int64 {
 	return n
 }
 
-// units reads an object of numbers; nil for none.
-func (f *fields) units(name string, most int64) (units map[string]int64) {
-	object := take[map[string]any](f, name, "an object of whole numbers")
+// units reads an object of numbers.
+func (f *fields) units(name string, most int64) map[string]int64 {
+	object, units := take[map[string]any](f, name, "an object of whole numbers"), map[string]int64{}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		if units == nil {
-			units = map[string]int64{}
-		}
 		units[key] = f.whole("/"+name+"/"+request.EscapePointer(key), object[key], 0, most)
 	}
 	return units

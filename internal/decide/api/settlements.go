@@ -43,36 +43,42 @@ type settled struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// States of a charge after a call.
-const (
-	stateDone   = "done"
-	stateBefore = "before"
-	stateFailed = "failed" // the store did not answer
-	// The others have problems of their own.
-	stateLate    = "late"
-	stateClosed  = "closed"
-	stateReset   = "reset"
-	stateForeign = "foreign"
+// Why a receipt or one of its charges is not settled. The store and package receipt
+// have errors of their own.
+var (
+	errBefore  = errors.New("the charge was settled before")
+	errLate    = errors.New("settle_by has passed, and the charge stays unless it was settled before")
+	errForeign = errors.New("an authorizer has issued the receipt, without reservations, and the charge stays")
 )
 
-// refusals are the problems of charges that are not settled or renewed.
-var refusals = map[string]func() *Problem{
-	stateLate: func() *Problem {
-		return refused(stateLate, http.StatusGone, "The reservation of this receipt has ended",
-			"settle_by has passed, so the charge stays, unless it was settled before: settle sooner, or raise settle_within of the rule")
-	},
-	stateClosed: func() *Problem {
-		return refused(stateClosed, http.StatusGone, "The place of this receipt is gone",
-			"it was settled before, or was not renewed in time, and may be another's now: stop the work. Nothing has changed")
-	},
-	stateReset: func() *Problem {
-		return refused(stateReset, http.StatusGone, "The counter of this receipt is gone",
-			"it was reset or has expired, with all that it held: there is nothing to settle or to renew. Work that needs a place in flight has to stop")
-	},
-	stateForeign: func() *Problem {
-		return refused(stateForeign, http.StatusUnprocessableEntity, "This receipt has no reservation to settle here",
-			"an authorizer has issued it, or its charge had no room for a reservation: the charge stays. Backends behind the authorizer settle by SettleMiddleware")
-	},
+// refusals are the problems of receipts that settle or renew nothing. Their details
+// begin with the error, and say what to do.
+var refusals = [...]struct {
+	err             error
+	status          int
+	name, title, do string
+}{
+	{receipt.ErrMalformed, http.StatusBadRequest, "malformed", "This is no receipt", "send the text of the decision as it is"},
+	{receipt.ErrUnsigned, http.StatusBadRequest, "forged", "This receipt is not signed by this server",
+		"give all servers the same SLIDEGATE_RECEIPT_SECRET. Without one, receipts end with the process"},
+	{errForeign, http.StatusUnprocessableEntity, "foreign", "This receipt has no reservation to settle here",
+		"settle by SettleMiddleware of the backend"},
+	{errLate, http.StatusGone, "late", "The reservation of this receipt has ended", "settle sooner, or raise settle_within of the rule"},
+	{limit.ErrClosed, http.StatusGone, "closed", "The place of this receipt is gone",
+		"stop the work, because another may have its place. Nothing has changed"},
+	{limit.ErrReset, http.StatusGone, "reset", "The counter of this receipt is gone", "there is nothing to settle or to renew"},
+}
+
+// refused returns the problem of an error, and its short name; nil for none.
+func refused(err error) (p *Problem, name string) {
+	for _, r := range refusals {
+		if errors.Is(err, r.err) {
+			p = NewProblem(r.status, "%v: %s", err, r.do)
+			p.Type, p.Title = "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#receipt-"+r.name, r.title
+			return p, r.name
+		}
+	}
+	return nil, ""
 }
 
 func (a *API) settle(ctx context.Context, f *fields) (any, *Problem) {
@@ -89,33 +95,28 @@ func (a *API) settle(ctx context.Context, f *fields) (any, *Problem) {
 		return nil, f.problem
 	}
 	now := a.Now()
-	states := a.each(ctx, r, func(ctx context.Context, p *engine.Pending) string {
+	errs, p := a.each(ctx, "settle", r, func(ctx context.Context, p *engine.Pending) error {
 		late := now.UnixMilli() > p.Receipt.Until
-		switch {
-		case p.Receipt.Hold == 0:
-			return stateForeign
-		case late && !p.InFlight():
-			return stateLate
+		if late && !p.InFlight() {
+			return errLate
 		}
-		state := a.state(ctx, p, "settle", p.Settle(ctx, now, a.Store, a.Observer, o))
-		if state == stateClosed && !late { // it cannot have ended
-			return stateBefore
+		err := p.Settle(ctx, now, a.Store, a.Observer, o)
+		if errors.Is(err, limit.ErrClosed) && !late { // the hold cannot have ended
+			return errBefore
 		}
-		return state
+		return err
 	})
-	first := slices.IndexFunc(states, func(state string) bool { return state != stateForeign })
-	switch {
-	case slices.Contains(states, stateFailed):
-		return nil, unavailable("the store did not settle all charges: send the same settlement again. What it has settled does not count twice")
-	case first < 0:
-		return nil, refusals[stateForeign]()
-	case slices.Contains(states, stateDone):
-	case !slices.Contains(states, stateBefore):
-		return nil, refusals[states[first]]()
-	case !slices.ContainsFunc(states, func(state string) bool { return state != stateBefore && state != stateForeign }):
+	if p != nil {
+		return nil, p
+	}
+	settles := func(err error) bool { return err == nil || err == errBefore }
+	if first, _ := refused(errs[0]); !slices.ContainsFunc(errs, settles) {
+		return nil, first
+	}
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != errBefore }) {
 		return settlement{Before: true}, nil
 	}
-	return settlement{Limits: describeSettled(r, states, o)}, nil
+	return settlement{Limits: describeSettled(r, errs, o)}, nil
 }
 
 // checkCosts refuses costs of limits that the receipt does not settle, and usage
@@ -133,17 +134,19 @@ func (f *fields) checkCosts(r *receipt.Receipt, o *engine.Outcome) {
 }
 
 // describeSettled returns what a settlement has made of each limit.
-func describeSettled(r *receipt.Receipt, states []string, o *engine.Outcome) map[string]settled {
+func describeSettled(r *receipt.Receipt, errs []error, o *engine.Outcome) map[string]settled {
 	all := map[string]settled{}
 	for n := range r.Pending {
 		p := &r.Pending[n]
 		for i, charged := range p.Charge.Costs {
-			s := settled{Charged: charged, Before: states[n] == stateBefore}
-			if cost, corrected := p.Cost(i, o); states[n] != stateDone && !s.Before {
-				s.Refused = states[n]
-			} else if corrected && !s.Before {
+			s := settled{Charged: charged}
+			switch cost, corrected := p.Cost(i, o); {
+			case errs[n] != nil:
+				_, s.Refused = refused(errs[n])
+				s.Before = s.Refused == ""
+			case corrected:
 				s.Cost, s.Returned = &cost, max(0, charged-cost)
-			} else if p.Charge.Limits[i].Algorithm == limit.InFlight {
+			case p.Charge.Limits[i].Algorithm == limit.InFlight:
 				s.Returned = charged // its place
 			}
 			all[p.PolicyName(i)] = s
@@ -168,66 +171,58 @@ func (a *API) renew(ctx context.Context, f *fields) (any, *Problem) {
 		return nil, f.problem
 	}
 	now := a.Now()
-	states := a.each(ctx, r, func(ctx context.Context, p *engine.Pending) string {
+	errs, p := a.each(ctx, "renew", r, func(ctx context.Context, p *engine.Pending) error {
 		if !p.InFlight() {
-			return stateDone
+			return nil
 		}
-		err := p.Renew(ctx, now, a.Store, a.Observer)
 		p.Receipt.Until = p.Charge.Hold.Until(now)
-		return a.state(ctx, p, "renew", err)
+		return p.Renew(ctx, now, a.Store, a.Observer)
 	})
-	for _, state := range [...]string{stateClosed, stateReset} {
-		if slices.Contains(states, state) {
-			return nil, refusals[state]()
-		}
+	if p != nil {
+		return nil, p
 	}
-	if slices.Contains(states, stateFailed) {
-		return nil, unavailable("the store did not renew all places: send the same renewal again")
+	if gone := cmp.Or(errs...); gone != nil {
+		p, _ = refused(gone)
+		return nil, p
 	}
 	return renewal{receipt.SettleBy(r.Pending, now).UTC()}, nil
 }
 
-// open reads the receipt of a call.
+// open reads the receipt of a call, with the charges that have holds.
 func (a *API) open(f *fields) *receipt.Receipt {
 	text := f.string("receipt")
 	r, err := receipt.Parse(text)
-	switch _, unsigned := a.Keys.Open(text); {
-	case f.problem != nil:
-	case text == "":
-		f.fail("/receipt", "want the receipt of a decision")
-	case err != nil:
-		f.problem = refused("malformed", http.StatusBadRequest, "This is no receipt", fmt.Sprintf("receipt: %v: send the text of the decision as it is", err))
-	case unsigned != nil:
-		f.problem = refused("forged", http.StatusBadRequest, "This receipt is not signed by this server", "receipt: it was changed, or comes from a server with "+
-			"another SLIDEGATE_RECEIPT_SECRET, or without one from before its last start: give all servers the same secret. The charge stays")
+	if err != nil && !errors.Is(err, receipt.ErrMalformed) { // a time zone that is not known here
+		err = fmt.Errorf("%w: %w", receipt.ErrMalformed, err)
+	} else if err == nil {
+		r.Pending = slices.DeleteFunc(r.Pending, func(p engine.Pending) bool { return p.Receipt.Hold == 0 })
+		if _, err = a.Keys.Open(text); err == nil && len(r.Pending) == 0 {
+			err = errForeign
+		}
+	}
+	if p, _ := refused(err); p != nil && f.problem == nil {
+		f.problem, p.Pointer = p, new("/receipt")
 	}
 	return r
 }
 
-// each calls do for all charges of a receipt at once, and waits for their states.
-// The program may have hung up: its call is completed all the same.
-func (a *API) each(ctx context.Context, r *receipt.Receipt, do func(context.Context, *engine.Pending) string) []string {
+// each calls do for all charges of a receipt at once, and returns its errors. p is
+// not nil if the store has failed. The program may have hung up: its call is
+// completed all the same.
+func (a *API) each(ctx context.Context, action string, r *receipt.Receipt, do func(context.Context, *engine.Pending) error) (errs []error, p *Problem) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	states := make([]string, len(r.Pending))
+	errs = make([]error, len(r.Pending))
 	var writes sync.WaitGroup
 	for i := range r.Pending {
-		writes.Go(func() { states[i] = do(ctx, &r.Pending[i]) })
+		writes.Go(func() { errs[i] = do(ctx, &r.Pending[i]) })
 	}
 	writes.Wait()
-	return states
-}
-
-// state returns the state of a charge after a call of the store.
-func (a *API) state(ctx context.Context, p *engine.Pending, action string, err error) string {
-	switch {
-	case err == nil:
-		return stateDone
-	case errors.Is(err, limit.ErrClosed):
-		return stateClosed
-	case errors.Is(err, limit.ErrReset):
-		return stateReset
+	for i, err := range errs {
+		if gone, _ := refused(err); gone == nil && err != nil && err != errBefore {
+			a.Observer.StoreFailed(ctx, action, r.Pending[i].Rule, r.Pending[i].Key(), err)
+			p = unavailable("the store did not answer for all charges: send the same call again. Nothing counts twice")
+		}
 	}
-	a.Observer.StoreFailed(ctx, action, p.Rule, p.Key(), err)
-	return stateFailed
+	return errs, p
 }

@@ -120,9 +120,7 @@ func (p *Pending) Cost(i int, o *Outcome) (cost int64, corrected bool) {
 }
 
 // InFlight reports whether the charge has a place in flight.
-func (p *Pending) InFlight() bool {
-	return p.Receipt.Hold != 0 && slices.ContainsFunc(p.Charge.Limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
-}
+func (p *Pending) InFlight() bool { return p.Receipt.Hold != 0 && rules.InFlight(p.Charge.Limits) >= 0 }
 
 // Renew moves the end of the charge's hold. It fails as Settle does.
 func (p *Pending) Renew(ctx context.Context, now time.Time, store limit.Store, observer Observer) error {

@@ -71,16 +71,13 @@ func Encode(now time.Time, d *engine.Decision) (text string, issued, left []stri
 // earliest end of their holds, or MaxAge later without holds. A place in flight may
 // be renewed, and then settles later.
 func SettleBy(pending []engine.Pending, at time.Time) time.Time {
-	var first int64
+	end, held := at.Add(MaxAge), false
 	for i := range pending {
-		if until := pending[i].Receipt.Until; pending[i].Receipt.Hold != 0 && (first == 0 || until < first) {
-			first = until
+		if r := &pending[i].Receipt; r.Hold != 0 && (!held || r.Until < end.UnixMilli()) {
+			end, held = time.UnixMilli(r.Until), true
 		}
 	}
-	if first == 0 {
-		return at.Add(MaxAge)
-	}
-	return time.UnixMilli(first)
+	return end
 }
 
 // Parse reads a receipt of an authorizer's context, signed or not. It does not

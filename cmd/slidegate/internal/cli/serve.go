@@ -46,6 +46,11 @@ SLIDEGATE_DECIDE_TOKEN in the environment, programs have to send it as "Authoriz
 proxies as "Slidegate-Token: TOKEN". On loopback, serve refuses web pages: requests of browsers, and names
 other than localhost in Host.
 
+Where an outcome can correct the charges of a decision, or work is in flight, the decision has a receipt. POST
+/v1/settlements settles by it, once, and POST /v1/renewals keeps a place in flight. SLIDEGATE_RECEIPT_SECRET in
+the environment signs receipts: give all servers over one store the same. Proxies get receipts only with it.
+Without it, counters in memory have a secret of their own.
+
 With --usage-path, a GET of that path answers a caller with what it has used of each limit, and is charged
 nothing. The path does not reach the backend then. With --decide, programs POST a request there, as for a decision.
 

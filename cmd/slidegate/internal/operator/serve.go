@@ -145,32 +145,24 @@ const ReceiptVariable = "SLIDEGATE_RECEIPT_SECRET"
 // then have a secret of their process. It refuses rules that need receipts if their
 // counters are shared. If rules in a table become so later, the log says so.
 func (o *ServeOptions) SignReceipts(s *session.Session, secret string) (err error) {
-	if secret != "" {
+	switch o.proxies = secret != ""; {
+	case o.proxies:
 		if o.receipts, err = receipt.ParseKeys(secret); err != nil {
 			return fmt.Errorf("%s: %w", ReceiptVariable, err)
 		}
-		o.proxies = true
 		return nil
-	}
-	if s.InMemory() {
-		own := make([]byte, 32)
-		_, _ = rand.Read(own) // which does not fail
-		o.receipts = receipt.Keys{own}
+	case s.InMemory():
+		o.receipts = receipt.Keys{[]byte(rand.Text())}
 		return nil
 	}
 	for _, r := range s.Rules.Rules {
-		if r.Mode != rules.Off && needsReceipts(r) {
+		settles := slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Settle })
+		if r.Mode != rules.Off && (settles || rules.InFlight(r.Limits) >= 0) {
 			return fmt.Errorf("%s is not set, and rule %s settles or has places in flight: give all servers over %s the same secret, "+
 				"such as `openssl rand -hex 32` prints, which signs receipts", ReceiptVariable, r.Name, s.StoreName())
 		}
 	}
 	return nil
-}
-
-// needsReceipts reports whether a limit of the rule settles or has places in flight.
-func needsReceipts(r *rules.Rule) bool {
-	return slices.ContainsFunc(r.Costs, func(c rules.Cost) bool { return c.Settle }) ||
-		slices.ContainsFunc(r.Limits, func(l limit.Limit) bool { return l.Algorithm == limit.InFlight })
 }
 
 // Serve runs the local gateway, or the API of decisions, until the context ends.
@@ -205,6 +197,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
 	if o.Decide {
 		handler := decideapi.New(&api.API{
+			Calls:   []string{api.Decisions, api.Settlements, api.Renewals, api.Usage},
 			Decider: decider, Usage: reporter.Of, Keys: o.receipts, Store: store, Now: s.Now, Observer: recorder, Log: oplog.Throttle(log, "rule"),
 		}, o.Token)
 		handler.UsagePath, handler.Receipts = o.UsagePath, o.proxies

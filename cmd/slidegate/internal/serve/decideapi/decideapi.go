@@ -6,7 +6,6 @@ package decideapi
 
 import (
 	_ "embed" // of openapi.json
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -33,6 +32,8 @@ const (
 	openAPI     = "/openapi.json"
 	health      = "/healthz"
 )
+
+var endpoints = []string{decisions, settlements, renewals, forwardAuth, authRequest, extAuthz, openAPI, health}
 
 // HeaderSize bounds the header of a request, in bytes. Proxies send their client's
 // fields and some of their own, and nginx takes 32 KB from a client.
@@ -81,8 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case health:
 		s.read(w, r, []byte(`{"status":"ok"}`+"\n"))
 	default:
-		write(w, api.NewProblem(http.StatusNotFound, "the endpoints are %s, %s, %s, %s, %s and %s: see %s",
-			decisions, settlements, renewals, forwardAuth, authRequest, extAuthz+"/PATH", openAPI))
+		write(w, api.NewProblem(http.StatusNotFound, "the endpoints are %s: see %s", strings.Join(endpoints, ", "), openAPI))
 	}
 }
 
@@ -118,10 +118,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Problem) {
 	if kind, _, err := mime.ParseMediaType(sent); err != nil || kind != "application/json" {
 		return nil, api.NewProblem(http.StatusUnsupportedMediaType, "Content-Type is %.60q: write application/json", sent)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, api.MaxBody))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, api.TooLarge()
-	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, api.MaxBody+1)) // longer ones are refused by their length
 	if err != nil {
 		return nil, api.NewProblem(http.StatusBadRequest, "the body breaks off")
 	}
@@ -155,8 +152,7 @@ func writeBody(w http.ResponseWriter, status int, contentType, body string) {
 
 // CheckUsagePath returns why a path cannot answer with the usage of callers.
 func CheckUsagePath(path string) error {
-	taken := []string{decisions, settlements, renewals, forwardAuth, authRequest, extAuthz, openAPI, health}
-	if slices.Contains(taken, path) || strings.HasPrefix(path, extAuthz+"/") {
+	if slices.Contains(endpoints, path) || strings.HasPrefix(path, extAuthz+"/") {
 		return fmt.Errorf("%s is an endpoint of decisions: want another path, such as /usage", path)
 	}
 	return usage.CheckPath(path)

@@ -1,6 +1,7 @@
 package decideapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,10 +38,10 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 		return
 	}
 	a := decided.Answer
-	goesOn := func() bool { return clock.Sleep(r.Context(), a.Delay) == nil }
-	if a.Allowed && (a.Delay > s.maxDelay || !goesOn()) {
+	tooLong := a.Delay > s.maxDelay
+	if a.Allowed && (tooLong || clock.Sleep(r.Context(), a.Delay) != nil) {
 		s.api.Decider.Finish(r.Context(), decided.Decision, &engine.Outcome{}) // its place is free
-		if a.Delay <= s.maxDelay {
+		if !tooLong {
 			panic(http.ErrAbortHandler) // the proxy has hung up, and the turn passes unused
 		}
 		a = a.TooLong()
@@ -49,8 +50,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 		w.Header()[field.Name] = []string{field.Value}
 	}
 	if a.Allowed {
-		if decided.Receipt != "" {
-			w.Header()[receipt.Header] = []string{decided.Receipt}
+		if s.Receipts {
+			w.Header()[receipt.Header] = []string{cmp.Or(decided.Receipt, receipt.Nothing)}
 		}
 		w.WriteHeader(http.StatusOK)
 		return

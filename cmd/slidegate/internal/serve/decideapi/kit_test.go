@@ -58,6 +58,7 @@ func newAPIWith(t testing.TB, rules, token string, log *slog.Logger) http.Handle
 // newCalls returns the calls of a decider, with receipts.
 func newCalls(d api.Decider, store limit.Store, now func() time.Time, log *slog.Logger) *api.API {
 	return &api.API{
+		Calls:   []string{api.Decisions, api.Settlements, api.Renewals, api.Usage},
 		Decider: d, Store: store, Now: now, Keys: receipt.Keys{[]byte("0123456789abcdef")}, Observer: engine.NoObserver{},
 		Log: oplog.Throttle(log, "rule"),
 	}

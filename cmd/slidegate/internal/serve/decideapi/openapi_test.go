@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,9 +63,15 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// schemas are those of the document that tests have compiled, by their names.
+var schemas sync.Map
+
 // schema returns one of the document's schemas.
 func schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
+	if s, ok := schemas.Load(name); ok {
+		return s.(*jsonschema.Schema)
+	}
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readDocument(t)))
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +85,7 @@ func schema(t testing.TB, name string) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	schemas.Store(name, s)
 	return s
 }
 

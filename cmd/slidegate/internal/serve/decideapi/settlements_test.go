@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,6 +167,27 @@ func TestSettles(t *testing.T) {
 	}
 }
 
+// TestAtOnce: two servers get the same settlement at once. One of them makes it.
+func TestAtOnce(t *testing.T) {
+	s := newServers(t, strings.Replace(chat, "capacity: 10,", "capacity: 1000,", 1))
+	const rounds = 100
+	for range rounds {
+		body := fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 8}}`, s.reserve("").Receipt)
+		var answers [2]string
+		var sent sync.WaitGroup
+		for i := range answers {
+			sent.Go(func() { answers[i] = s.post(i, "/v1/settlements", body).body })
+		}
+		sent.Wait()
+		if one := strings.Count(strings.Join(answers[:], ""), `"returned":3992`); one != 1 || !slices.Contains(answers[:], `{"before":true}`+"\n") {
+			t.Fatalf("%q", answers)
+		}
+	}
+	if used := s.used(); used != fmt.Sprintf("%d %d", rounds, 8*rounds) {
+		t.Errorf("used %s", used)
+	}
+}
+
 // TestNotSettled: receipts that settle nothing, and settlements that make no sense.
 // The receipt settles afterwards.
 func TestNotSettled(t *testing.T) {
@@ -178,7 +200,7 @@ func TestNotSettled(t *testing.T) {
 		return fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 1}}`, receipt)
 	}
 	for _, test := range []struct{ body, pointer, want string }{
-		{`{}`, "/receipt", "want the receipt of a decision"},
+		{`{}`, "/receipt", "#receipt-malformed"},
 		{`{"receipt": 7}`, "/receipt", "want a string"},
 		{of("nothing"), "/receipt", "#receipt-malformed"},
 		{of("AQ"), "/receipt", "version 1, and this program reads version 2"},
@@ -333,9 +355,11 @@ func TestUnsettled(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 	s = newServers(t, chat)
-	s.calls.Keys = nil
-	if r := s.reserve(""); !slices.Equal(r.Unsettled, []string{"chat"}) || r.Receipt != "" || !strings.Contains(s.log.String(), "SLIDEGATE_RECEIPT_SECRET") {
-		t.Errorf("without a secret: %+v, logged %s", r, s.log.String())
+	s.calls.Keys, s.calls.Log = nil, slog.New(slog.NewTextHandler(&s.log, nil))
+	for range 2 {
+		if r := s.reserve(""); !slices.Equal(r.Unsettled, []string{"chat"}) || r.Receipt != "" || strings.Count(s.log.String(), "SLIDEGATE_RECEIPT_SECRET") != 1 {
+			t.Errorf("without a secret: %+v, logged %s", r, s.log.String())
+		}
 	}
 }
 
@@ -352,7 +376,7 @@ func TestFailedWrites(t *testing.T) {
 	}
 	for range 2 {
 		got := s.post(0, "/v1/settlements", body)
-		if got.StatusCode != 503 || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.body, "send the same settlement again") || strings.Contains(got.body, "secret") {
+		if got.StatusCode != 503 || got.Header.Get("Retry-After") != "1" || !strings.Contains(got.body, "send the same call again") || strings.Contains(got.body, "secret") {
 			t.Errorf("status %d, %s", got.StatusCode, got.body)
 		}
 	}
@@ -431,6 +455,23 @@ func TestForwardedReceipts(t *testing.T) {
 	}
 }
 
+// TestTooLong: a request whose turn is too far away gives its place in flight back.
+func TestTooLong(t *testing.T) {
+	s := newServers(t, `
+rules:
+  - {name: work, key: "{ip}", limits: [{in_flight: 2, expires: 90s}]}
+  - {name: pace, key: "{ip}", limits: [{capacity: 1, window: 60s, algorithm: leaky_bucket, queue: 5}]}
+`)
+	for i, want := range []int{200, 429, 429} {
+		if got := send(t, s.all[0], "GET", "/v1/forward-auth", "", aGET, root, from1); got.StatusCode != want {
+			t.Errorf("request %d: status %d, %s", i, got.StatusCode, got.body)
+		}
+	}
+	if used := s.used(); used != "1" {
+		t.Errorf("%s places are taken, want 1", used)
+	}
+}
+
 // TestInvoke: a payload of Lambda's Invoke has the bodies of HTTP.
 func TestInvoke(t *testing.T) {
 	s := newServers(t, chat)
@@ -456,7 +497,7 @@ func TestInvoke(t *testing.T) {
 		{`{"decisions": 7}`, 400, "want an object with one member"},
 		{`{}`, 400, "want an object with one member"},
 		{`{"decisions": {}, "usage": {}}`, 400, "want an object with one member"},
-		{`{"decide": {}}`, 404, "the calls are decisions, settlements, renewals and usage"},
+		{`{"decide": {}}`, 404, "the calls are decisions, settlements, renewals, usage"},
 		{`{"decisions": {"a": {}, "a": {}}}`, 400, `"pointer":"/decisions/a"`},
 		{`7`, 400, "want a JSON object"},
 		{strings.Repeat(" ", 64<<10+1), 413, "larger than 65536 bytes"},
