@@ -37,7 +37,7 @@ func newDecider(ctx context.Context, log *slog.Logger) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := newAPI(l.Function, log)
+	a := newAPI(l.Function, log, api.Decisions, api.Usage)
 	a.Decider = &engine.Decider{Engine: l.Engine, Now: l.Now, Callers: l.Callers, Rejected: l.Recorder.Rejected}
 	a.Usage = usage.New(usage.Options{Rules: l.Source, Overrides: l.Overrides, Store: l.Store, Now: l.Now}).Of
 	return caller{a, l.Function}, nil
@@ -54,7 +54,7 @@ func newSettler(_ context.Context, log *slog.Logger) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := newAPI(f, log)
+	a := newAPI(f, log, api.Settlements, api.Renewals)
 	a.Store = f.Store
 	return caller{a, f}, nil
 }
@@ -66,8 +66,8 @@ func readSettings() (s inlambda.Settings, err error) {
 	return s, err
 }
 
-func newAPI(f *inlambda.Function, log *slog.Logger) *api.API {
-	return &api.API{Keys: f.Keys, Now: f.Now, Observer: f.Recorder, Log: oplog.Throttle(log, "rule")}
+func newAPI(f *inlambda.Function, log *slog.Logger, calls ...string) *api.API {
+	return &api.API{Calls: calls, Keys: f.Keys, Now: f.Now, Observer: f.Recorder, Log: oplog.Throttle(log, "rule")}
 }
 
 // options are those of the handlers that other programs call.

@@ -109,8 +109,8 @@ func TestRoles(t *testing.T) {
 		{"settle", `{"settlements": {"receipt": "RECEIPT"}}`, `"jobs":{"charged":1,"returned":1}`},
 		{"settle", `{"settlements": {"receipt": "x"}}`, `{"status":400,"body":{"type":"https://`},
 		{"decide", `{"decisions": {"method": "GET"}}`, `"pointer":"/decisions/path"`},
-		{"decide", `{"settlements": {"receipt": "RECEIPT"}}`, `{"status":404,`},
-		{"settle", `{"decisions": {` + ask + `}}`, `{"status":404,`},
+		{"decide", `{"settlements": {"receipt": "RECEIPT"}}`, `the calls are decisions, usage"`},
+		{"settle", `{"decisions": {` + ask + `}}`, `the calls are settlements, renewals"`},
 		{"settle", `[`, `{"status":400,`},
 	} {
 		mu.Lock()
