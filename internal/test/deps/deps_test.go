@@ -32,6 +32,7 @@ var allowed = map[string]string{
 	"examples/llm":      ". limithttp",
 	"examples/outbound": ". limithttp",
 	"examples/proxies":  "",
+	"examples/spend":    "",
 	"examples/worker":   ".",
 	"functions/authorizer": `
 		internal/assemble/inlambda internal/decide/receipt internal/lambda/apigw internal/observe/oplog
