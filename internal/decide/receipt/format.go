@@ -60,7 +60,7 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		data = binary.AppendUvarint(data, 0)
 	} else {
 		data = binary.AppendUvarint(data, uint64(p.Charge.Hold.For))
-		data = binary.AppendUvarint(data, uint64(max(0, p.Receipt.Until-now.UnixMilli())))
+		data = binary.AppendVarint(data, p.Receipt.Until-now.UnixMilli()) // below 0 for a charge that is repeated as its hold ends
 	}
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
 	for _, s := range p.Refunds {
@@ -152,8 +152,9 @@ func (d *decoder) pending(at time.Time, hold uint64) (p engine.Pending) {
 	if open := d.number(int64(limit.MaxHold), "length of a hold"); open > 0 {
 		d.check(hold != 0, "ID of its holds")
 		p.Charge.Hold = limit.Opening{ID: hold, For: time.Duration(open)}
-		p.Receipt.Hold = hold
-		p.Receipt.Until = at.UnixMilli() + d.number(int64(limit.MaxHold/time.Millisecond)+1, "end of a hold")
+		until := d.signed()
+		d.check(-limit.HoldMargin.Milliseconds() <= until && until <= limit.MaxHold.Milliseconds()+1, "end of a hold")
+		p.Receipt.Hold, p.Receipt.Until = hold, at.UnixMilli()+until
 	}
 	for range d.number(maxStatuses, "number of statuses") {
 		first := int(d.number(999, "status"))

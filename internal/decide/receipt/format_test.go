@@ -36,6 +36,8 @@ func TestBounds(t *testing.T) {
 		"a hold":                          {now, hold(90*time.Second, 90_000), true},
 		"a hold of days":                  {now, hold(48*time.Hour, 90_000), false},
 		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_000), false},
+		"a hold that ends in the margin":  {now, hold(90*time.Second, -3_000), true},
+		"a hold that has ended":           {now, hold(90*time.Second, -3_001), false},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
 		"no limit":                        {now, func(p *engine.Pending) { p.Charge.Limits, p.Charge.Costs = nil, nil }, false},
 	} {

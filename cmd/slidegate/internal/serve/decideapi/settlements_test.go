@@ -1,6 +1,8 @@
 package decideapi_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +44,13 @@ rules:
     key: "{ip}"
     limits:
       - {capacity: 9000, window: 1h, cost: {from: header.x-max-tokens, min: 1, max: 4000, settle: true, weights: {in: 1, out: 5}}}
+`
+	monthly = `
+rules:
+  - name: month
+    key: "{ip}"
+    refund_on: 5xx
+    limits: [{capacity: 10, window: 1mo, timezone: Europe/Berlin, algorithm: fixed_window}]
 `
 	bucket = `rules: [{name: pace, key: "{ip}", limits: [{capacity: 10, window: 1h, algorithm: token_bucket}]}]`
 	ask    = `"method": "POST", "path": "/chat", "ip": "203.0.113.1", "headers": {"X-Max-Tokens": "4000"}`
@@ -146,11 +155,12 @@ func TestSettles(t *testing.T) {
 		{chat, `"status": 503, "costs": {"chat.tokens": 812}`, `"chat.requests":{"charged":1,"cost":0,"returned":1},"chat.tokens":{"charged":4000,"cost":0,"returned":4000}`, "0 0"},
 		{chat, `"status": 200`, `"chat.requests":{"charged":1,"returned":0},"chat.tokens":{"charged":4000,"returned":0}`, "1 4000"},
 		{chat, `"aborted": true`, `"chat.requests":{"charged":1,"returned":0},"chat.tokens":{"charged":4000,"cost":4000,"returned":0}`, "1 4000"},
+		{monthly, `"status": 503`, `"month":{"charged":1,"cost":0,"returned":1}`, "0"},
 		{weighted, `"usage": {"in": 12, "out": 160}`, `"model":{"charged":4000,"cost":812,"returned":3188}`, "812"},
 	} {
 		s := newServers(t, test.rules)
 		r := s.reserve("")
-		if want := start.Add(15 * time.Minute); !r.SettleBy.Equal(want) || !r.Allowed || r.Before || r.Unsettled != nil || len(r.Settles) != 1 {
+		if want := start.Add(15 * time.Minute); !r.SettleBy.Equal(want) || !r.Allowed || r.Before || r.Unsettled != nil || (len(r.Settles) != 1) != (test.rules == monthly) {
 			t.Errorf("%+v, want a receipt until %v", r, want)
 		}
 		body := fmt.Sprintf(`{"receipt": %q, %s}`, r.Receipt, test.members)
@@ -195,6 +205,12 @@ func TestNotSettled(t *testing.T) {
 	r := s.reserve("")
 	payload, signature, _ := strings.Cut(r.Receipt, ".")
 	other := newServers(t, weighted).reserve("").Receipt
+	zoned, _, _ := strings.Cut(newServers(t, monthly).reserve("").Receipt, ".")
+	data, err := base64.RawURLEncoding.DecodeString(zoned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := base64.RawURLEncoding.EncodeToString(bytes.Replace(data, []byte("Europe/Berlin"), []byte("Europe/Nowher"), 1))
 	with := func(members string) string { return fmt.Sprintf(`{"receipt": %q, %s}`, r.Receipt, members) }
 	of := func(receipt string) string {
 		return fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 1}}`, receipt)
@@ -204,6 +220,7 @@ func TestNotSettled(t *testing.T) {
 		{`{"receipt": 7}`, "/receipt", "want a string"},
 		{of("nothing"), "/receipt", "#receipt-malformed"},
 		{of("AQ"), "/receipt", "version 1, and this program reads version 2"},
+		{of(nowhere), "/receipt", "#receipt-malformed"},
 		{of(payload), "/receipt", "#receipt-forged"},
 		{of(payload + ".AAAA"), "/receipt", "#receipt-forged"},
 		{of(payload[:len(payload)-4] + "AAAA." + signature), "/receipt", "#receipt-forged"},
@@ -327,6 +344,21 @@ func TestRepeated(t *testing.T) {
 			t.Errorf("receipt %d: %s", i, got.body)
 		}
 	}
+	// Of two rules, a reset one is charged again.
+	s = newServers(t, chat+strings.ReplaceAll(strings.TrimPrefix(chat, "\nrules:\n"), "chat", "spend"))
+	s.reserve(`, "id": "a"`)
+	_ = s.store.Reset(t.Context(), s.store.Calls(fakestore.Charge)[1].Keys[0])
+	if again := s.reserve(`, "id": "a"`); again.Before || again.Receipt == "" {
+		t.Errorf("after a reset of one rule: %+v", again)
+	}
+	// A call that is repeated as the reservation ends charges nothing, and settles nothing.
+	s = newServers(t, chat)
+	s.reserve(`, "id": "a"`)
+	s.now = s.now.Add(15*time.Minute + limit.HoldMargin)
+	last := s.reserve(`, "id": "a"`)
+	if got := s.post(0, "/v1/settlements", fmt.Sprintf(`{"receipt": %q}`, last.Receipt)); !last.Before || got.StatusCode != 410 || s.used() != "1 4000" {
+		t.Errorf("as it ends: %+v, then status %d, %s", last, got.StatusCode, got.body)
+	}
 	for _, id := range []string{`""`, `"a\nb"`, `"\u0000"`, `"\ud800"`, `7`, `null`, `"` + strings.Repeat("é", 129) + `"`} {
 		if got := s.post(0, "/v1/decisions", "{"+ask+`, "id": `+id+"}"); got.StatusCode != 400 || !strings.Contains(got.body, `"pointer":"/id"`) {
 			t.Errorf("id %s: status %d, %s", id, got.StatusCode, got.body)
@@ -353,6 +385,10 @@ func TestUnsettled(t *testing.T) {
 	}
 	if got := s.log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "rule=chat") || !strings.Contains(got, "raise reservations") {
 		t.Errorf("logged %q", got)
+	}
+	s = newServers(t, `rules: [{name: busy, key: "{ip}", lease: 5, refund_on: 5xx, limit: 1000/minute}]`)
+	if r := s.reserve(""); !slices.Equal(r.Unsettled, []string{"busy"}) || r.Receipt != "" || !strings.Contains(s.log.String(), "by lease") {
+		t.Errorf("with lease: %+v, logged %s", r, s.log.String())
 	}
 	s = newServers(t, chat)
 	s.calls.Keys, s.calls.Log = nil, slog.New(slog.NewTextHandler(&s.log, nil))
@@ -423,6 +459,10 @@ func TestPlaces(t *testing.T) {
 		if got := s.post(0, path, body); got.StatusCode != 410 || !strings.Contains(got.body, "#receipt-closed") || !strings.Contains(got.body, "stop the work") {
 			t.Errorf("%s: status %d, %s", path, got.StatusCode, got.body)
 		}
+	}
+	got = s.post(0, "/v1/settlements", fmt.Sprintf(`{"receipt": %q, "status": 503}`, s.reserve("").Receipt))
+	if !strings.Contains(got.body, `"chat.places":{"charged":1,"returned":1},"chat.requests":{"charged":1,"cost":0,"returned":1}`) {
+		t.Errorf("status %d, %s", got.StatusCode, got.body)
 	}
 	lost := s.reserve("")
 	s.now = s.now.Add(90*time.Second + limit.HoldMargin + time.Second)
