@@ -65,7 +65,7 @@ func ExampleNew() {
 func ExampleNew_error() {
 	_, err := slidegate.New(slidegate.SlidingWindow(100, 60))
 	fmt.Println(err)
-	// Output: slidegate: SlidingWindow(100, 60ns): the window must be from 100ms to ten years: write 60*time.Second
+	// Output: slidegate: SlidingWindow(100, 60ns): the window must be from 100ms to 3650d: write 60*time.Second
 }
 
 // Limiters on one store share the counters of limits with equal names: here two

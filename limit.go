@@ -86,6 +86,18 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 	return l
 }
 
+// InFlight lets n requests of a key work at once: n is 1 to 1,000. A request has
+// its place from [Limiter.Reserve] or [Limiter.Acquire] until
+// [Reservation.Settle] or [Reservation.Cancel], for the time expires at most,
+// 1 s to 24 h, unless [Reservation.Renew] prolongs it. A crash keeps the place for
+// expires and three seconds more. State: about 20 bytes for each place in use.
+//
+// A request takes one place, however many units it takes from other limits. A
+// limiter has one such limit at most.
+func InFlight(n int64, expires time.Duration) Limit {
+	return newLimit("InFlight", limit.InFlight, n, expires)
+}
+
 // PerDay allows n units each day, from midnight, in a time zone of the IANA
 // database, as time.LoadLocation returns it; nil stands for UTC. Another zone,
 // such as time.Local, is an error of New: processes must agree on it.

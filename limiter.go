@@ -2,6 +2,8 @@ package slidegate
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -26,6 +28,7 @@ type Limiter struct {
 	rule    *rules.Rule
 	terms   *rules.Terms
 	order   []int // of the limits that New was given, in the rule
+	place   int   // the index of the limit InFlight in the rule; -1 for none
 	engine  *engine.Engine
 	calls   sync.Pool // of *call
 	firsts  sync.Map  // by key, a channel of the caller of Wait whom others let go first
@@ -99,7 +102,7 @@ func (l *Limiter) compile(refundOn []string) error {
 	if len(problems) > 0 {
 		return setup.LimitErrors(problems, c.Limits)
 	}
-	l.set, l.rule = set, set.Rules[0]
+	l.set, l.rule, l.place = set, set.Rules[0], rules.InFlight(set.Rules[0].Limits)
 	l.set.Instances, l.rule.OnError = c.Policy.Processes, c.Policy.OnError
 	if err := (&limit.Charge{Limits: l.rule.Limits, Costs: make([]int64, len(l.rule.Limits))}).Check(); err != nil {
 		return err
@@ -149,9 +152,14 @@ func (l *Limiter) AllowAt(ctx context.Context, now time.Time, key string, costs 
 	return r, err
 }
 
+var errPlace = errors.New("a place of InFlight must be given back: call Reserve or Acquire, and then Settle or Cancel of the Reservation")
+
 // allow decides at a time, or now if at is nil. A call that fails is left to the
 // garbage collector, because a deferred Put would lengthen all others.
 func (l *Limiter) allow(ctx context.Context, at *time.Time, key string, n units, r *Result) error {
+	if l.place >= 0 {
+		return l.wrap(errPlace)
+	}
 	c := l.calls.Get().(*call)
 	err := l.do(ctx, at, c, key, n, r)
 	if err == nil {
@@ -252,12 +260,27 @@ func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) err
 	if err != nil && errors.Is(err, context.Canceled) {
 		return l.wrap(err)
 	}
-	if err := n.fill(&c.costs, l.order); err != nil {
+	if err := n.fill(&c.costs, l); err != nil {
 		return l.wrap(err)
+	}
+	if l.place >= 0 {
+		c.Charge.Hold = l.opening(c.costs[l.place])
 	}
 	c.Renew()
 	c.Key, c.Charge.Key, c.Charge.Limits, c.Charge.Checked = key, l.item(key), l.rule.Limits, true
 	return nil
+}
+
+// opening returns the hold of a request that takes so many places. A random ID is
+// no other's, so that only who has the reservation gives the place back.
+func (l *Limiter) opening(places int64) (o limit.Opening) {
+	if places > 0 {
+		var id [8]byte
+		_, _ = rand.Read(id[:]) // never fails
+		of := &l.rule.Limits[l.place]
+		o = limit.Opening{ID: max(1, binary.NativeEndian.Uint64(id[:])), For: of.Window, Most: of.Capacity}
+	}
+	return o
 }
 
 // units are what a request takes: n units of each limit, or costs, if there are
@@ -269,16 +292,21 @@ type units struct {
 }
 
 // fill fills in one number for each limit of the rule.
-func (u units) fill(of *[limit.MaxLimits]int64, order []int) error {
+func (u units) fill(of *[limit.MaxLimits]int64, l *Limiter) error {
 	switch {
 	case len(u.costs) == 0 && u.stated:
 		return errors.New("no costs: give one for each limit")
-	case len(u.costs) > 0 && len(u.costs) != len(order):
-		return fmt.Errorf("%d costs for %d limits: give one for each", len(u.costs), len(order))
+	case len(u.costs) > 0 && len(u.costs) != len(l.order):
+		return fmt.Errorf("%d costs for %d limits: give one for each", len(u.costs), len(l.order))
 	}
-	for given, i := range order {
+	for given, i := range l.order {
 		if of[i] = u.n; len(u.costs) > 0 {
 			of[i] = u.costs[given]
+		} else if i == l.place {
+			of[i] = min(u.n, 1)
+		}
+		if i == l.place && of[i] > 1 {
+			return fmt.Errorf("%d places: a request takes one place InFlight: give 1, or 0 for none", of[i])
 		}
 		if of[i] < 0 {
 			return fmt.Errorf("%d units: a request cannot take less than 0", of[i])

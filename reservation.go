@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -25,8 +26,8 @@ type Reservation struct {
 
 // Reserve charges one unit of each limit, or costs as [Limiter.AllowCosts] takes
 // them, and returns what Settle needs to correct the charge. It takes a limiter by
-// windows, whose units can be returned, or by a [LeakyBucket], whose turns can:
-// see [Reservation.Cancel].
+// windows, whose units can be returned, by a [LeakyBucket], whose turns can (see
+// [Reservation.Cancel]), or by places [InFlight].
 //
 //	r, err := tokens.Reserve(ctx, "user:7", 4096) // the most that the answer may cost
 //	if err != nil || !r.Allowed {
@@ -35,7 +36,7 @@ type Reservation struct {
 //	answer, used := complete(prompt)
 //	err = r.Settle(ctx, used)
 func (l *Limiter) Reserve(ctx context.Context, key string, costs ...int64) (*Reservation, error) {
-	if !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() || c.Algorithm == limit.LeakyBucket }) {
+	if l.place < 0 && !slices.ContainsFunc(l.rule.Limits, func(c limit.Limit) bool { return c.Correctable() || c.Algorithm == limit.LeakyBucket }) {
 		return nil, l.wrap(fmt.Errorf("nothing can be returned to a %s: reserve from a SlidingWindow or another window", l.config.Limits[0].Call))
 	}
 	return l.reserve(ctx, nil, key, units{n: 1, costs: costs})
@@ -49,7 +50,13 @@ func (l *Limiter) reserve(ctx context.Context, at *time.Time, key string, n unit
 	return r, nil
 }
 
-var errSettled = errors.New("the reservation was settled before")
+// ErrClosed is wrapped by the error of Settle, Cancel and Renew for a reservation
+// that was settled before, or whose place [InFlight] has expired.
+var ErrClosed = limit.ErrClosed
+
+// ErrReset is wrapped by the error of Settle, Cancel and Renew for a place whose
+// counter was deleted, as by [Limiter.Reset].
+var ErrReset = limit.ErrReset
 
 // Settle corrects the reservation to the true costs, one for each limit; another
 // number of costs is an error. Fewer units are returned to the slot that they were
@@ -78,14 +85,14 @@ func (r *Reservation) Cancel(ctx context.Context) error {
 func (r *Reservation) settle(ctx context.Context, now time.Time, actual units) error {
 	l := r.limiter
 	var costs [limit.MaxLimits]int64
-	if err := actual.fill(&costs, l.order); err != nil {
+	if err := actual.fill(&costs, l); err != nil {
 		return l.wrap(err)
 	}
 	if err := checkTime(now); err != nil {
 		return l.wrap(err)
 	}
 	if r.settled.Swap(true) {
-		return l.wrap(errSettled)
+		return l.wrap(ErrClosed)
 	}
 	ctx, cancel := l.config.Bound(context.WithoutCancel(ctx))
 	defer cancel()
@@ -94,6 +101,24 @@ func (r *Reservation) settle(ctx context.Context, now time.Time, actual units) e
 		l.observeFailure(ctx, now, r.call, ActionSettle, err)
 	}
 	return l.wrap(err)
+}
+
+// Renew keeps the place of a limit [InFlight] for the time expires from now. Call
+// it at half of that time while the work goes on, and stop the work if it fails
+// with [ErrClosed] or [ErrReset]: another request may have the place. A
+// reservation that was denied, or decided by [FailOpen], has no place, and Renew
+// does nothing.
+func (r *Reservation) Renew(ctx context.Context) error {
+	l, now := r.limiter, r.limiter.config.Now()
+	switch {
+	case l.place < 0:
+		return l.wrap(errors.New("only a place InFlight can be renewed"))
+	case r.settled.Load():
+		return l.wrap(ErrClosed)
+	}
+	ctx, cancel := l.config.BoundByDefault(ctx)
+	defer cancel()
+	return l.wrap(l.engine.RenewRule(ctx, now, &r.call.Verdict))
 }
 
 // ErrNever is returned by Wait for a request that its limits can never allow,
@@ -133,16 +158,45 @@ func (l *Limiter) WaitCosts(ctx context.Context, key string, costs ...int64) err
 	return l.wait(ctx, key, units{costs: costs, stated: true})
 }
 
+// Acquire is Reserve that waits as [Limiter.Wait] does: it blocks until the limits
+// allow the reservation, which is allowed then. It is for places [InFlight]: it
+// asks for one about once a second, because none says when it will be free.
+//
+//	r, err := workers.Acquire(ctx, "tenant:7")
+//	if err != nil {
+//		return err
+//	}
+//	defer r.Cancel(ctx) // gives the place back
+func (l *Limiter) Acquire(ctx context.Context, key string, costs ...int64) (*Reservation, error) {
+	r := &Reservation{limiter: l, call: l.newCall()}
+	if err := l.await(ctx, r, key, units{n: 1, costs: costs}); err != nil {
+		return nil, err
+	}
+	r.Result.fill(&r.call.Verdict, l.order)
+	return r, nil
+}
+
 func (l *Limiter) wait(ctx context.Context, key string, n units) error {
+	if l.place >= 0 {
+		return l.wrap(errPlace)
+	}
 	c := l.calls.Get().(*call)
-	delay, err := l.admit(ctx, c, key, n)
+	err := l.await(ctx, &Reservation{limiter: l, call: c}, key, n)
+	if err == nil {
+		l.calls.Put(c)
+	}
+	return err
+}
+
+// await blocks until r is admitted and has its turn.
+func (l *Limiter) await(ctx context.Context, r *Reservation, key string, n units) error {
+	delay, err := l.admit(ctx, r.call, key, n)
 	if err != nil {
 		return err
 	}
 	if err = clock.AwaitTurn(ctx, delay); err != nil {
-		_ = (&Reservation{limiter: l, call: c}).Cancel(ctx) // observers see its error
+		_ = r.Cancel(ctx) // observers see its error
 	}
-	l.calls.Put(c)
 	return l.wrap(err)
 }
 
@@ -181,6 +235,9 @@ func (l *Limiter) admit(ctx context.Context, c *call, key string, n units) (dela
 			if _, taken := l.firsts.LoadOrStore(key, first); !taken {
 				mine = first
 			}
+		}
+		if l.place >= 0 && !c.Limits[l.place].Allowed { // all who wait for a place would ask at once
+			r.RetryAfter += mrand.N(limit.HoldRetry) - limit.HoldRetry/2
 		}
 		if err := clock.AwaitTurn(ctx, r.RetryAfter); err != nil {
 			return 0, l.wrap(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,7 @@ func TestReserve(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, lim, test.after)
-			if err := settle(); err == nil || err.Error() != "slidegate: limiter default: the reservation was settled before" {
+			if err := settle(); err == nil || err.Error() != "slidegate: limiter default: the reservation was settled before, or has ended" {
 				t.Errorf("a second settlement: %v", err)
 			}
 			check(t, lim, test.after)
@@ -400,6 +401,140 @@ func TestWaitThroughFailures(t *testing.T) {
 		start := time.Now()
 		if err := lim.Wait(t.Context(), "k"); err != nil || time.Since(start) != 2*time.Second {
 			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// TestInFlight: places are taken one by one, given back by Cancel and by Settle,
+// prolonged by Renew, and free again three seconds after they expire.
+func TestInFlight(t *testing.T) {
+	clock, withClock := stopped()
+	lim := newLimiter(t, withClock, slidegate.InFlight(2, 90*time.Second), slidegate.SlidingWindow(1000, time.Hour).WithName("tokens"))
+	held := map[string]*slidegate.Reservation{}
+	for _, step := range []struct {
+		advance  time.Duration
+		call, by string // reserve, settle, cancel or renew; by whom
+		costs    []int64
+		err      string // of settle, cancel and renew; of reserve, why it is denied
+		left     []int64
+	}{
+		{0, "reserve", "a", []int64{1, 400}, "", []int64{1, 600}},
+		{0, "reserve", "b", []int64{1, 1}, "", []int64{0, 599}},
+		{0, "reserve", "c", []int64{1, 1}, "denied, 0 left, retry 1s", []int64{0, 599}},
+		{0, "reserve", "d", []int64{0, 9}, "", []int64{0, 590}}, // takes no place
+		{0, "cancel", "c", nil, "", []int64{0, 590}},            // has none
+		{0, "settle", "a", []int64{1, 150}, "", []int64{1, 840}},
+		{0, "settle", "a", []int64{1, 150}, "settled before", []int64{1, 840}},
+		{0, "renew", "a", nil, "settled before", []int64{1, 840}},
+		{0, "reserve", "e", nil, "", []int64{0, 839}},
+		{60 * time.Second, "renew", "b", nil, "", []int64{0, 839}},
+		{33*time.Second + time.Millisecond, "reserve", "f", []int64{1, 1}, "", []int64{0, 838}}, // in place of e
+		{0, "cancel", "e", nil, "has ended", []int64{0, 838}},                                   // and its unit stays
+		{0, "cancel", "b", nil, "", []int64{1, 839}},
+		{0, "cancel", "f", nil, "", []int64{2, 840}},
+	} {
+		clock.Advance(step.advance)
+		var err error
+		switch r := held[step.by]; step.call {
+		case "reserve":
+			if r, err = lim.Reserve(t.Context(), "k", step.costs...); err == nil && !r.Allowed {
+				err = errors.New(describe(r.Result))
+			}
+			held[step.by] = r
+		case "settle":
+			err = r.Settle(t.Context(), step.costs...)
+		case "cancel":
+			err = r.Cancel(t.Context())
+		case "renew":
+			err = r.Renew(t.Context())
+		}
+		if (err != nil) != (step.err != "") || err != nil && !strings.Contains(err.Error(), step.err) {
+			t.Errorf("%s %s: error %v, want %q", step.call, step.by, err, step.err)
+		}
+		if err != nil && step.call != "reserve" && !errors.Is(err, slidegate.ErrClosed) {
+			t.Errorf("%s %s: %v is not ErrClosed", step.call, step.by, err)
+		}
+		check(t, lim, step.left)
+	}
+}
+
+// TestPlacesAreGivenBack: a place cannot be taken by calls that return nothing to
+// give it back with, and no request takes two.
+func TestPlacesAreGivenBack(t *testing.T) {
+	lim := newLimiter(t, slidegate.InFlight(20, time.Minute))
+	places, window := lim, newLimiter(t, slidegate.SlidingWindow(9, time.Minute))
+	const givenBack = "slidegate: limiter default: a place of InFlight must be given back: call Reserve or Acquire, and then Settle or Cancel of the Reservation"
+	ctx := t.Context()
+	of := func(lim *slidegate.Limiter) *slidegate.Reservation {
+		r, err := lim.Reserve(ctx, "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for want, errs := range map[string][]error{
+		givenBack: {
+			second(places.Allow(ctx, "k")), second(places.AllowN(ctx, "k", 1)), second(places.AllowCosts(ctx, "k", 0)),
+			second(places.AllowAt(ctx, noon, "k")), places.Wait(ctx, "k"), places.WaitN(ctx, "k", 1), places.WaitCosts(ctx, "k", 1),
+		},
+		"slidegate: limiter default: 2 places: a request takes one place InFlight: give 1, or 0 for none": {
+			second(places.Reserve(ctx, "k", 2)), second(places.Acquire(ctx, "k", 2)), of(places).Settle(ctx, 2),
+		},
+		"slidegate: limiter default: only a place InFlight can be renewed": {of(window).Renew(ctx)},
+	} {
+		for i, err := range errs {
+			if err == nil || err.Error() != want {
+				t.Errorf("call %d: %v, want %s", i, err, want)
+			}
+		}
+	}
+	check(t, lim, []int64{20})
+}
+
+// TestAcquire: twenty who wait for five places ask about once a second, not all at
+// the same time, and each has its place.
+func TestAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		lim := newLimiter(t, slidegate.InFlight(5, time.Minute),
+			slidegate.WithObserver(func(context.Context, slidegate.Event) { asked.Add(1) }))
+		var work sync.WaitGroup
+		var working, most atomic.Int64
+		start := time.Now()
+		for range 20 {
+			work.Go(func() {
+				r, err := lim.Acquire(t.Context(), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				most.Store(max(most.Load(), working.Add(1)))
+				time.Sleep(10 * time.Second)
+				working.Add(-1)
+				if err := r.Cancel(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		work.Wait()
+		if most.Load() != 5 {
+			t.Errorf("%d worked at once, want 5", most.Load())
+		}
+		if took := time.Since(start); took < 40*time.Second || took > 45*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if n := asked.Load(); n < 200 || n > 500 { // 15, 10 and 5 who wait 10 s each
+			t.Errorf("asked %d times", n)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for range 5 {
+			if _, err := lim.Acquire(ctx, "k"); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := lim.Acquire(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("without a place: %v", err)
 		}
 	})
 }

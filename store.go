@@ -65,7 +65,7 @@ func (l *Limiter) Parts(refundOn []string) (*setup.LimiterParts, error) {
 		}
 	}
 	return &setup.LimiterParts{
-		Log: l.config.Log, Decide: r.decide,
+		Log: l.config.Log, Decide: r.decide, Occupy: r.engine.Occupier(r.config.Now),
 		Finish: func(ctx context.Context, d *engine.Decision, o *engine.Outcome) {
 			r.engine.Finish(ctx, r.config.Now(), d, o)
 		},
@@ -80,6 +80,17 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (*engine.Deci
 		return nil, err
 	}
 	return engine.DecisionOf(l.set, c.Verdict), nil
+}
+
+// Begin is for this module. It is AllowN for work that has an end: the context of
+// the work ends if it loses its place in flight, and finish gives the place back.
+func (l *Limiter) Begin(ctx context.Context, key string, n int64) (r Result, work context.Context, finish func(), err error) {
+	d, err := l.decide(ctx, key, n)
+	if err != nil {
+		return r, ctx, nil, err
+	}
+	work, _ = l.engine.Occupy(ctx, l.config.Now, d)
+	return ResultOf(&d.Verdicts[0]), work, func() { l.engine.Finish(ctx, l.config.Now(), d, &engine.Outcome{}) }, nil
 }
 
 // DecisionOf is for this module. It returns a decision with this result, from

@@ -167,8 +167,20 @@ func (g *Gate) decide(ctx context.Context, r *request.Request) (*engine.Decision
 	return d, nil
 }
 
+// Occupy keeps the places in flight of an allowed decision until [Gate.Finish]: it
+// renews them while the caller works. The caller works under the context that it
+// returns, which ends when another request may have the place. The context is ctx
+// for a decision that no rule in flight covers.
+//
+//	ctx = g.Occupy(ctx, d)
+//	defer g.Finish(ctx, d, gate.Outcome{Aborted: true})
+func (g *Gate) Occupy(ctx context.Context, d *Decision) context.Context {
+	work, _ := g.engine.Occupy(ctx, g.config.Now, d.decision)
+	return work
+}
+
 // Finish corrects the charge of an allowed request by its outcome. Only rules
-// with RefundOn, and limits that settle, need it. The context may have been
+// with RefundOn or in flight, and limits that settle, need it. The context may have been
 // cancelled. A correction that fails is logged, and the charge stays.
 //
 // Only the first call for a decision counts, so that a deferred one can stand for
@@ -207,5 +219,5 @@ func DecisionOf(d *engine.Decision) *Decision {
 
 // Parts is for this module. It returns what a middleware needs of the gate.
 func (g *Gate) Parts() *setup.GateParts {
-	return &setup.GateParts{Config: &g.config, Rules: g.rules, Decide: g.decide, Finish: g.finish}
+	return &setup.GateParts{Config: &g.config, Rules: g.rules, Decide: g.decide, Occupy: g.engine.Occupier(g.config.Now), Finish: g.finish}
 }

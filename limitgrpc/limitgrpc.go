@@ -6,7 +6,9 @@
 //		grpc.UnaryInterceptor(limitgrpc.UnaryServerInterceptor(lim)),
 //		grpc.StreamInterceptor(limitgrpc.StreamServerInterceptor(lim)))
 //
-// A stream counts once, when it opens, whatever it then sends.
+// A stream counts once, when it opens, whatever it then sends. Calls and streams
+// have places [slidegate.InFlight] until their handlers return. If a call loses its
+// place, its context ends.
 package limitgrpc
 
 import (

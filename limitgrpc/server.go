@@ -38,10 +38,12 @@ func UnaryServerInterceptor(lim *slidegate.Limiter, options ...Option) grpc.Unar
 	c := newConfig(options, ByPeer)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		setHeader := func(md metadata.MD) { _ = grpc.SetHeader(ctx, md) } // fails if there is no client to tell
-		if err := c.admit(ctx, lim, info.FullMethod, setHeader); err != nil {
+		work, finish, err := c.admit(ctx, lim, info.FullMethod, setHeader)
+		if err != nil {
 			return nil, err
 		}
-		return handler(ctx, req)
+		defer finish()
+		return handler(work, req)
 	}
 }
 
@@ -51,12 +53,22 @@ func StreamServerInterceptor(lim *slidegate.Limiter, options ...Option) grpc.Str
 	c := newConfig(options, ByPeer)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		setHeader := func(md metadata.MD) { _ = stream.SetHeader(md) }
-		if err := c.admit(stream.Context(), lim, info.FullMethod, setHeader); err != nil {
+		work, finish, err := c.admit(stream.Context(), lim, info.FullMethod, setHeader)
+		if err != nil {
 			return err
 		}
-		return handler(srv, stream)
+		defer finish()
+		return handler(srv, &working{stream, work})
 	}
 }
+
+// working is a stream whose context ends when it loses its place in flight.
+type working struct {
+	grpc.ServerStream
+	work context.Context
+}
+
+func (w *working) Context() context.Context { return w.work }
 
 // ByPeer is the address of the client without its port, and the /64 network of
 // an IPv6 address, because a client may have a whole one. Behind a proxy that is
@@ -73,21 +85,28 @@ func ByPeer(ctx context.Context, _ string) string {
 	return string(request.AppendNetwork(nil, addr, request.NetworkBits))
 }
 
-// admit charges a call, and returns the status of one that must not go on.
-func (c *config) admit(ctx context.Context, lim *slidegate.Limiter, method string, setHeader func(metadata.MD)) error {
+// admit charges a call, and returns the status of one that must not go on. Another
+// call works under a context that ends when it loses its place in flight, which
+// finish gives back.
+func (c *config) admit(
+	ctx context.Context, lim *slidegate.Limiter, method string, setHeader func(metadata.MD),
+) (work context.Context, finish func(), err error) {
 	cost := c.cost(ctx, method)
 	if cost == 0 {
-		return nil
+		return ctx, func() {}, nil
 	}
-	r, err := lim.AllowN(ctx, c.key(ctx, method), cost)
+	r, work, finish, err := lim.Begin(ctx, c.key(ctx, method), cost)
 	if err != nil {
-		return noDecision(ctx, err)
+		return nil, nil, noDecision(ctx, err)
 	}
 	setHeader(header(&r))
 	if !r.Allowed {
-		return denial(&r)
+		return nil, nil, denial(&r)
 	}
-	return delay(ctx, r.Delay)
+	if err = delay(work, r.Delay); err != nil {
+		finish()
+	}
+	return work, finish, err
 }
 
 // header returns the metadata of a decision.

@@ -28,6 +28,11 @@ import (
 // A request admitted by a [slidegate.LeakyBucket] waits for its turn. Handlers can
 // flush and hijack as without the middleware.
 //
+// A request has its place [slidegate.InFlight] until its handler returns, also if
+// that hijacks the connection. The middleware renews it meanwhile. If another
+// request may have the place, because the store did not answer for too long, the
+// request's context ends.
+//
 // Middleware panics if options contradict each other or lack their function:
 // programs call it when they start.
 func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) http.Handler {
@@ -50,6 +55,7 @@ func Middleware(lim *slidegate.Limiter, options ...Option) func(http.Handler) ht
 		}
 		return parts.Decide(r.Context(), c.key(r), c.cost(r))
 	}
+	h.Occupy = parts.Occupy
 	h.Finish = func(ctx context.Context, d *engine.Decision, o *engine.Outcome, _ []string) { parts.Finish(ctx, d, o) }
 	return c.middleware()
 }
@@ -76,7 +82,7 @@ func GateMiddleware(g *gate.Gate, options ...GateOption) func(http.Handler) http
 	h.Decide = func(r *http.Request) (*engine.Decision, error) {
 		return parts.Decide(r.Context(), c.described(r))
 	}
-	h.Finish = parts.Finish
+	h.Occupy, h.Finish = parts.Occupy, parts.Finish
 	if c.usagePath != "" {
 		of := usage.New(usage.Options{
 			Rules: parts.Rules.RuleSource, Overrides: parts.Rules.Overrides, Store: parts.Store, Now: parts.Now, Deadline: parts.Deadline,

@@ -70,6 +70,9 @@ func WithMessage(describe func(events.SQSMessage, *gate.Request)) SQSOption {
 // Of a FIFO queue, a message waits for the earlier ones of its group: if one is
 // denied, the later ones go back uncounted.
 //
+// Each message has its places in flight until the handler returns. If one loses its
+// place, the context of the batch ends.
+//
 // The batch waits for the turns of its messages in a leaky bucket. A turn after the
 // function's deadline denies the message, whose charge stays.
 //
@@ -77,12 +80,12 @@ func WithMessage(describe func(events.SQSMessage, *gate.Request)) SQSOption {
 // maxReceiveCount that leaves room for it.
 func WrapSQS(g *gate.Gate, handler SQSHandler, options ...SQSOption) SQSHandler {
 	c := newSQSConfig(options)
-	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, error) {
+	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, context.Context, error) {
 		d, err := g.Decide(ctx, c.request(m))
 		if err != nil {
-			return charge{}, err
+			return charge{}, ctx, err
 		}
-		return charge{d.Result, func(o gate.Outcome) { g.Finish(ctx, d, o) }}, nil
+		return charge{d.Result, func(o gate.Outcome) { g.Finish(ctx, d, o) }}, g.Occupy(ctx, d), nil
 	})
 }
 
@@ -91,9 +94,9 @@ func WrapSQS(g *gate.Gate, handler SQSHandler, options ...SQSOption) SQSHandler 
 // refunded.
 func WrapSQSLimiter(lim *slidegate.Limiter, key func(events.SQSMessage) string, handler SQSHandler, options ...SQSOption) SQSHandler {
 	c := newSQSConfig(options)
-	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, error) {
-		r, err := lim.Allow(ctx, key(*m))
-		return charge{r, func(gate.Outcome) {}}, err
+	return c.wrap(handler, func(ctx context.Context, m *events.SQSMessage) (charge, context.Context, error) {
+		r, work, finish, err := lim.Begin(ctx, key(*m), 1)
+		return charge{r, func(gate.Outcome) { finish() }}, work, err
 	})
 }
 
@@ -129,12 +132,12 @@ type charge struct {
 }
 
 // wrap limits the messages of a handler's batches.
-func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *events.SQSMessage) (charge, error)) SQSHandler {
+func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *events.SQSMessage) (charge, context.Context, error)) SQSHandler {
 	return func(ctx context.Context, ev events.SQSEvent) (answer events.SQSEventResponse, err error) {
 		b, whole := batch{charged: map[string]charge{}, held: map[string]bool{}, hide: c.hide}, false
 		defer func() { b.finish(whole, answer.BatchItemFailures) }()
 		for i := range ev.Records {
-			if err := b.add(ctx, &ev.Records[i], decide); err != nil {
+			if ctx, err = b.add(ctx, &ev.Records[i], decide); err != nil {
 				return answer, err
 			}
 		}
@@ -163,30 +166,34 @@ type batch struct {
 	held    map[string]bool   // groups of a FIFO queue with a denied message
 }
 
-// add decides a message.
-func (b *batch) add(ctx context.Context, m *events.SQSMessage, decide func(context.Context, *events.SQSMessage) (charge, error)) error {
+// add decides a message. It returns the context to work under, which ends as well
+// when the message loses its place in flight.
+func (b *batch) add(
+	ctx context.Context, m *events.SQSMessage, decide func(context.Context, *events.SQSMessage) (charge, context.Context, error),
+) (context.Context, error) {
 	group := m.Attributes["MessageGroupId"]
 	if !strings.HasSuffix(m.EventSourceARN, ".fifo") {
 		group = ""
 	}
 	if group != "" && b.held[group] {
 		b.deny(m)
-		return nil
+		return ctx, nil
 	}
-	c, err := decide(ctx, m)
+	c, work, err := decide(ctx, m)
 	if err != nil {
-		return err
+		return ctx, err
 	}
 	if c.Allowed && !clock.EndsBefore(ctx, c.Delay) {
 		b.allowed, b.charged[m.MessageId], b.delay = append(b.allowed, *m), c, max(b.delay, c.Delay)
-		return nil
+		return work, nil
 	}
+	c.finish(gate.Outcome{}) // the charge stays, and places are given back
 	b.deny(m)
 	b.held[group] = group != ""
 	if wait := max(c.RetryAfter, c.Delay); wait > 0 { // below, waiting does not help
 		b.hide(ctx, *m, int32(min((wait+time.Second-1)/time.Second, maxHidden)))
 	}
-	return nil
+	return ctx, nil
 }
 
 // maxHidden is the longest visibility timeout of SQS, in seconds.

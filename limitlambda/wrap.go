@@ -99,9 +99,9 @@ func wrap[E Event, R Response](
 			return handler(ctx, ev)
 		}
 		fields, w, passed := fieldsOf(&answer, kind.multiValue), &writer{header: http.Header{}}, false
-		next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			passed = true
-			if answer, err = handler(ctx, ev); err != nil {
+			if answer, err = handler(r.Context(), ev); err != nil {
 				w.WriteHeader(kind.failed)
 				panic(http.ErrAbortHandler) // the limiter then sees an answer that broke off
 			}

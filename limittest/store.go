@@ -29,7 +29,7 @@ var _ slidegate.Store = (*Store)(nil)
 
 // Call is a call that a [Store] got.
 type Call struct {
-	Op    string  // "charge", "peek", "settle" or "reset"
+	Op    string  // "charge", "peek", "settle", "renew" or "reset"
 	Key   string  // the name of the counter: the limiter's, the key with %3A for a colon and the like, and a hash
 	Units []int64 // one for each limit, in the order of their names; of a settlement, what it adds or returns
 }

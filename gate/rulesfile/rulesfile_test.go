@@ -186,3 +186,38 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestFinishByUsage: usage settles limits that have weights. An unknown name is
+// logged and observed, and settles nothing.
+func TestFinishByUsage(t *testing.T) {
+	source, err := rulesfile.Parse("rules.yaml", "rules: [{name: chat, key: all, limits: ["+
+		"{capacity: 900, window: 1h, cost: {from: header.x, min: 1, max: 100, settle: true, weights: {input: 1, output: 2.5}}}]}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	var failed []slidegate.Event
+	g, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), slidegate.WithObserver(func(_ context.Context, e slidegate.Event) {
+		if e.Err != nil {
+			failed = append(failed, e)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type usage = map[string]int64
+	for i, test := range []struct {
+		usage usage
+		left  int64
+	}{{nil, 800}, {usage{"input": 12, "output": 3}, 700}, {usage{"inputs": 12}, 680}, {nil, 580}} {
+		d := decide(t, g)
+		if d.Remaining != test.left {
+			t.Errorf("request %d: %d left, want %d", i, d.Remaining, test.left)
+		}
+		g.Finish(t.Context(), d, gate.Outcome{Status: 200, Usage: test.usage})
+	}
+	if len(failed) != 1 || failed[0].Action != slidegate.ActionSettle || failed[0].Key != "all" ||
+		!strings.Contains(log.String(), `msg="usage refused, so the charge stays" action=settle rule=chat key=all error="limit chat: usage \"inputs\" has no weight`) {
+		t.Errorf("observed %+v, and logged %s", failed, &log)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -35,13 +36,9 @@ type charge struct {
 // limits compiles limits and puts them in the order of their names.
 func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limitContext) (charges []charge) {
 	taken := map[string]problem.Path{}
-	var places problem.Path
 	for at, l := range each {
-		if l.IsInFlight() && places != nil {
-			c.fail(at, problem.Remove, "limits requests in flight as "+places.String()+" does", "one of the two")
+		if l.IsInFlight() && c.secondInFlight(at, taken) {
 			continue
-		} else if l.IsInFlight() {
-			places = at
 		}
 		c.name(at, "name", l.Name, limitName, taken)
 		ch := c.limit(at, l, in)
@@ -50,6 +47,17 @@ func (c *compiler) limits(each iter.Seq2[problem.Path, *ruledoc.Limit], in limit
 	}
 	sortByName(charges)
 	return charges
+}
+
+// secondInFlight reports a limit of requests in flight that is not the only one:
+// a request has one place. taken has what has each name so far.
+func (c *compiler) secondInFlight(at problem.Path, taken map[string]problem.Path) bool {
+	const first = "in flight" // which is no name
+	other, ok := taken[first]
+	if taken[first] = at; ok {
+		c.fail(at, problem.InFlightTwice, other)
+	}
+	return ok
 }
 
 // sortByName puts limits in the order of their names. Counters have this order, so
@@ -69,6 +77,9 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 	taken := map[string]problem.Path{}
 	for i := range stated {
 		g, at := &stated[i], path.At(i)
+		if g.Algorithm == limit.InFlight && c.secondInFlight(at, taken) {
+			continue
+		}
 		report := func(field string, wrong problem.Fault) { c.check(at.To(field), wrong) }
 		l := limit.Limit{Name: g.Name, Algorithm: g.Algorithm}
 		var wrong problem.Fault
@@ -133,6 +144,9 @@ func (c *compiler) limit(path problem.Path, d *ruledoc.Limit, in limitContext) c
 	return ch
 }
 
+// ofInFlight are the fields of a limit of requests that work at once.
+var ofInFlight = []string{"name", "in_flight", "expires", "cost"}
+
 // inFlight compiles a limit of requests that work at once. A request takes one
 // place, whatever the rule's cost, and only the limit's own cost can be 0.
 func (c *compiler) inFlight(path problem.Path, d *ruledoc.Limit, in limitContext) charge {
@@ -141,16 +155,9 @@ func (c *compiler) inFlight(path problem.Path, d *ruledoc.Limit, in limitContext
 		c.fail(path, problem.Instead, "in_flight is for limits of rules", "capacity: 20 in the override for another number of places")
 		return ch
 	}
-	for _, f := range []struct {
-		name   string
-		stated bool
-	}{
-		{"capacity", d.Capacity != 0}, {"window", d.Window != ""}, {"algorithm", d.Algorithm != ""}, {"granularity", d.Granularity != ""},
-		{"burst", d.Burst != 0}, {"queue", d.Queue != 0}, {"timezone", d.Timezone != ""}, {"anchor", d.Anchor != nil},
-		{"over", d.Over != ""}, {"candidate", d.Candidate != nil},
-	} {
-		if f.stated {
-			c.fail(path.To(f.name), problem.Remove, "a limit with in_flight and expires has no "+f.name, "it, or write two limits")
+	for _, f := range ruledoc.Fields(reflect.TypeOf(*d)) {
+		if !slices.Contains(ofInFlight, f.Name) && !reflect.ValueOf(d).Elem().FieldByIndex(f.Index).IsZero() {
+			c.fail(path.To(f.Name), problem.Remove, "a limit with in_flight and expires has no "+f.Name, "it, or write two limits")
 		}
 	}
 	if d.InFlight == 0 {
@@ -282,7 +289,7 @@ var usageName = ruledoc.Pattern(ruledoc.Cost{}, "weights")
 // weights compiles what usage costs; nil for none.
 func (c *compiler) weights(path problem.Path, d *ruledoc.Cost) (all Weights) {
 	if len(d.Weights) > 0 && !d.Settle {
-		c.fail(path, problem.Instead, "usage counts only where the cost settles", "settle: true beside it, or remove weights")
+		c.fail(path, problem.Instead, "usage counts only where the cost settles", "settle: true, or remove it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Weights)) {
 		if all == nil {
@@ -291,7 +298,7 @@ func (c *compiler) weights(path problem.Path, d *ruledoc.Cost) (all Weights) {
 		at, ok := path.To(name), false
 		if all[name], ok = parseWeight(string(d.Weights[name])); !ok {
 			c.fail(at, problem.Malformed, d.Weights[name], "weight",
-				fmt.Sprintf("a number from 0 to %d with at most six decimals, such as 0.1", maxWeightUnits))
+				fmt.Sprintf("a number from 0 to %d with at most six decimals, such as 0.1", MaxWeight/Millionths))
 		}
 		if !usageName().MatchString(name) {
 			c.failKey(at, problem.BadName, name, "name of usage", "1 to 63 letters, digits and any of _ . : / -")

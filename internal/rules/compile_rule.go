@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
 	"github.com/slidegate/slidegate/internal/limit"
@@ -27,7 +26,6 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 	d, path := &c.doc.Rules[i], problem.Root("rules").At(i)
 	r := &Rule{
 		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
-		SettleWithin: 15 * time.Minute, Reservations: 100,
 		plans:   map[string]*Terms{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}

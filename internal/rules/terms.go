@@ -287,9 +287,7 @@ const OtherUsage = "other"
 const Millionths = 1_000_000
 
 // MaxWeight is the highest weight, in millionths.
-const MaxWeight = maxWeightUnits * Millionths
-
-const maxWeightUnits = 1_000_000_000
+const MaxWeight = 1_000_000_000 * Millionths
 
 // parseWeight reads a weight such as 0.1. It refuses signs, exponents and more
 // than six decimals, so that no weight is rounded.

@@ -72,7 +72,7 @@ export abstract class RateLimitMetrics extends Construct {
     return this._metric("SnapshotDenials", "Sum", options);
   }
 
-  /** Requests that were sent to the store, with or without an answer. By default over 5 minutes, by Sum. */
+  /** Requests that were sent to the store, with or without an answer: charges, corrections, and renewals of places in flight. By default over 5 minutes, by Sum. */
   public metricStoreAttempts(options?: cloudwatch.MetricOptions): cloudwatch.Metric {
     return this._metric("StoreAttempts", "Sum", options);
   }

@@ -47,6 +47,11 @@ func (l *Local) Settle(ctx context.Context, _ time.Time, c *limit.Charge, r *lim
 	return l.Fallback.Settle(ctx, l.now(), c, r, deltas)
 }
 
+// Renew is memory.Store.Renew by the store's own clock.
+func (l *Local) Renew(ctx context.Context, _ time.Time, c *limit.Charge, r *limit.Receipt) error {
+	return l.Fallback.Renew(ctx, l.now(), c, r)
+}
+
 // Peek is memory.Store.Peek by the store's own clock.
 func (l *Local) Peek(ctx context.Context, _ time.Time, c *limit.Charge, v *limit.Verdict) error {
 	return l.Fallback.Peek(ctx, l.now(), c, v)

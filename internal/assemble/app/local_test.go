@@ -36,3 +36,33 @@ func TestLocalInAGateway(t *testing.T) {
 		}
 	}
 }
+
+// TestLocalPlaces renews a place in flight by the clock of the process, though the
+// wall clock was set back by an hour: it ends a minute after the renewal.
+func TestLocalPlaces(t *testing.T) {
+	epoch := time.Unix(1_700_000_000, 0)
+	now := epoch
+	store := app.NewLocal(func() time.Time { return now })
+	charge := func(id uint64) (*limit.Charge, *limit.Verdict) {
+		c := &limit.Charge{
+			Key: "k", Limits: []limit.Limit{{Algorithm: limit.InFlight, Capacity: 1, Window: time.Minute}}, Costs: []int64{1},
+			Hold: limit.Opening{ID: id, For: time.Minute, Most: 1},
+		}
+		v := &limit.Verdict{}
+		if err := store.Charge(t.Context(), now.Add(-time.Hour), c, v); err != nil {
+			t.Fatal(err)
+		}
+		return c, v
+	}
+	c, v := charge(1)
+	now = epoch.Add(30 * time.Second)
+	if err := store.Renew(t.Context(), now.Add(-time.Hour), c, &v.Receipt); err != nil {
+		t.Fatal(err)
+	}
+	for id, allowed := range []bool{false, true} {
+		now = epoch.Add(time.Duration(80+20*id) * time.Second)
+		if _, v := charge(uint64(2 + id)); v.Allowed != allowed {
+			t.Errorf("after %v: allowed %v, want %v", now.Sub(epoch), v.Allowed, allowed)
+		}
+	}
+}

@@ -21,6 +21,9 @@ type Handler struct {
 	// Decide decides a request. An error means that there is no decision;
 	// engine.ErrUnauthorized is answered by status 401.
 	Decide func(*http.Request) (*engine.Decision, error)
+	// Occupy keeps the places in flight of an allowed request until Finish. It returns
+	// the context to work under, if there are any.
+	Occupy func(context.Context, *engine.Decision) (work context.Context, occupied bool)
 	// Finish corrects the charge of an allowed request by its outcome. malformed
 	// are members of the answer's costs that cannot be parsed.
 	Finish func(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string)
@@ -59,6 +62,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := headers.Describe(d)
 	if d.Allowed && (d.Delay > h.MaxDelay || clock.EndsBefore(r.Context(), d.Delay)) {
 		d.Allowed, answer = false, answer.TooLong()
+		h.Finish(r.Context(), d, &engine.Outcome{}, nil) // gives back places; the charge stays, as below
 	}
 	SetFields(w.Header(), &answer)
 	if !d.Allowed && d.Reason == engine.Limited {
@@ -79,8 +83,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pass lets the next handler answer when it is the request's turn, and corrects
 // the charge by the answer, also after a panic.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, d *engine.Decision) {
+	if work, occupied := h.Occupy(r.Context(), d); occupied {
+		r = r.WithContext(work)
+	}
 	if err := clock.Sleep(r.Context(), d.Delay); err != nil {
 		h.fail(w, r, err) // the charge stays: a flood that hangs up would make two writes for each request
+		h.Finish(r.Context(), d, &engine.Outcome{}, nil)
 		return
 	}
 	observe(w, r, h.Next, headers.Expose, h.PassCosts, func(o *engine.Outcome, malformed []string) {

@@ -13,6 +13,7 @@ import (
 type LimiterParts struct {
 	Log    *slog.Logger
 	Decide func(ctx context.Context, key string, n int64) (*engine.Decision, error)
+	Occupy func(context.Context, *engine.Decision) (work context.Context, occupied bool)
 	Finish func(context.Context, *engine.Decision, *engine.Outcome)
 }
 
@@ -21,6 +22,7 @@ type GateParts struct {
 	*Config
 	Rules  Rules
 	Decide func(context.Context, *request.Request) (*engine.Decision, error)
+	Occupy func(context.Context, *engine.Decision) (work context.Context, occupied bool)
 	// Finish also warns of costs that have no effect, and of malformed ones.
 	Finish func(ctx context.Context, d *engine.Decision, o *engine.Outcome, malformed []string)
 }

@@ -78,7 +78,7 @@ func parse(t testing.TB, document string) *rules.Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inFlight(set)
+	return set
 }
 
 func newFixture(t *testing.T, document string) *fixture {

@@ -47,7 +47,9 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 		due = append(due, &d.Verdicts[i])
 	}
 	c := charging{Engine: e, now: now, set: d.set, batch: e.batcher != nil && len(due) <= limit.MaxLimits && e.batcher.Batches()}
-	sortDue(due, e.batcher != nil && !c.batch)
+	if e.batcher != nil && !c.batch {
+		lowestRateFirst(due)
+	}
 	for i := range due {
 		if due[i].decided {
 			continue
@@ -55,7 +57,7 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 		denier, err := c.next(ctx, due[i:])
 		if errors.Is(err, limit.ErrGroup) { // on_error is for the rule at fault alone
 			c.batch = false
-			sortDue(due[i:], true)
+			lowestRateFirst(due[i:])
 			denier, err = c.next(ctx, due[i:])
 		}
 		if denier == nil && err == nil {
@@ -72,29 +74,21 @@ func (e *Engine) evaluate(ctx context.Context, now time.Time, d *Decision) error
 	return nil
 }
 
-// sortDue moves rules with a limit in flight behind the others, so that no request
-// takes a place for as long as another rule needs to deny it. The others stay in
-// their order, unless an AtomicBatcher cannot charge them in one call: then the
-// rule of the lowest rate comes first. It is the likeliest to deny a flood: so the
-// flood takes little from the budgets that others share.
-func sortDue(due []*Verdict, lowestRateFirst bool) {
-	slices.SortStableFunc(due, func(a, b *Verdict) int {
-		switch {
-		case a.place != b.place && b.place:
-			return -1
-		case a.place != b.place:
-			return 1
-		case lowestRateFirst:
-			return cmp.Compare(a.rate(), b.rate())
-		}
-		return 0
-	})
+// lowestRateFirst sorts the rules for an AtomicBatcher that cannot charge them
+// in one call. The rule of the lowest rate is the likeliest to deny a flood:
+// so the flood takes little from the budgets that others share.
+func lowestRateFirst(due []*Verdict) {
+	slices.SortStableFunc(due, func(a, b *Verdict) int { return cmp.Compare(a.rate(), b.rate()) })
 }
 
 // rate returns the lowest rate of the verdict's limits, in requests of this cost
-// a nanosecond. A limit that the request costs nothing of denies none.
+// a nanosecond. A limit that the request costs nothing of denies none. A rule in
+// flight stays the last: no request takes a place while another rule may deny it.
 func (v *Verdict) rate() float64 {
 	lowest := math.Inf(1)
+	if v.place() {
+		return lowest
+	}
 	for i := range v.Charge.Limits {
 		l, cost := &v.Charge.Limits[i], v.Charge.Costs[i]
 		if cost > 0 {

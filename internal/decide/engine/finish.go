@@ -38,7 +38,9 @@ type Outcome struct {
 // Places in flight are given back, whatever the outcome: the zero Outcome does that
 // alone. Call it once.
 func (e *Engine) Finish(ctx context.Context, now time.Time, d *Decision, o *Outcome) {
-	d.Leave()
+	if d.leave != nil {
+		d.leave()
+	}
 	if len(o.Usage) > 0 && RefusesUsage(ctx, e.opts.Observer, d.pending(true), o) {
 		o = &Outcome{}
 	}
@@ -109,21 +111,17 @@ func (e *Engine) correct(
 // settleSurely settles even if the caller has hung up or the decision's deadline
 // has passed. A settlement that closes a hold counts once, so it is tried twice. A
 // counter that was reset has nothing to correct.
-func (e *Engine) settleSurely(ctx context.Context, now time.Time, v *Verdict, deltas []int64) error {
-	try := func() error {
+func (e *Engine) settleSurely(ctx context.Context, now time.Time, v *Verdict, deltas []int64) (err error) {
+	for try := range 2 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), correctionTimeout)
-		defer cancel()
-		return e.settle(ctx, now, v, deltas)
-	}
-	err := try()
-	if v.Receipt.Hold == 0 || err == nil || errors.Is(err, limit.ErrClosed) {
-		return err
-	}
-	if !errors.Is(err, limit.ErrReset) {
-		err = try()
-	}
-	if errors.Is(err, limit.ErrReset) || errors.Is(err, limit.ErrClosed) { // by the first try, whose answer was lost
-		return nil
+		err = e.settle(ctx, now, v, deltas)
+		cancel()
+		switch closed := errors.Is(err, limit.ErrClosed); {
+		case errors.Is(err, limit.ErrReset), closed && try > 0: // by the first try, whose answer was lost
+			return nil
+		case closed, err == nil, v.Receipt.Hold == 0:
+			return err
+		}
 	}
 	return err
 }

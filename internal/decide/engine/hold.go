@@ -8,26 +8,22 @@ import (
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
 )
 
 // repeatWithin is how long a decision that nothing can correct may be repeated by
 // its ID, and charges once.
 const repeatWithin = time.Minute
 
-// OpenHold has the charge open a hold if it needs one: for a place in flight, or
+// openHold has the charge open a hold if it needs one: for a place in flight, or
 // because a program that reserves corrects or repeats it. All rules of a decision
 // share the ID, which the first of them makes.
-func (r *Resolution) OpenHold(reserve *request.Reserve, id *uint64) {
-	c, place := &r.Charge, (*limit.Limit)(nil)
-	for i, cost := range c.Costs {
-		if c.Limits[i].Algorithm == limit.InFlight && cost > 0 {
-			place = &c.Limits[i]
-		}
-	}
-	c.Hold, r.place, r.named = limit.Opening{}, place != nil, reserve != nil && reserve.ID != ""
+func (r *Resolution) openHold(reserve *request.Reserve, id *uint64) {
+	c, i := &r.Charge, rules.InFlight(r.Charge.Limits)
+	r.named = reserve != nil && reserve.ID != ""
 	switch {
-	case place != nil:
-		c.Hold = limit.Opening{For: place.Window, Most: place.Capacity}
+	case i >= 0 && !c.ZeroCost() && c.Costs[i] > 0:
+		c.Hold = limit.Opening{For: c.Limits[i].Window, Most: c.Limits[i].Capacity}
 	case reserve == nil || c.Lease > 0:
 		return
 	case r.correctable():
@@ -41,6 +37,12 @@ func (r *Resolution) OpenHold(reserve *request.Reserve, id *uint64) {
 		*id = holdID(reserve)
 	}
 	c.Hold.ID = *id
+}
+
+// place reports whether the charge takes a place in flight.
+func (r *Resolution) place() bool {
+	i := rules.InFlight(r.Charge.Limits)
+	return i >= 0 && r.Charge.Hold.ID != 0 && r.Charge.Costs[i] > 0
 }
 
 // holdID returns the ID of a decision's holds, which is not 0.

@@ -15,20 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
-	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
-
-// inFlight makes the limits named places ones of requests in flight.
-func inFlight(set *rules.Set) *rules.Set {
-	for _, r := range set.Rules {
-		for i := range r.Limits {
-			if l := &r.Limits[i]; l.Name == "places" {
-				l.Algorithm, l.Granularity = limit.InFlight, 0
-			}
-		}
-	}
-	return set
-}
 
 // reserve decides a request that reserves by this ID.
 func (b *fixture) reserve(t *testing.T, id string) *engine.Decision {
@@ -49,7 +37,7 @@ rules:
   - {name: free, key: all, cost: 0, limits: [{capacity: 9, window: 60s}]}
   - {name: lease, key: all, lease: 5, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
   - {name: chat, key: all, limits: [{capacity: 900, window: 60s, cost: {from: header.x-tokens, min: 1, max: 300, settle: true}}]}
-  - {name: places, key: all, limits: [{name: places, capacity: 20, window: 90s, algorithm: fixed_window}, {name: rate, capacity: 9, window: 60s}]}
+  - {name: places, key: all, limits: [{name: places, in_flight: 20, expires: 90s}, {name: rate, capacity: 9, window: 60s}]}
 `
 
 // TestOpenHold: which rules open a hold, for how long, and how many of them.
@@ -163,5 +151,41 @@ rules:
 		if err := p.Settle(t.Context(), epoch, b.store, b.recorder, &engine.Outcome{Costs: map[string]int64{"chat": 12}}); err != nil || b.left(t, first, "chat") != 887 {
 			t.Errorf("%ssettled at 12: %d left of 900 after another of 1, error %v", kind, b.left(t, first, "chat"), err)
 		}
+	}
+}
+
+// TestRepeatedShadow: the receipt of a repeated decision settles what a shadow rule
+// charged first.
+func TestRepeatedShadow(t *testing.T) {
+	b := newFixture(t, "rules: [{name: chat, mode: shadow, key: all, limits: [{capacity: 900, window: 60s, cost: {from: header.x-tokens, min: 1, max: 300, settle: true}}]}]")
+	for _, tokens := range []string{"200", "30"} {
+		d, err := b.engine.Decide(t.Context(), epoch, &request.Request{
+			Method: "GET", Path: "/", Headers: map[string][]string{"x-tokens": {tokens}}, Reserve: &request.Reserve{ID: "order 7"},
+		})
+		if err != nil || len(d.Pending()) != 1 || d.Pending()[0].Charge.Costs[0] != 200 {
+			t.Errorf("%s tokens: %+v, error %v", tokens, d.Pending(), err)
+		}
+	}
+}
+
+// TestRepeatedDenial: a repeated decision that is denied now returns nothing of what
+// the first one charged: that may be at work.
+func TestRepeatedDenial(t *testing.T) {
+	b := newFixture(t, `
+rules:
+  - {name: first, key: all, limits: [{capacity: 9, window: 60s}], refund_on: [503]}
+  - {name: second, key: all, limits: [{capacity: 9, window: 60s}]}`)
+	d := b.reserve(t, "order 7")
+	b.store.Hook = func(c *fakestore.Call) error {
+		if c.Op == fakestore.Charge && slices.Contains(c.Rules(), "second") {
+			return fakestore.Deny(time.Second)(c)
+		}
+		return nil
+	}
+	if again := b.reserve(t, "order 7"); again.Allowed || b.left(t, d, "first") != 8 {
+		t.Errorf("%+v, %d of 9 are left", again, b.left(t, d, "first"))
+	}
+	if err := d.Pending()[0].Settle(t.Context(), epoch, b.store, b.recorder, &engine.Outcome{Status: 503}); err != nil || b.left(t, d, "first") != 9 {
+		t.Errorf("the first decision: %d of 9 are left, error %v", b.left(t, d, "first"), err)
 	}
 }

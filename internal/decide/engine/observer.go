@@ -69,9 +69,8 @@ func (e *Engine) chargeShared(ctx context.Context, now time.Time, v *Verdict) er
 		ended(limit.ErrNotAsked)
 		return nil
 	}
-	if ended(err); err != nil {
-		e.abandon(ctx, now, v, err)
-	}
+	ended(err)
+	e.abandon(ctx, now, v, err)
 	return err
 }
 
@@ -88,12 +87,4 @@ func (e *Engine) settle(ctx context.Context, now time.Time, v *Verdict, deltas [
 		return e.opts.Local.Settle(ctx, now, &v.Charge, &v.Receipt, deltas)
 	}
 	return observe(ctx, e.opts.Observer, correctionCall(&v.Charge, deltas), func() error { return e.opts.Store.Settle(ctx, now, &v.Charge, &v.Receipt, deltas) })
-}
-
-// renew moves the end of the hold of v in the store that has opened it.
-func (e *Engine) renew(ctx context.Context, now time.Time, v *Verdict) error {
-	if v.charged == chargedLocally {
-		return e.opts.Local.Renew(ctx, now, &v.Charge, &v.Receipt)
-	}
-	return observe(ctx, e.opts.Observer, CallRenew, func() error { return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt) })
 }

@@ -36,59 +36,45 @@ func (e *Engine) Occupy(ctx context.Context, now func() time.Time, d *Decision) 
 	work = ctx
 	var renewals context.Context
 	var end context.CancelCauseFunc
-	for _, vs := range [...][]Verdict{d.Verdicts, d.Shadows} {
-		for i := range vs {
-			v := &vs[i]
-			if !v.place || v.charged == notCharged {
-				continue
-			}
-			if d.leave == nil {
-				work, renewals, end = d.occupy(ctx)
-			}
-			go e.keep(renewals, now, v, end)
+	for v := range d.All() {
+		if !v.place() || v.charged == notCharged {
+			continue
 		}
+		if d.leave == nil {
+			begun, cancel := context.WithCancelCause(ctx)
+			kept, stop := context.WithCancel(context.WithoutCancel(ctx))
+			d.leave = func() { stop(); cancel(nil) }
+			work, renewals, end = begun, kept, cancel // copies: d.leave would have the variables allocated for every decision
+		}
+		go e.keep(renewals, now, v, end)
 	}
 	return work, d.leave != nil
 }
 
-// occupy returns the contexts of the work and of renewals, which Leave ends.
-func (d *Decision) occupy(ctx context.Context) (work, renewals context.Context, end context.CancelCauseFunc) {
-	work, end = context.WithCancelCause(ctx)
-	renewals, stop := context.WithCancel(context.WithoutCancel(ctx))
-	d.leave = func() {
-		stop()
-		end(nil)
-	}
-	return work, renewals, end
-}
-
-// Leave ends the renewals that Occupy has begun, and the context of the work. The
-// places are kept until they are settled, or end.
-func (d *Decision) Leave() {
-	if d.leave != nil {
-		d.leave()
-	}
+// Occupier returns Occupy by a clock, for the doors of programs.
+func (e *Engine) Occupier(now func() time.Time) func(context.Context, *Decision) (work context.Context, occupied bool) {
+	return func(ctx context.Context, d *Decision) (context.Context, bool) { return e.Occupy(ctx, now, d) }
 }
 
 // keep renews the place of v until the context ends, or the place is lost.
 func (e *Engine) keep(ctx context.Context, now func() time.Time, v *Verdict, end context.CancelCauseFunc) {
 	length := v.Charge.Hold.For
-	until, wait := time.Now().Add(length), length/2
+	until, wait := now().Add(length), length/2
 	for clock.Sleep(ctx, wait) == nil {
-		sent := time.Now()
+		sent := now()
 		bounded, cancel := context.WithTimeout(ctx, correctionTimeout)
-		err := e.renew(bounded, now(), v)
+		err := e.RenewRule(bounded, sent, v)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			until, wait = sent.Add(length), length/2
-		case isGone(err) || !time.Now().Before(until):
+		case isGone(err) || !now().Before(until):
 			e.lose(ctx, v, err, end)
 			return
 		default: // an outage
-			wait = min(length/2/renewTries, time.Until(until))
+			wait = min(length/2/renewTries, until.Sub(now()))
 		}
 	}
 }
@@ -102,9 +88,7 @@ func (e *Engine) lose(ctx context.Context, v *Verdict, err error, end context.Ca
 	if !isGone(err) {
 		action, lost = CallRenew+": "+v.Rule.OnError.String(), v.Rule.OnError == rules.OnErrorDeny
 	}
-	if lost {
-		err = fmt.Errorf("%w: %w", ErrPlaceLost, err)
-	}
+	err = fmt.Errorf("%w: %w", ErrPlaceLost, err)
 	e.opts.Observer.StoreFailed(ctx, action, v.Rule.Name, v.Key, err)
 	if lost && v.Rule.Enforced() {
 		end(err)
@@ -118,19 +102,15 @@ func isGone(err error) bool { return errors.Is(err, limit.ErrClosed) || errors.I
 // the store has not answered: it would be kept for nothing. A caller who may repeat
 // the charge by its own ID expects to find it.
 func (e *Engine) abandon(ctx context.Context, now time.Time, v *Verdict, cause error) {
-	if _, refused := errors.AsType[limit.Throttled](cause); refused || !v.place || v.named {
+	if cause == nil || v.named || !v.place() {
 		return
 	}
-	for _, sure := range []error{limit.ErrNotAsked, limit.ErrUndecided, limit.ErrGroup} { // nothing was charged
-		if errors.Is(cause, sure) {
-			return
-		}
+	if _, refused := errors.AsType[limit.Throttled](cause); refused || errors.Is(cause, limit.ErrNotAsked) ||
+		errors.Is(cause, limit.ErrUndecided) || errors.Is(cause, limit.ErrGroup) {
+		return // nothing was charged
 	}
-	lost := &Verdict{Resolution: v.Resolution, charged: chargedShared}
-	lost.Receipt.Hold, lost.Charge.Costs = v.Charge.Hold.ID, make([]int64, len(v.Charge.Costs)) // v may be charged anew meanwhile
+	lost := &Verdict{Resolution: v.Resolution, charged: chargedShared} // v may be charged anew meanwhile
+	lost.Receipt.Hold, lost.Charge.Costs = v.Charge.Hold.ID, make([]int64, len(v.Charge.Costs))
 	ctx = context.WithoutCancel(ctx)
-	go func() {
-		_ = clock.Sleep(ctx, arrival)
-		_ = e.settleSurely(ctx, now.Add(arrival), lost, lost.Charge.Costs)
-	}()
+	time.AfterFunc(arrival, func() { _ = e.settleSurely(ctx, now.Add(arrival), lost, lost.Charge.Costs) })
 }

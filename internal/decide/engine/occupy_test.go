@@ -18,7 +18,7 @@ import (
 )
 
 // places is a limit of two requests in flight, for 90 s each.
-const places = `limits: [{name: places, capacity: 2, window: 90s, algorithm: fixed_window}]`
+const places = `limits: [{name: places, in_flight: 2, expires: 90s}]`
 
 // taken returns how many of two places a rule's counter in a store has taken.
 func taken(t *testing.T, s limit.Store, d *engine.Decision, rule string) int64 {
@@ -50,7 +50,7 @@ func (b *fixture) now(t *testing.T) *engine.Decision {
 
 // TestPlaces: a place is taken until the decision is finished, whatever the outcome.
 func TestPlaces(t *testing.T) {
-	b := newFixture(t, "rules: [{name: work, key: all, refund_on: [503], limits: [{name: places, capacity: 2, window: 90s, algorithm: fixed_window}, {name: rate, capacity: 9, window: 60s}]}]")
+	b := newFixture(t, "rules: [{name: work, key: all, refund_on: [503], limits: [{name: places, in_flight: 2, expires: 90s}, {name: rate, capacity: 9, window: 60s}]}]")
 	for i, o := range []*engine.Outcome{{}, {Status: 200}, {Status: 503}, {Aborted: true}} {
 		first, second, third := b.now(t), b.now(t), b.now(t)
 		if !second.Allowed || third.Allowed || third.Verdicts[0].RetryAfter != limit.HoldRetry {
@@ -343,5 +343,23 @@ func TestNoPlaceCostsNothing(t *testing.T) {
 		b.engine.Finish(ctx, now, d, &engine.Outcome{Status: 200})
 	}); got > 0 {
 		t.Errorf("%v allocations", got)
+	}
+}
+
+// TestPlaceOfRefused: a request that is refused for its credentials stays charged,
+// and has no place.
+func TestPlaceOfRefused(t *testing.T) {
+	b := newFixture(t, `
+rules:
+  - {name: rate, key: all, limits: [{capacity: 9, window: 60s}]}
+  - {name: work, key: all, `+places+`}`)
+	decider := &engine.Decider{Engine: b.engine, Now: func() time.Time { return epoch }}
+	for range 3 {
+		if _, err := decider.DecideRequest(t.Context(), &request.Request{Method: "GET", Path: "/", Rejected: true}); !errors.Is(err, engine.ErrUnauthorized) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if d := b.decide(t, "/"); !d.Allowed || b.left(t, d, "rate") != 5 {
+		t.Errorf("%+v, %d of 9 are left", d, b.left(t, d, "rate"))
 	}
 }

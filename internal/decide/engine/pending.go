@@ -64,12 +64,12 @@ func (v *Verdict) pending() (p Pending, ok bool) {
 		}
 	}
 	lacksHold := v.Charge.Hold.ID != 0 && v.Receipt.Hold == 0
-	return p, (v.place || v.correctable()) && !lacksHold
+	return p, (v.place() || v.correctable()) && !lacksHold
 }
 
 // Pends reports whether an outcome can correct the charge of the rule, or has its
 // place in flight to give back.
-func (v *Verdict) Pends() bool { return v.place || v.correctable() }
+func (v *Verdict) Pends() bool { return v.place() || v.correctable() }
 
 // Settle corrects the charge by the outcome, and closes its hold: one write, or
 // none if there is neither. It fails with limit.ErrClosed if the hold is gone, and
@@ -104,11 +104,9 @@ func (p *Pending) Cost(i int, o *Outcome) (cost int64, corrected bool) {
 	}
 	cost, reported := o.Costs[p.PolicyName(i)]
 	if p.Weights[i] != nil && len(o.Usage) > 0 {
-		units, wrong := weigh(p.Weights[i], o.Usage)
-		if wrong != nil || reported { // as CheckUsage says
-			return charged, false
-		}
-		cost, reported = units, true
+		var wrong *UsageError
+		cost, wrong = weigh(p.Weights[i], o.Usage)
+		reported = wrong == nil
 	}
 	if !reported && o.Aborted {
 		cost, reported = p.MaxCosts[i], true

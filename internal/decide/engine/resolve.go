@@ -47,7 +47,6 @@ type Resolution struct {
 	Terms  *rules.Terms // the limits and costs in effect; read-only
 	Charge limit.Charge // what the next request would take
 
-	place bool // the charge takes a place in flight
 	named bool // the caller names the hold, and may look for it again
 }
 
@@ -125,7 +124,7 @@ func (r *Resolver) ResolveKey(ctx context.Context, rule *rules.Rule, req *reques
 	resolved := Resolution{Rule: rule, Key: key, Terms: terms, Charge: limit.Charge{
 		Key: rule.Item(key, terms), Limits: terms.Limits, Costs: terms.Costs, Checked: terms.Checked, Lease: int32(rule.Lease),
 	}}
-	resolved.OpenHold(req.Reserve, &r.hold)
+	resolved.openHold(req.Reserve, &r.hold)
 	return resolved
 }
 

@@ -74,3 +74,15 @@ func (e *Engine) SettleRule(ctx context.Context, now time.Time, v *Verdict, actu
 	}
 	return e.settle(ctx, now, v, deltas)
 }
+
+// RenewRule keeps the place in flight of one rule's charge for as long again, from
+// now. A rule that charged nothing has no place.
+func (e *Engine) RenewRule(ctx context.Context, now time.Time, v *Verdict) error {
+	switch v.charged {
+	case notCharged:
+		return nil
+	case chargedLocally:
+		return e.opts.Local.Renew(ctx, now, &v.Charge, &v.Receipt)
+	}
+	return observe(ctx, e.opts.Observer, CallRenew, func() error { return e.opts.Store.Renew(ctx, now, &v.Charge, &v.Receipt) })
+}

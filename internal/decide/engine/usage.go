@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/bits"
+	"math/big"
 	"slices"
 	"strconv"
 
@@ -22,16 +22,11 @@ type UsageError struct {
 	Rule, Key string // of the charge that it cannot settle; "" of ParseUsage
 	Limit     string // its policy name
 	Name      string // of the usage; "" if the fault is in no single name
-	Reason    string // with what to write instead
+	Reason    string // names the limit, and says what to write instead
 }
 
-// Error names the limit, and says what is wrong and what to write instead.
-func (e *UsageError) Error() string {
-	if e.Limit == "" {
-		return e.Reason
-	}
-	return "limit " + e.Limit + ": " + e.Reason
-}
+// Error returns the reason.
+func (e *UsageError) Error() string { return e.Reason }
 
 func notUsage(name string) *UsageError {
 	return &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q must be a whole number from 0 to %d", name, int64(MaxUsage))}
@@ -72,8 +67,7 @@ func CheckUsage(all []Pending, o *Outcome) error {
 				wrong = &UsageError{Reason: "it has both a cost and usage: report one of them"}
 			}
 			if wrong != nil {
-				wrong.Rule, wrong.Key, wrong.Limit = p.Rule, p.Key(), limit
-				return wrong
+				return &UsageError{p.Rule, p.Key(), limit, wrong.Name, "limit " + limit + ": " + wrong.Reason}
 			}
 		}
 	}
@@ -95,9 +89,7 @@ func RefusesUsage(ctx context.Context, observer Observer, all []Pending, o *Outc
 // Example: with the weights 1 for input_tokens and 0.1 for cached_tokens, 812 and
 // 1,005 of them are 912.5, which cost 913 units.
 func weigh(weights rules.Weights, usage map[string]int64) (units int64, wrong *UsageError) {
-	// A product is below 2^100, so the sum of all names that fit into memory is
-	// below 2^128.
-	var high, low, carry uint64
+	sum := big.NewInt(rules.Millionths - 1) // rounds up
 	for _, name := range slices.Sorted(maps.Keys(usage)) {
 		n := usage[name]
 		weight, ok := weights[name]
@@ -111,15 +103,10 @@ func weigh(weights rules.Weights, usage map[string]int64) (units int64, wrong *U
 			return 0, &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q has no weight: write one in the limit's cost, "+
 				"0 if it is free, or one for other, which all names without a weight take", name)}
 		}
-		h, l := bits.Mul64(uint64(n), uint64(weight))
-		low, carry = bits.Add64(low, l, 0)
-		high += h + carry
+		sum.Add(sum, new(big.Int).Mul(big.NewInt(n), big.NewInt(weight)))
 	}
-	low, carry = bits.Add64(low, rules.Millionths-1, 0)
-	if high += carry; high < rules.Millionths { // or the quotient would need more than 64 bits
-		if quotient, _ := bits.Div64(high, low, rules.Millionths); quotient <= maxSettlement {
-			return int64(quotient), nil
-		}
+	if sum.Div(sum, big.NewInt(rules.Millionths)); sum.Cmp(big.NewInt(maxSettlement)) > 0 {
+		return 0, &UsageError{Reason: fmt.Sprintf("the usage costs %d units, above %d, the most that settles: lower the weights or the usage", sum, int64(maxSettlement))}
 	}
-	return 0, &UsageError{Reason: fmt.Sprintf("the usage costs more than %d units, the most that settles: lower the weights or the usage", int64(maxSettlement))}
+	return sum.Int64(), nil
 }

@@ -59,8 +59,8 @@ func randomRules(r *rand.Rand) string {
 				"window: 60s", "window: 1m, granularity: 10s", "window: 1mo, timezone: Europe/Berlin, algorithm: fixed_window, anchor: 5",
 				"window: 1h, algorithm: fixed_window", "window: 60s, algorithm: sliding_window_counter",
 			))
-			text.WriteString(one("", ", cost: 2", ", cost: 0", ", over: clamp, cost: {from: header.x-tokens, min: 1, max: 20, settle: true}",
-				", cost: {from: header.x-tokens, min: 1, max: 10, settle: true}"))
+			text.WriteString(one("", ", cost: 2", ", cost: 0", ", over: clamp, cost: {from: header.x-tokens, min: 1, max: 20, settle: true, weights: {in: 0.3, out: 1.5}}",
+				", cost: {from: header.x-tokens, min: 1, max: 10, settle: true, weights: {in: 1, other: 0.000001}}"))
 			text.WriteString("}, ")
 		}
 		text.WriteString("]}\n")
@@ -129,6 +129,10 @@ func TestAgreesWithTheEngine(t *testing.T) {
 
 func randomOutcome(r *rand.Rand, d *engine.Decision) *engine.Outcome {
 	o := &engine.Outcome{Status: []int{0, 200, 404, 500, 503}[r.IntN(5)], Aborted: r.IntN(4) == 0}
+	if r.IntN(3) == 0 {
+		o.Usage = map[string]int64{"in": r.Int64N(20), "out": r.Int64N(20)}
+		return o
+	}
 	for _, name := range d.SettlingLimits() {
 		if r.IntN(3) > 0 {
 			if o.Costs == nil {

@@ -77,16 +77,11 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 			data = binary.AppendVarint(data, p.Receipt.Slots[i]-l.SlotAt(now))
 		}
 		if p.MaxCosts[i] != engine.Unsettled {
-			data = appendWeights(data, p.Weights[i])
+			data = binary.AppendUvarint(data, uint64(len(p.Weights[i])))
+			for _, name := range slices.Sorted(maps.Keys(p.Weights[i])) {
+				data = binary.AppendUvarint(appendString(data, name), uint64(p.Weights[i][name]))
+			}
 		}
-	}
-	return data
-}
-
-func appendWeights(data []byte, w rules.Weights) []byte {
-	data = binary.AppendUvarint(data, uint64(len(w)))
-	for _, name := range slices.Sorted(maps.Keys(w)) {
-		data = binary.AppendUvarint(appendString(data, name), uint64(w[name]))
 	}
 	return data
 }

@@ -1,15 +1,21 @@
 package receipt
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/limit"
+	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/test/fakestore"
 )
 
@@ -39,6 +45,9 @@ func TestBounds(t *testing.T) {
 		"a hold that ends in the margin":  {now, hold(90*time.Second, -3_000), true},
 		"a hold that has ended":           {now, hold(90*time.Second, -3_001), false},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
+		"weights":                         {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": 0, "out": rules.MaxWeight} }, true},
+		"a weight that is too high":       {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": rules.MaxWeight + 1} }, false},
+		"a negative weight":               {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": -1} }, false},
 		"no limit":                        {now, func(p *engine.Pending) { p.Charge.Limits, p.Charge.Costs = nil, nil }, false},
 	} {
 		window := limit.Limit{Capacity: 9, Window: time.Minute, Granularity: time.Second}
@@ -49,7 +58,58 @@ func TestBounds(t *testing.T) {
 		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
+		if err == nil && !reflect.DeepEqual(r.Pending[0].Weights, p.Weights) {
+			t.Errorf("%s: read the weights %v, written as %v", name, r.Pending[0].Weights, p.Weights)
+		}
 	}
+}
+
+// TestVersions: a receipt of another version is refused.
+func TestVersions(t *testing.T) {
+	data := appendHead(nil, time.Unix(1_700_000_040, 0), 1, nil)
+	data[0] = 1
+	if _, err := decode(data); err == nil || err.Error() != "the receipt is malformed: it has version 1, and this program reads version 2" {
+		t.Error(err)
+	}
+}
+
+// TestRefusedUsage: usage that cannot settle one charge of a receipt settles none, and
+// the observer learns of it.
+func TestRefusedUsage(t *testing.T) {
+	decided := time.Unix(1_700_000_040, 0)
+	for name, want := range map[string]int{"in": 2, "on": 0} {
+		store, failed := fakestore.New(nil), &failures{}
+		var all []engine.Pending
+		for _, rule := range []string{"free", "chat"} {
+			p := engine.Pending{Rule: rule, Charge: limit.Charge{Key: rule + "|user:7|s", Limits: []limit.Limit{{Capacity: 9, Window: time.Minute, Granularity: time.Second}}, Costs: []int64{1}}}
+			p.MaxCosts[0], p.Weights[0] = 5, rules.Weights{"in": rules.Millionths}
+			all = append(all, p)
+		}
+		all[0].Weights[0] = rules.Weights{rules.OtherUsage: rules.Millionths}
+		settler := NewSettler(store, nil, failed)
+		r, err := settler.once(&Receipt{Time: decided, Pending: all}, "receipt", decided, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settler.Finish(t.Context(), decided, r, &engine.Outcome{Usage: map[string]int64{name: 3}})
+		told := strings.Join(failed.told, "; ")
+		if got := store.Count(fakestore.Settle); got != want || want == 0 && !strings.HasPrefix(told, `settle chat user:7: limit chat: usage "on" has no weight`) {
+			t.Errorf("usage of %s: %d settlements, reported %q", name, got, told)
+		}
+	}
+}
+
+// failures records what an observer is told.
+type failures struct {
+	engine.NoObserver
+	mu   sync.Mutex
+	told []string
+}
+
+func (f *failures) StoreFailed(_ context.Context, action, rule, key string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = append(f.told, fmt.Sprintf("%s %s %s: %v", action, rule, key, err))
 }
 
 // hold has a charge open a hold, which ends some milliseconds after the decision.

@@ -111,7 +111,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("cut at %d of %d: %+v", i, len(text), r)
 		}
 	}
-	for _, wrong := range []string{"", "=", "A", "AA", "Ag" + text[2:], text + "AAAA", strings.Repeat("A", receipt.MaxLen+1)} {
+	for _, wrong := range []string{"", "=", "A", "AA", "Aw" + text[2:], text + "AAAA", strings.Repeat("A", receipt.MaxLen+1)} {
 		if _, err := receipt.Parse(wrong); !errors.Is(err, receipt.ErrMalformed) {
 			t.Errorf("%.40s: error %v", wrong, err)
 		}
@@ -125,6 +125,7 @@ func FuzzParse(f *testing.F) {
 rules:
   - {name: a, key: all, refund_on: [404, 5xx], limits: [{capacity: 5, window: 1mo, timezone: Europe/Berlin, algorithm: fixed_window, anchor: 3}]}
   - {name: b, key: all, refund_on: 5xx, limits: [{capacity: 5, window: 60s, algorithm: sliding_window_counter}]}
+  - {name: c, key: all, limits: [{capacity: 5, window: 60s, cost: {from: jwt.n, max: 5, settle: true, weights: {in: 0.5, other: 2}}}]}
 `} {
 		_, text := newBench(&testing.T{}, document).decide(epoch)
 		data, err := base64.RawURLEncoding.DecodeString(text)
@@ -145,7 +146,7 @@ rules:
 			if err := p.Charge.Check(); err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range []engine.Outcome{{Status: 500}, {Aborted: true}, {Costs: map[string]int64{p.PolicyName(0): 1 << 62}}} {
+			for _, o := range []engine.Outcome{{Status: 500}, {Aborted: true}, {Costs: map[string]int64{p.PolicyName(0): 1 << 62}}, {Usage: map[string]int64{"in": 7}}} {
 				if err := p.Settle(t.Context(), r.Time, store, engine.NoObserver{}, &o); err != nil && strings.Contains(err.Error(), "corrected") {
 					t.Errorf("%+v: %v", p, err)
 				}

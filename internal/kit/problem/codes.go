@@ -191,6 +191,8 @@ var (
 		"remove lease, or remove atomic",
 		"the charges of an atomic rule are made together with those of others, never ahead: "+
 			"remove Lease, or remove Atomic")
+	// path of the other
+	InFlightTwice = code("limits requests in flight as %s does: remove one of the two")
 	LeaseInFlight = code("a place in flight is taken by one request, never ahead: remove lease, or write in_flight in a rule of its own",
 		"a place in flight is taken by one request, never ahead: remove the lease, or limit requests in flight apart")
 	AtomicInFlight = code("a place in flight is taken alone, after all other charges: remove atomic, or write in_flight in a rule of its own",

@@ -50,12 +50,14 @@ func NewObserver(log *slog.Logger) *Observer {
 }
 
 // StoreFailed logs a failure that a decision survived; a store that throttles
-// has another message. Lines with the same action, rule and root cause are
+// and usage that cannot settle have other messages. Lines with the same action, rule and root cause are
 // throttled, whatever the key.
 func (o *Observer) StoreFailed(ctx context.Context, action, rule, key string, err error) {
 	message := "store failed"
 	if _, refused := errors.AsType[limit.Throttled](err); refused {
 		message = "store throttles"
+	} else if _, refused := errors.AsType[*engine.UsageError](err); refused {
+		message = "usage refused, so the charge stays"
 	}
 	attrs := []any{"action", action, "rule", rule, "key", key, "error", err}
 	if counted, ok := errors.AsType[*engine.LocalError](err); ok {

@@ -262,6 +262,18 @@ func TestCallsThatSendNothing(t *testing.T) {
 	}
 }
 
+// TestPlaces: to renew a place and to give it back are requests to the store, and
+// correct no charge.
+func TestPlaces(t *testing.T) {
+	r := telemetry.NewRecorder(telemetry.Options{Now: time.Now})
+	for _, call := range []string{engine.CallCharge, engine.CallRenew, engine.CallClose} {
+		r.StoreCall(t.Context(), call)(nil)
+	}
+	if c := r.Snapshot(time.Now()).Counters; c[metric.StoreAttempts] != 3 || c[metric.Settled]+c[metric.Refunded] != 0 {
+		t.Errorf("counted %v", c)
+	}
+}
+
 // TestParts: a snapshot while requests go on has no more denials than decisions.
 func TestParts(t *testing.T) {
 	recorder := telemetry.NewRecorder(telemetry.Options{})

@@ -307,6 +307,7 @@ var withoutText = regexp.MustCompile("^(?:remove|indent|write (?:spaces|a plain 
 // corrected has the files that follow advice that a person has to apply, and the
 // words of the messages that these files have.
 var corrected = map[string]struct{ advice, file string }{
+	"a weight as text": {"0.5", start + "    cost: {from: header.x-max-tokens, min: 1, max: 9, settle: true, weights: {output_tokens: 0.5}}\n" + tenAMinute},
 	"a comma is missing between fields in braces":        {"window", start + tenAMinute},
 	"a comma is missing after a text in quotes":          {"limits", "rules:\n  - {name: api, key: \"ip:{ip}\", limits: [{capacity: 10, window: 60s}]}\n"},
 	"a brace is never closed":                            {"}", start + "    limits: [{capacity: 10, window: 60s}]\n"},

@@ -156,8 +156,7 @@ func (d *decoder) plain(n node, into reflect.Value, tags ruledoc.Tags) (fits boo
 		return d.list(n, into, tags)
 	case reflect.String:
 		if into.Type() == reflect.TypeFor[json.Number]() {
-			fits = n.is() == "a number" && json.Valid([]byte(n.Value))
-			if fits {
+			if fits = n.is() == "a number" && json.Valid([]byte(n.Value)); fits {
 				into.SetString(n.Value)
 			}
 			return fits

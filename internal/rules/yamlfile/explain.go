@@ -30,10 +30,8 @@ func (m misfit) explain() string {
 		return "must be " + be + ", and is " + is
 	}
 	switch kind := m.of.Kind(); {
-	case m.of == reflect.TypeFor[json.Number]() && is == "a number":
-		return m.Value + " is not a number as JSON writes one: write one such as " + m.tags.Example
 	case m.of == reflect.TypeFor[json.Number]():
-		return must("a number without quotes")
+		return "must be a number in plain digits without quotes, such as " + m.tags.Example
 	case kind == reflect.String:
 		return m.noText(must)
 	case m.of == reflect.TypeFor[time.Time]():

@@ -90,7 +90,7 @@ var allowed = map[string]string{
 	"internal/decide/apikeys": "internal/kit/cache internal/request internal/rules/ruletable",
 	"internal/decide/authn": `
 		internal/kit/cache internal/request internal/rules internal/rules/ruledoc github.com/golang-jwt/jwt`,
-	"internal/decide/engine":  "internal/limit internal/request internal/rules",
+	"internal/decide/engine":  "internal/kit/clock internal/limit internal/request internal/rules",
 	"internal/decide/headers": "internal/decide/engine internal/limit internal/rules",
 	"internal/decide/receipt": "internal/decide/engine internal/limit internal/rules",
 	"internal/decide/usage": `

@@ -100,7 +100,7 @@ var All = []Metric{
 	{SnapshotDenials, "slidegate_snapshot_denials_total", Counter, Count, false, Lambda | Serve | Library,
 		"Denials that an earlier answer of the store proved, without a call."},
 	{StoreAttempts, "slidegate_store_attempts_total", Counter, Count, false, Lambda | Serve | Library,
-		"Requests that were sent to the store, with or without an answer."},
+		"Requests that were sent to the store, with or without an answer: charges, corrections, and renewals of places in flight."},
 	{StoreLatency, "slidegate_store_latency_seconds", Histogram, Milliseconds, false, Lambda | Serve | Library,
 		"The time from such a request to its answer or failure."},
 	{Writes, "slidegate_writes_total", Counter, Count, false, Lambda | Serve,

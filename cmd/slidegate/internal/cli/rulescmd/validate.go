@@ -1,6 +1,7 @@
 package rulescmd
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -170,6 +171,10 @@ func unusual(set *rules.Set, r *rules.Rule) string {
 		name := engine.PolicyName(r.Name, r.Limits[i].Name)
 		cost := costText(&r.Costs[i])
 		say(cost != "", "%s costs %s", name, cost)
+		if len(r.Costs[i].Weights) > 0 {
+			weights, _ := json.Marshal(document.Limits[i].Cost.Weights) // numbers by name
+			say(true, "%s weighs usage by %s", name, ruledoc.Value(weights))
+		}
 		if r.Candidates != nil {
 			c := ruledoc.Candidate{Units: r.Candidates[i].Units, Percent: r.Candidates[i].Percent}.String()
 			say(c != "", "%s has candidate %s", name, c)

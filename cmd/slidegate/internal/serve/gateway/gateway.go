@@ -54,6 +54,7 @@ func New(o Options) http.Handler {
 			}
 			return d, err
 		},
+		Occupy: o.Decider.Engine.Occupier(o.Decider.Now),
 		Finish: func(ctx context.Context, d *engine.Decision, of *engine.Outcome, malformed []string) {
 			costs.Report(ctx, d, of, malformed)
 			o.Decider.Finish(ctx, d, of)
