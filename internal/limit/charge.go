@@ -33,6 +33,7 @@ func (c *Charge) Check() error {
 	if len(c.Limits) == 0 || len(c.Limits) > MaxLimits || len(c.Costs) != len(c.Limits) {
 		return errShape
 	}
+	places := 0
 	for i := range c.Limits {
 		if l := &c.Limits[i]; !c.Checked && !l.Valid() {
 			return fmt.Errorf("limit %q is not valid: %+v", l.Name, *l)
@@ -40,9 +41,15 @@ func (c *Charge) Check() error {
 		if c.Costs[i] < 0 {
 			return fmt.Errorf("limit %q: cost %d is negative", c.Limits[i].Name, c.Costs[i])
 		}
-		if c.Limits[i].Algorithm == InFlight && c.Costs[i] > 0 && (c.Costs[i] > 1 || c.Hold.ID == 0) {
-			return fmt.Errorf("limit %q: a request in flight takes one place, and has a hold", c.Limits[i].Name)
+		if c.Limits[i].Algorithm != InFlight {
+			continue
 		}
+		if places++; places > 1 || c.Costs[i] > 1 || c.Costs[i] > 0 && c.Hold.ID == 0 {
+			return fmt.Errorf("limit %q: a request in flight takes one place of one limit, and has a hold", c.Limits[i].Name)
+		}
+	}
+	if o := &c.Hold; o.ID != 0 && (o.For < 0 || o.For > MaxHold || o.Most < 0 || o.Most > MaxHolds) {
+		return fmt.Errorf("a hold of %v beside at most %d: want at most %v, and %d", o.For, o.Most, MaxHold, MaxHolds)
 	}
 	return nil
 }
@@ -96,7 +103,7 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 // ZeroCost reports whether the charge takes nothing: its cost is zero for every
 // limit, and it opens no hold.
 func (c *Charge) ZeroCost() bool {
-	if c.Hold.ID != 0 {
+	if c.Reserves() {
 		return false
 	}
 	for _, cost := range c.Costs {
@@ -174,15 +181,17 @@ type Receipt struct {
 	// full, in Unix nanoseconds.
 	Slots [MaxLimits]int64
 	// Hold is the ID of the hold that the charge opened; 0 for none.
-	Hold  uint64
-	Until int64 // when that hold ends, in Unix milliseconds
+	Hold uint64
+	// Opened and Until are when that hold was opened and when it ends, in Unix
+	// milliseconds.
+	Opened, Until int64
 }
 
 // Decide fills in v with what a charge on these states, one for each limit, and
 // holds (nil for none) would get now. It changes no state. The receipt then names
 // the slots that Take would charge.
 func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
-	if c.Hold.ID != 0 && h.repeats(states, c, now, v) {
+	if c.Reserves() && h.repeats(states, c, now, v) {
 		return
 	}
 	n := now.UnixNano()
@@ -197,22 +206,22 @@ func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.clear("")
-	if v.ByHolds, v.Before = false, nil; c.Hold.ID != 0 {
+	if v.ByHolds, v.Before = false, nil; c.Reserves() {
 		h.decideHold(c, now, v)
 	}
 }
 
 // clear makes r the receipt of a charge without a hold.
 func (r *Receipt) clear(generation string) {
-	r.Generation, r.Serial, r.Hold, r.Until = generation, 0, 0, 0
+	r.Generation, r.Serial, r.Hold, r.Opened, r.Until = generation, 0, 0, 0, 0
 }
 
 // Apply decides a charge on these states and holds, and makes it if they allow
 // it: Decide and then Take. It reports whether it has changed anything. The holds
 // may be nil if the charge opens none.
 func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool {
-	if len(c.Limits) == 1 && c.Hold.ID == 0 { // as of most rules
-		l, s, n := &c.Limits[0], &states[0], now.UnixNano()
+	if l := &c.Limits[0]; len(c.Limits) == 1 && c.Hold.ID == 0 && l.Algorithm != InFlight { // as of most rules
+		s, n := &states[0], now.UnixNano()
 		q := s.current(l, n)
 		v.Resize(1)
 		r := &v.Limits[0]
@@ -223,7 +232,7 @@ func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool 
 		return v.Allowed && c.Costs[0] > 0
 	}
 	Decide(states, h, c, now, v)
-	if !v.Allowed || v.Before != nil || c.ZeroCost() {
+	if !v.Allowed || !c.Takes(v) {
 		return false
 	}
 	Take(states, h, c, now, v)
@@ -264,8 +273,8 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 	}
 	v.Receipt.clear(generation)
 	v.ByHolds, v.Before = false, nil
-	if hold := h.Find(c.Hold.ID); hold != nil {
-		v.Receipt.Hold, v.Receipt.Until = hold.ID, hold.End
+	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() && !hold.over(n) {
+		v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = hold.ID, hold.Opened, hold.End
 	}
 }
 
@@ -279,7 +288,7 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 // generation, and nothing to refund.
 func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, deltas []int64) error {
 	if r.Hold != 0 {
-		if err := h.Close(r.Hold); err != nil {
+		if err := h.Close(r); err != nil {
 			return err
 		}
 	}
@@ -290,7 +299,7 @@ func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, delt
 		case delta < 0 && r.Generation != "":
 			states[i].Refund(r.Slots[i], -delta)
 		case delta > 0:
-			states[i].Take(&c.Limits[i], now, delta)
+			states[i].Take(l, now, min(delta, maxUnits-states[i].held(l, states[i].Current(l, now))))
 		}
 	}
 	return nil

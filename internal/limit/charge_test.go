@@ -18,6 +18,9 @@ func TestCheck(t *testing.T) {
 	}
 	one := func(l limit.Limit) limit.Charge { return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{1}} }
 	day := &limit.Calendar{Unit: limit.Day, Location: time.UTC}
+	held := func(l limit.Limit, cost int64, hold limit.Opening) limit.Charge {
+		return limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{cost}, Hold: hold}
+	}
 	for name, c := range map[string]limit.Charge{
 		"no limits":                       {},
 		"a cost too few":                  {Limits: []limit.Limit{good}},
@@ -40,6 +43,8 @@ func TestCheck(t *testing.T) {
 		"a bucket that holds nothing":     one(token(1, sec, 0)),
 		"a bucket that holds too much":    one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
 		"a queue that drains too slowly":  one(leaky(1, limit.MaxDrain/2+1, 2)),
+		"a bucket at half its rate":       one(token(999_999_999, sec, 1)),
+		"more than one percent too slow":  one(token(100, 901, 1)), // 10 ns a unit
 		"a bucket that overflows":         one(token(1, math.MaxInt64, limit.MaxCapacity)),
 		"a calendar that slides":          with(func(l *limit.Limit) { *l = sliding(1, 24*time.Hour, time.Hour); l.Calendar = day }),
 		"a calendar nowhere":              one(calendar(1, &limit.Calendar{Unit: limit.Day})),
@@ -51,6 +56,17 @@ func TestCheck(t *testing.T) {
 		"a bucket past 64 bits":            one(token(1, 1<<33, 1<<31)), // 2⁶⁴ ns to refill: none of it in the lower 64 bits
 		"months that start on the 32nd":    one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 32})),
 		"months that start before the 1st": one(calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: -1})),
+		"a place without a hold":           one(inFlight(1, sec)),
+		"two places at once":               held(inFlight(9, sec), 2, limit.Opening{ID: 1}),
+		"two limits of places":             {Limits: []limit.Limit{inFlight(9, sec), inFlight(9, sec)}, Costs: []int64{1, 0}, Hold: limit.Opening{ID: 1}},
+		"1001 places":                      held(inFlight(limit.MaxHolds+1, sec), 1, limit.Opening{ID: 1}),
+		"a place for less than a second":   held(inFlight(1, sec-1), 1, limit.Opening{ID: 1}),
+		"a place for more than a day":      held(inFlight(1, limit.MaxHold+1), 1, limit.Opening{ID: 1}),
+		"places in slots":                  with(func(l *limit.Limit) { l.Algorithm = limit.InFlight }),
+		"a hold that ended before":         held(good, 1, limit.Opening{ID: 1, For: -1}),
+		"a hold for more than a day":       held(good, 1, limit.Opening{ID: 1, For: limit.MaxHold + 1}),
+		"at most -1 holds":                 held(good, 1, limit.Opening{ID: 1, Most: -1}),
+		"at most 1001 holds":               held(good, 1, limit.Opening{ID: 1, Most: limit.MaxHolds + 1}),
 		"weeks that start on the 2nd":      one(calendar(1, &limit.Calendar{Unit: limit.Week, Location: time.UTC, Anchor: 2})),
 	} {
 		if err := c.Check(); err == nil {
@@ -63,13 +79,33 @@ func TestCheck(t *testing.T) {
 	for name, l := range map[string]limit.Limit{
 		"600 slots": sliding(1, 600*sec, sec), "the largest capacity": fixed(limit.MaxCapacity, sec), "a log of 1000": exact(1000, sec),
 		"a nanosecond": fixed(1, 1), "slots of a nanosecond": sliding(1, 10, 1),
-		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
+		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, limit.MaxCapacity, limit.MaxCapacity),
+		"one percent too slow": token(100, 9901, 1), "any ten million a second": token(9_999_999, sec, 1),
 		"the longest window":            weighted(1, limit.MaxWindow),
+		"1000 places for a day":         inFlight(limit.MaxHolds, limit.MaxHold),
 		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
 	} {
 		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}
 		if err := c.Check(); err != nil || !c.ZeroCost() {
 			t.Errorf("%s, zero cost: error %v, ZeroCost %v", name, err, c.ZeroCost())
+		}
+	}
+}
+
+// TestMostUnits corrects charges until one window holds as many units as can be
+// counted. It is full from then on, and counts on in the next.
+func TestMostUnits(t *testing.T) {
+	for _, l := range []limit.Limit{sliding(limit.MaxCapacity, 10*sec, sec), fixed(9, 10*sec), weighted(limit.MaxCapacity, 10*sec)} {
+		states, c, r := make([]limit.State, 1), &limit.Charge{Limits: []limit.Limit{l}}, &limit.Receipt{}
+		for n := range 10_000 {
+			now := epoch.Add(min(time.Duration(n), 9) * sec)
+			_ = limit.Settle(states, nil, c, now, r, []int64{limit.MaxCapacity})
+			if states[0].Decide(&l, now, 1).Allowed {
+				t.Fatalf("%s: allowed after %d corrections", l.Algorithm, n+1)
+			}
+		}
+		if got := states[0].Decide(&l, epoch.Add(21*sec), l.Capacity); !got.Allowed {
+			t.Errorf("%s: the next window is not empty: %+v", l.Algorithm, got)
 		}
 	}
 }

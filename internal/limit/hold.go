@@ -41,25 +41,32 @@ type Opening struct {
 	For time.Duration // from the charge to the end of the hold, unless it is renewed
 	// Most is how many holds the counter may have. A charge that finds more is made
 	// without its hold, and cannot be corrected. An InFlight limit replaces Most by
-	// its capacity, and denies.
+	// its capacity, and denies. A charge that costs it no place opens no hold.
 	Most int64
 }
 
 // Hold is an open reservation: a charge that may still be corrected, once, and a
 // place in flight.
+//
+// Opened distinguishes it from an earlier one of the same ID. A message about that
+// one which arrives late must not settle or renew this one.
 type Hold struct {
-	ID   uint64
-	End  int64  // Unix milliseconds
-	Took []Took // by limit
+	ID          uint64
+	Opened, End int64  // Unix milliseconds
+	Took        []Took // by limit
 }
 
 // Took is what the charge of a hold took from one limit.
 type Took struct{ Slot, Units int64 }
 
+// over reports whether the hold has come to its end. Its holder must not work,
+// but it keeps its place until it has ended, and a renewal can still save it.
+func (h *Hold) over(now int64) bool { return h.End*int64(time.Millisecond) <= now }
+
 // ended reports whether the hold has lost its place.
-func (h *Hold) ended(now int64) bool {
-	return h.End*int64(time.Millisecond)+int64(HoldMargin) < now
-}
+func (h *Hold) ended(now int64) bool { return h.over(now - int64(HoldMargin)) }
+
+func compareHolds(a, b Hold) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) }
 
 // Until returns the end of a hold that is opened or renewed now, in Unix
 // milliseconds, rounded up.
@@ -73,12 +80,13 @@ type Holds struct {
 	// Version counts the changes, so that states can be ordered: holds, unlike
 	// units, also go.
 	Version int64
+	endless bool
 }
 
 // NewHolds returns holds in any order.
 func NewHolds(open []Hold, version int64) *Holds {
-	slices.SortFunc(open, func(a, b Hold) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) })
-	return &Holds{open, version}
+	slices.SortFunc(open, compareHolds)
+	return &Holds{open: open, Version: version}
 }
 
 // All returns the holds, ascending by end. The caller must not change them.
@@ -90,9 +98,19 @@ func (h *Holds) All() []Hold {
 }
 
 // Clone returns holds that share nothing with these but what they took.
-func (h *Holds) Clone() *Holds { return &Holds{open: slices.Clone(h.All()), Version: h.version()} }
+func (h *Holds) Clone() *Holds {
+	if h == nil {
+		return &Holds{}
+	}
+	return &Holds{slices.Clone(h.open), h.Version, h.endless}
+}
 
-func (h *Holds) version() int64 {
+// Endless returns these holds as a caller sees them who does not know the time: none
+// has ended.
+func (h *Holds) Endless() *Holds { return &Holds{h.open, h.Version, true} }
+
+// Changes returns Version; 0 for nil.
+func (h *Holds) Changes() int64 {
 	if h == nil {
 		return 0
 	}
@@ -108,10 +126,21 @@ func (h *Holds) Find(id uint64) *Hold {
 	return &h.open[i]
 }
 
+// Over returns the hold of an ID that has come to its end; nil if there is none.
+func (h *Holds) Over(id uint64, now time.Time) *Hold {
+	if hold := h.Find(id); hold != nil && !h.endless && hold.over(now.UnixNano()) {
+		return hold
+	}
+	return nil
+}
+
 // Ended returns the holds that have lost their places.
 func (h *Holds) Ended(now time.Time) []Hold { return h.All()[:h.countEnded(now.UnixNano())] }
 
 func (h *Holds) countEnded(now int64) (n int) {
+	if h == nil || h.endless {
+		return 0
+	}
 	for all := h.All(); n < len(all) && all[n].ended(now); n++ {
 	}
 	return n
@@ -137,25 +166,34 @@ func (h *Holds) expiry(now int64) time.Duration {
 // Open adds the hold of a charge, in place of one of the same ID.
 func (h *Holds) Open(hold Hold) {
 	all := slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == hold.ID })
-	i, _ := slices.BinarySearchFunc(all, hold.End, func(open Hold, end int64) int { return cmp.Compare(open.End, end) })
+	i, _ := slices.BinarySearchFunc(all, hold, compareHolds)
 	h.open = slices.Insert(all, i, hold)
 	h.Version++
 }
 
-// Close removes a hold. It fails with ErrClosed if there is none.
-func (h *Holds) Close(id uint64) error {
-	if h.Find(id) == nil {
+// Of returns the hold of a receipt; nil if it is gone. A receipt without Opened is of
+// a charge whose answer was lost. Its ID is random, and so of one opening.
+func (h *Holds) Of(r *Receipt) *Hold {
+	if hold := h.Find(r.Hold); hold != nil && (hold.Opened == r.Opened || r.Opened == 0) {
+		return hold
+	}
+	return nil
+}
+
+// Close removes the hold of a receipt. It fails with ErrClosed if it is gone.
+func (h *Holds) Close(r *Receipt) error {
+	if h.Of(r) == nil {
 		return ErrClosed
 	}
-	h.open = slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == id })
+	h.open = slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == r.Hold })
 	h.Version++
 	return nil
 }
 
-// Renew moves the end of a hold, unless a later renewal has. It fails with
-// ErrClosed if there is none.
-func (h *Holds) Renew(id uint64, end int64) error {
-	hold := h.Find(id)
+// Renew moves the end of a receipt's hold, unless a later renewal has. It fails with
+// ErrClosed if it is gone.
+func (h *Holds) Renew(r *Receipt, end int64) error {
+	hold := h.Of(r)
 	if hold == nil {
 		return ErrClosed
 	}
@@ -180,15 +218,35 @@ func (h *Holds) decide(l *Limit, now, cost int64) Result {
 	return r
 }
 
-// MostHolds returns how many holds the counter may have for this charge to open
-// one.
+// MostHolds returns how many holds the counter may have, with its own, for this
+// charge to open one. It is 0 for a charge that takes no place of an InFlight
+// limit, because each hold of its counter is a place.
 func (c *Charge) MostHolds() int64 {
 	for i := range c.Limits {
 		if l := &c.Limits[i]; l.Algorithm == InFlight {
-			return l.Capacity
+			return l.Capacity * c.Costs[i]
 		}
 	}
 	return c.Hold.Most
+}
+
+// Reserves reports whether the charge opens a hold if there is room. One that can
+// never be allowed does not.
+func (c *Charge) Reserves() bool {
+	if c.Hold.ID == 0 || c.MostHolds() == 0 {
+		return false
+	}
+	for i := range c.Costs {
+		if c.Costs[i] > c.Limits[i].MaxCost() {
+			return false
+		}
+	}
+	return true
+}
+
+// Takes reports whether a charge that v allows takes or opens anything.
+func (c *Charge) Takes(v *Verdict) bool {
+	return v.Before == nil && (v.Receipt.Hold != 0 || slices.Max(c.Costs) > 0)
 }
 
 // decideHold completes v by the hold that the charge would open.
@@ -197,7 +255,7 @@ func (h *Holds) decideHold(c *Charge, now time.Time, v *Verdict) {
 	full := h.live(n) >= c.MostHolds()
 	if v.Allowed && c.Hold.ID != 0 {
 		if v.ByHolds = full; !full {
-			v.Receipt.Hold, v.Receipt.Until = c.Hold.ID, c.Hold.Until(now)
+			v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = c.Hold.ID, now.UnixMilli(), c.Hold.Until(now)
 		}
 		return
 	}
@@ -208,10 +266,11 @@ func (h *Holds) decideHold(c *Charge, now time.Time, v *Verdict) {
 }
 
 // repeats reports whether the charge was made before, and its hold is still open.
-// Then v says so: nothing more is charged.
+// Then v says so: nothing more is charged. A hold that is over does not count: its
+// holder would begin to work in a place that it is about to lose.
 func (h *Holds) repeats(states []State, c *Charge, now time.Time, v *Verdict) bool {
 	before := h.Find(c.Hold.ID)
-	if n := now.UnixNano(); before == nil || before.ended(n) {
+	if n := now.UnixNano(); before == nil || before.over(n) {
 		return false
 	}
 	AfterCharge(states, h, "", c, now, v)
@@ -232,7 +291,7 @@ func (h *Holds) take(c *Charge, now time.Time, v *Verdict) {
 
 // HoldAt returns the hold of the charge, which is made now in these slots.
 func (c *Charge) HoldAt(now time.Time, slots *[MaxLimits]int64) Hold {
-	hold := Hold{ID: c.Hold.ID, End: c.Hold.Until(now), Took: make([]Took, len(c.Limits))}
+	hold := Hold{ID: c.Hold.ID, Opened: now.UnixMilli(), End: c.Hold.Until(now), Took: make([]Took, len(c.Limits))}
 	for i := range c.Limits {
 		hold.Took[i].Units = c.Costs[i]
 		if c.Limits[i].Correctable() {

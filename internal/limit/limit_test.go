@@ -20,6 +20,7 @@ var epoch = time.Unix(1_700_000_040, 0)
 var (
 	sliding, fixed, weighted, exact = storetest.Sliding, storetest.Fixed, storetest.Weighted, storetest.Exact
 	token, leaky, calendar          = storetest.Token, storetest.Leaky, storetest.Calendar
+	inFlight                        = storetest.InFlight
 )
 
 func TestAlgorithms(t *testing.T) {
@@ -36,12 +37,13 @@ func TestAlgorithms(t *testing.T) {
 		{exact(9, 10*sec), "sliding_window_log", false, false, 9, 10*int64(sec) - 1},
 		{token(9, 10*sec, 4), "token_bucket", true, false, 4, 0},
 		{leaky(9, 10*sec, 4), "leaky_bucket", true, false, 4, 0},
+		{inFlight(9, 10*sec), "in_flight", false, false, 9, 0},
 	} {
 		l := &test.limit
 		if got := l.Algorithm.String(); got != test.name {
 			t.Errorf("algorithm %d is %s, want %s", l.Algorithm, got, test.name)
 		}
-		if got, ok := limit.ParseAlgorithm(test.name); !ok || got != l.Algorithm {
+		if got, ok := limit.ParseAlgorithm(test.name); ok != (l.Algorithm != limit.InFlight) || ok && got != l.Algorithm {
 			t.Errorf("%s is algorithm %v, %v", test.name, got, ok)
 		}
 		if l.Bucket() != test.bucket || l.Correctable() != test.correctable || l.MaxCost() != test.most {
@@ -57,8 +59,8 @@ func TestAlgorithms(t *testing.T) {
 	if limit.Never != -1 {
 		t.Errorf("Never is %d, want -1, which is stored and printed", limit.Never)
 	}
-	if got := limit.Algorithm(6).String(); got != "unknown" {
-		t.Errorf("algorithm 6 is %s", got)
+	if got := limit.Algorithm(7).String(); got != "unknown" {
+		t.Errorf("algorithm 7 is %s", got)
 	}
 	if got := strings.Join(limit.Algorithms(), " "); got != "sliding_window fixed_window sliding_window_counter sliding_window_log token_bucket leaky_bucket" {
 		t.Errorf("the algorithms are %s", got)

@@ -20,7 +20,18 @@ func (s *counters) keep(c *limit.Charge, item protocol.Item, now time.Time) (*pr
 		return nil, err
 	}
 	s.snapshots.put(c.Key, snapshot)
-	return snapshot, nil
+	return s.sure(snapshot), nil
+}
+
+// latest returns the latest snapshot of the charge's counter; nil for none.
+func (s *counters) latest(c *limit.Charge) *protocol.Snapshot { return s.sure(s.snapshots.get(c)) }
+
+// sure returns the snapshot as a clock that may not be confirmed shows it.
+func (s *counters) sure(snapshot *protocol.Snapshot) *protocol.Snapshot {
+	if s.opts.Confirmed == nil || s.opts.Confirmed() {
+		return snapshot
+	}
+	return snapshot.Unsure()
 }
 
 // evaluate decides the charge on a snapshot alone; nil is a counter never
@@ -34,9 +45,9 @@ func (s *counters) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now ti
 	return nil
 }
 
-// tooOld reports whether a snapshot does not allow a charge and is too old to
-// deny it. Its denial is right still, unless units were refunded or the counter
-// was reset since.
-func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
-	return (err != nil || !v.Allowed) && snapshot != nil && !snapshot.Fresh(now)
+// tooOld reports whether a snapshot does not allow a charge, or not its hold, and is
+// too old to say so. It is right still, unless units were refunded, holds have
+// ended or the counter was reset since.
+func tooOld(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, err error, v *limit.Verdict) bool {
+	return (err != nil || !v.Allowed || v.ByHolds) && snapshot != nil && !snapshot.Fresh(c, now, v)
 }

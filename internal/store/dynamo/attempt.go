@@ -18,34 +18,45 @@ type attempt struct {
 	snapshot *protocol.Snapshot // that the next write is planned from; nil for none
 	decided  bool               // the snapshot is known to allow the charge
 	refusals int                // writes that DynamoDB refused
+	answered bool               // the snapshot is the answer to the last of these
 }
 
 // refresh takes over the latest snapshot of the process, which other attempts
 // may have brought while this one waited.
 func (a *attempt) refresh() {
-	if latest := a.snapshots.get(a.charge); latest != nil {
+	if latest := a.latest(a.charge); latest != nil {
 		a.snapshot = latest
 	}
-	a.decided = false
+	a.decided, a.answered = false, false
 }
 
-// decide reports whether the snapshot denies the charge; then the verdict says
-// so. It reads a snapshot too old to deny again.
-func (a *attempt) decide() (denied bool, err error) {
+// decide reports whether no write is needed: the snapshot denies the charge, or the
+// answer to a write shows that it was made before, or there is nothing to take. The
+// verdict says so. An older snapshot does not show whether a hold is still open. decide
+// reads a snapshot too old to deny again.
+func (a *attempt) decide() (done bool, err error) {
 	if a.decided {
 		return false, nil
 	}
 	before := a.snapshot
 	a.snapshot, err = a.counters.decide(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
-	a.decided, denied = err == nil && a.verdict.Allowed, err == nil && !a.verdict.Allowed
-	a.verdict.Snapshot = denied && a.snapshot == before && a.refusals == 0
-	return denied, err
+	if err != nil {
+		return false, err
+	}
+	a.decided = a.verdict.Allowed
+	a.verdict.Snapshot = !a.decided && a.snapshot == before && a.refusals == 0
+	return !a.decided || a.answered && !a.charge.Takes(a.verdict), nil
 }
 
 // write makes the charge by a write of its own, and fills in the verdict once the
 // write has succeeded. It fails with ErrForeign if the answer shows an item that
 // the write cannot have left.
 func (a *attempt) write() (outcome, error) {
+	if release := protocol.PlanRelease(a.snapshot, a.charge, a.now); release != nil {
+		after, _, err := a.send(a.ctx, a.now, a.charge, release)
+		a.refused(after, conditionFailed)
+		return conditionFailed, err
+	}
 	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
 	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))
 	switch {
@@ -65,7 +76,7 @@ func (a *attempt) write() (outcome, error) {
 // the snapshot before stays.
 func (a *attempt) refused(after *protocol.Snapshot, o outcome) {
 	if o != transactionConflict {
-		a.snapshot = after
+		a.snapshot, a.answered = after, true
 	}
 	a.decided = false
 }

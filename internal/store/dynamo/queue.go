@@ -43,7 +43,7 @@ func (q *writeQueue) charge(a *attempt) error {
 			return Translate(err, a.table)
 		}
 		if b == nil {
-			if denied, err := a.decide(); denied || err != nil {
+			if done, err := a.decide(); done || err != nil {
 				return err
 			}
 			b = q.gather(w)
@@ -57,7 +57,7 @@ func (q *writeQueue) charge(a *attempt) error {
 		if err != nil || o == written {
 			return err
 		}
-		if denied, err := a.decide(); denied || err != nil {
+		if done, err := a.decide(); done || err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (q *writeQueue) pass(w *waiter) {
 // gather sends one write for w, whose turn it is, and for the callers in line
 // whose charges can join it. It returns nil if none can, or if w has no turn.
 func (q *writeQueue) gather(w *waiter) *batch {
-	if !w.turn {
+	if !w.turn || w.verdict.Before != nil {
 		return nil
 	}
 	q.mu.Lock()

@@ -56,7 +56,8 @@ type Options struct {
 	Wall func() time.Time
 	// Confirmed reports whether the clock behind the now of each call agrees
 	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
-	// ahead of it an error; nil stands for never.
+	// ahead of it an error, and has a hold ended by it. Nil is for clocks that the
+	// caller answers for, as in a replay: holds end, and nothing is too far ahead.
 	Confirmed func() bool
 	// NewGeneration returns a mark that no other generation of an item has. Nil
 	// stands for 96 random bits.
@@ -116,16 +117,20 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 // too old to deny is decided on again in the queue, so that one read serves all
 // who wait.
 func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	snapshot := s.snapshots.get(c)
+	snapshot := s.latest(c)
 	err := s.evaluate(snapshot, c, now, v)
-	allowed := err == nil && v.Allowed
-	if !allowed && !tooOld(snapshot, now, err, v) {
+	allowed, old := err == nil && v.Allowed, tooOld(snapshot, c, now, err, v)
+	switch {
+	case old:
+	case !allowed:
 		v.Snapshot = err == nil
 		return err
+	case v.Before == nil && !c.Takes(v): // its cost is zero, and there is no room for its hold
+		return s.Peek(ctx, now, c, v)
 	}
 	defer s.pruneOther(ctx, c.Key)()
 	return s.queue.charge(&attempt{
-		counters: &s.counters, ctx: ctx, charge: c, now: now, verdict: v, snapshot: snapshot, decided: allowed,
+		counters: &s.counters, ctx: ctx, charge: c, now: now, verdict: v, snapshot: snapshot, decided: allowed && !old,
 	})
 }
 
@@ -138,8 +143,8 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	if c.Lease > 1 && s.leases.Covers(now, c) {
 		return false
 	}
-	snapshot := s.snapshots.get(c)
-	return snapshot != nil && snapshot.Fresh(now) && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed
+	snapshot := s.latest(c)
+	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(c, now, v)
 }
 
 // Peek fills in the verdict that the charge would get now, by one consistent
@@ -161,7 +166,8 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 // corrections that are possible.
 //
 // A counter that was deleted since is left alone. A write whose outcome is
-// unknown is not sent again: refunding twice would let too much through.
+// unknown is not sent again: refunding twice would let too much through. With a
+// hold, the caller may settle again, because the write closes the hold.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
@@ -182,7 +188,43 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if outcome == transactionConflict {
 			continue
 		}
-		if r.Generation != "" && (after == nil || after.Generation != r.Generation) {
+		current := after.Current(r)
+		switch {
+		case current == nil && r.Hold != 0:
+			return limit.ErrReset
+		case current == nil:
+			return nil
+		case r.Hold != 0 && after.Holds().Of(r) == nil:
+			return limit.ErrClosed
+		}
+		snapshot, r = after, current
+	}
+	return ErrContended
+}
+
+// Renew moves the end of a charge's hold, unless a later call has. A write whose
+// outcome is unknown may be sent again.
+func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	if err := c.CheckRenewal(r); err != nil {
+		return err
+	}
+	snapshot := s.snapshots.get(c)
+	for range protocol.MaxAttempts {
+		after, outcome, err := s.send(ctx, now, c, protocol.PlanRenewal(snapshot, c, r, now, s.opts.Wall()))
+		if err != nil || outcome == written {
+			return err
+		}
+		if outcome == transactionConflict {
+			continue
+		}
+		if r = after.Current(r); r == nil {
+			return limit.ErrReset
+		}
+		hold := after.Holds().Of(r)
+		switch {
+		case hold == nil:
+			return limit.ErrClosed
+		case hold.End >= c.Hold.Until(now):
 			return nil
 		}
 		snapshot = after
@@ -198,9 +240,4 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 	_, err := s.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(s.table), Key: protocol.PrimaryKey(key)})
 	s.snapshots.cache.Remove(key)
 	return Translate(err, s.table)
-}
-
-// Renew moves the end of a charge's hold, unless a later call has.
-func (s *Store) Renew(context.Context, time.Time, *limit.Charge, *limit.Receipt) error {
-	return limit.ErrReset
 }

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,12 @@ type member struct {
 	verdict    *limit.Verdict
 	snapshot   *protocol.Snapshot // nil for none
 	generation string             // of the counter, if the transaction creates it
+	answered   bool               // the snapshot is the answer to a refused transaction
 }
+
+// before reports whether the charge was made by an earlier call. Only an answer shows
+// that its hold is still open.
+func (m *member) before() bool { return m.verdict.Before != nil && m.answered }
 
 // ChargeAll takes the costs of several counters or of none, in one transaction:
 // each write costs twice as much as alone. The keys must differ. If one of the
@@ -34,7 +40,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	var members []*member
 	for i, c := range cs {
 		if !c.ZeroCost() {
-			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.snapshots.get(c)})
+			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.latest(c)})
 		} else if err := s.Peek(ctx, now, c, vs[i]); err != nil {
 			return err
 		}
@@ -53,6 +59,9 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 		}
 		if charged {
 			for _, m := range members {
+				if m.before() {
+					continue
+				}
 				after := m.snapshot.AfterTransaction(m.charge, now, m.generation)
 				s.snapshots.put(m.charge.Key, after)
 				after.Admit(m.charge, now, m.verdict)
@@ -85,6 +94,10 @@ func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member)
 // members whose condition failed; its answer lacks the items of the others.
 func (s *Store) transact(ctx context.Context, now time.Time, members []*member) (charged bool, err error) {
 	var in dynamodb.TransactWriteItemsInput
+	members = slices.DeleteFunc(slices.Clone(members), (*member).before)
+	if len(members) == 0 {
+		return true, nil
+	}
 	for _, m := range members {
 		if m.snapshot == nil {
 			m.generation = s.opts.NewGeneration()
@@ -105,6 +118,7 @@ func (s *Store) transact(ctx context.Context, now time.Time, members []*member) 
 			if m.snapshot, err = s.keep(m.charge, reasons[i].Item, now); err != nil {
 				return false, err
 			}
+			m.answered = true
 		default:
 			return false, Translate(err, s.table)
 		}

@@ -112,7 +112,7 @@ func (s *Store) ChargeAll(_ context.Context, now time.Time, cs []*limit.Charge, 
 		return nil
 	}
 	for i, c := range cs {
-		if sh, _ := s.shard(c.Key); counters[i].link == nil && !c.ZeroCost() {
+		if sh, _ := s.shard(c.Key); counters[i].link == nil && c.Takes(vs[i]) {
 			if err := sh.add(counters[i], now); err != nil {
 				for _, added := range counters[:i] {
 					if added.link == nil {
@@ -227,7 +227,10 @@ func (s *Store) Renew(_ context.Context, now time.Time, c *limit.Charge, r *limi
 	if !ct.owns(r) {
 		return limit.ErrReset
 	}
-	if err := ct.holds().Renew(r.Hold, c.Hold.Until(now)); err != nil {
+	if err := ct.fits(c); err != nil {
+		return err
+	}
+	if err := ct.holds().Renew(r, c.Hold.Until(now)); err != nil {
 		return err
 	}
 	sh.keep(ct, now, ct.expiry(c, now))

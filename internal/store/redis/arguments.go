@@ -50,9 +50,15 @@ func (a arguments) duration(d time.Duration) arguments {
 
 // counter returns the argument of a counter: the mark of a new generation, and
 // the limits with the units to take from each. They are the costs of a charge, or
-// the corrections of one. It adds the limits' kinds to k.
-func counter(now time.Time, c *limit.Charge, generation string, units []int64, k *kinds) []byte {
+// the corrections of one. The hold is the one to open, to close (for no time) or
+// to renew. It adds the kinds that the script needs to k.
+func counter(now time.Time, c *limit.Charge, generation string, units []int64, hold limit.Opening, k *kinds) []byte {
 	a := append(make(arguments, 0, 128).prefixed(generation), byte(len(c.Limits)))
+	if hold.ID != 0 {
+		*k |= 1 << inFlight
+		a = binary.BigEndian.AppendUint64(append(a, 'h'), hold.ID)
+		a = arguments(a).duration(hold.For).number(hold.Most)
+	}
 	for i := range c.Limits {
 		l := &c.Limits[i]
 		kind := kindOf(l)
@@ -73,6 +79,8 @@ func (a arguments) limit(now time.Time, l *limit.Limit, k kind, cost int64) argu
 		return a.duration(l.Window)
 	case calendar:
 		return a.windows(now, l)
+	case inFlight:
+		return a
 	}
 	return a.number(l.Slots()).number(l.Granularity.Microseconds())
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -20,7 +21,11 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 		words = append(words, prefix+c.Key)
 	}
 	for _, c := range cs {
-		words = append(words, counter(now, c, s.opts.NewGeneration(), c.Costs, &needs))
+		var hold limit.Opening
+		if c.Reserves() {
+			hold = limit.Opening{ID: c.Hold.ID, For: c.Hold.For, Most: c.MostHolds()}
+		}
+		words = append(words, counter(now, c, s.opts.NewGeneration(), c.Costs, hold, &needs))
 	}
 	if common := common(mode, now, s.opts.CallerClock); common != nil {
 		words = append(words, common)
@@ -31,6 +36,7 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 		return translate(err)
 	}
 	a, err := readAnswer(reply)
+	a.holds = needs.any(inFlight)
 	if err != nil {
 		return err
 	}
@@ -59,17 +65,23 @@ func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken sna
 	if a.charged && !ct.verified(a.now, c) {
 		return errDisagree
 	}
-	if a.charged && !c.ZeroCost() {
-		limit.AfterCharge(ct.states, nil, ct.generation, c, a.now, v)
+	if a.charged && (ct.opened || !ct.before && slices.Max(c.Costs) > 0) {
+		limit.AfterCharge(ct.states, ct.holds, ct.generation, c, a.now, v)
+		if v.ByHolds = c.Reserves() && !ct.opened; v.ByHolds {
+			v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = 0, 0, 0 // one of this ID that is over may be left
+		}
 	} else {
-		limit.Decide(ct.states, nil, c, a.now, v)
+		limit.Decide(ct.states, ct.holds, c, a.now, v)
+	}
+	if v.Before != nil && a.charged {
+		v.Receipt.Generation = ct.generation
 	}
 	switch {
 	case s.snapshots == nil:
 	case ct.sums || v.Allowed && !exhausted(c, v):
 		s.snapshots.drop(c.Key)
 	default:
-		taken.now, taken.states = a.now, ct.states
+		taken.now, taken.states, taken.holds = a.now, ct.states, ct.holds
 		s.snapshots.put(c.Key, taken)
 	}
 	return nil
@@ -92,12 +104,31 @@ var errDisagree = errors.New("the script's decision contradicts the state that i
 
 // verified reports whether a counter's state is possible right after the charge.
 // The counter must have a generation. Each charged limit must have at least the
-// cost, and at most the limit's capacity.
+// cost, and at most the limit's capacity. The charge's hold must be as the charge
+// opens it, or as one that was made before has left it, or there was no place.
 func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
+	var slots [limit.MaxLimits]int64
+	place := false
 	for i, cost := range c.Costs {
-		if cost > 0 && (ct.generation == "" || !ct.states[i].Consistent(&c.Limits[i], now, cost)) {
+		l, s := &c.Limits[i], &ct.states[i]
+		slots[i] = s.Current(l, now)
+		switch {
+		case cost == 0 || ct.before:
+		case l.Algorithm == limit.InFlight:
+			place = true
+		case ct.generation == "" || !s.Consistent(l, now, cost):
 			return false
 		}
 	}
-	return true
+	hold, live := ct.holds.Find(c.Hold.ID), ct.holds.Live(now)
+	switch {
+	case !c.Reserves():
+		return !ct.before && !ct.opened
+	case ct.before:
+		return hold != nil && time.UnixMilli(hold.End).After(now) && !ct.sums
+	case !ct.opened:
+		return live >= c.MostHolds() && !place
+	}
+	want := c.HoldAt(now, &slots)
+	return hold != nil && hold.Opened == want.Opened && hold.End == want.End && slices.Equal(hold.Took, want.Took) && live <= c.MostHolds() && ct.generation != ""
 }

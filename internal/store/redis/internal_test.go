@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -193,5 +194,45 @@ func TestPasswordOfTheEnvironment(t *testing.T) {
 		} else if got := a.options.Username + ":" + a.options.Password; got != want {
 			t.Errorf("%s signs in as %s, want %s", text, got, want)
 		}
+	}
+}
+
+// recording is a client that keeps the words of the latest command.
+type recording struct{ words []any }
+
+func (r *recording) Process(_ context.Context, cmd goredis.Cmder) error {
+	r.words = cmd.Args()
+	return io.EOF
+}
+
+// TestPlainCharge checks that a charge that opens no hold sends nothing of holds,
+// and gets a script without them.
+func TestPlainCharge(t *testing.T) {
+	r := &recording{}
+	store := New(r, Options{NewGeneration: func() string { return "life" }})
+	c := &limit.Charge{Key: "rule|a|s", Limits: []limit.Limit{perMinute, tokens}, Costs: []int64{2, 3}}
+	head := "\x04life\x02"
+	window := "s" + PackDouble(9) + PackDouble(2) + PackDouble(60) + PackDouble(1_000_000)
+	turn := "b" + PackDouble(60) + PackDouble(3) + PackDouble(9) + PackDouble(0) + PackDouble(3) + PackDouble(0)
+	plain := scriptOf(1<<slots | 1<<bucket)
+	check := func(want ...string) {
+		t.Helper()
+		for i, word := range r.words[2:] {
+			if got := fmt.Sprintf("%s", word); i > 0 && got != want[i-1] {
+				t.Errorf("word %d is %q, want %q", i+2, got, want[i-1])
+			}
+		}
+		if len(r.words) != 3+len(want) {
+			t.Errorf("%d words, want %d", len(r.words), 3+len(want))
+		}
+	}
+	_ = store.Charge(t.Context(), time.Now(), c, &limit.Verdict{})
+	if check(prefix+c.Key, head+window+turn); r.words[1] != plain.hash || strings.Contains(plain.source, "Places in flight") {
+		t.Error("a plain charge has the script of another")
+	}
+	c.Hold = limit.Opening{ID: 1<<63 + 7, For: 1500 * time.Millisecond, Most: 5}
+	_ = store.Charge(t.Context(), time.Now(), c, &limit.Verdict{})
+	if check(prefix+c.Key, head+"h\x80\x00\x00\x00\x00\x00\x00\x07"+PackDouble(1)+PackDouble(5e8)+PackDouble(5)+window+turn); r.words[1] == plain.hash {
+		t.Error("a charge that opens a hold has the script of one that opens none")
 	}
 }

@@ -146,19 +146,40 @@ func (s *Store) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 // negative delta refunds units that are still in the slot; a positive one
 // charges more whatever the capacity, so that later requests pay. A counter
 // that was deleted since is left alone. If the answer is lost, nothing is sent
-// again: refunding twice would let too much through.
+// again: refunding twice would let too much through. The caller may send again
+// what closes a hold.
 func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	if err := c.CheckSettlement(deltas); err != nil {
 		return err
 	}
+	return s.settle(ctx, now, c, r, deltas, 0)
+}
+
+// Renew moves the end of a charge's hold, unless a later call has.
+func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	if err := c.CheckRenewal(r); err != nil {
+		return err
+	}
+	return s.settle(ctx, now, c, r, make([]int64, len(c.Limits)), c.Hold.For)
+}
+
+// settle corrects a charge. It closes the hold of the receipt, or has it last for
+// some time from now.
+func (s *Store) settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64, renewed time.Duration) error {
 	if err := check(c); err != nil {
 		return err
 	}
 	defer s.snapshots.drop(c.Key)
 	var needs kinds
-	words := []any{nil, nil, 1, prefix + c.Key, counter(now, c, s.opts.NewGeneration(), deltas, &needs)}
+	words := []any{nil, nil, 1, prefix + c.Key, counter(now, c, s.opts.NewGeneration(), deltas, limit.Opening{ID: r.Hold, For: renewed, Most: r.Opened}, &needs)}
 	words = append(words, common(modeSettle, now, s.opts.CallerClock), receipt(c, r))
-	_, err := scriptOf(needs).run(ctx, s.client, words)
+	answer, err := scriptOf(needs).run(ctx, s.client, words)
+	switch answer {
+	case "closed":
+		return limit.ErrClosed
+	case "reset":
+		return limit.ErrReset
+	}
 	return translate(err)
 }
 
@@ -169,9 +190,4 @@ func (s *Store) Reset(ctx context.Context, key string) error {
 	defer s.snapshots.drop(key)
 	_, err := call(ctx, s.client, []any{"del", prefix + key})
 	return translate(err)
-}
-
-// Renew moves the end of a charge's hold, unless a later call has.
-func (s *Store) Renew(context.Context, time.Time, *limit.Charge, *limit.Receipt) error {
-	return limit.ErrReset // no charge opens a hold here yet
 }

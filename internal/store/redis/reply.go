@@ -17,6 +17,9 @@ const mostUnits = 1<<53 - 1
 // lua/head.lua.
 const era = math.MaxInt64/int64(time.Second) - 1
 
+// mostMillis is the last end of a hold, as in lua/kinds.lua.
+const mostMillis = (era - 3) * 1000
+
 // mostWindows is more than the days of a calendar in an era.
 const mostWindows = 110_000
 
@@ -28,6 +31,8 @@ const (
 	windowSize = 28
 	slotSize   = 20
 	bucketSize = 12
+	holdSize   = 24 // and
+	tookSize   = 16 // for each limit
 )
 
 var errReply = errors.New("the script's answer is malformed")
@@ -41,6 +46,7 @@ type answer struct {
 	charged bool
 	now     time.Time // by which the script decided
 	rest    string    // counters not read yet
+	holds   bool      // each counter ends with its holds
 }
 
 // readAnswer parses the head of a reply: whether it charged, seconds and
@@ -54,7 +60,7 @@ func readAnswer(reply string) (a answer, err error) {
 	if reply[0] > 1 || !whole || !also || nanos < 0 || nanos >= int64(time.Second) || seconds < -era || seconds > era {
 		return a, fmt.Errorf("%w: it begins with %d, and the time %d.%d", errReply, reply[0], seconds, nanos)
 	}
-	return answer{reply[0] == 1, time.Unix(seconds, nanos), reply[17:]}, nil
+	return answer{charged: reply[0] == 1, now: time.Unix(seconds, nanos), rest: reply[17:]}, nil
 }
 
 // number returns the packed number at the beginning of a field; whole is false
@@ -87,7 +93,10 @@ type counted struct {
 	// sums is set if the slots before the newest of a limit are not in the reply.
 	// They are in its state as one slot, with which the results of a charge just
 	// made are right.
-	sums bool
+	sums   bool
+	holds  *limit.Holds // nil if the reply does not say
+	opened bool         // the charge has opened its hold
+	before bool         // it was made before, and its hold is open
 }
 
 // counter parses the state of the charge's counter, which is the next. The
@@ -115,7 +124,52 @@ func (a *answer) counter(c *limit.Charge) (ct counted, err error) {
 		}
 		ct.sums = ct.sums || sum
 	}
+	if !a.holds {
+		return ct, nil
+	}
+	word, err := a.next(1)
+	if err != nil {
+		return ct, err
+	}
+	packed, err := a.next(4)
+	if err != nil {
+		return ct, err
+	}
+	ct.opened, ct.before = word == "opened", word == "before"
+	if ct.holds, err = readHolds(len(c.Limits), packed); err != nil {
+		return ct, fmt.Errorf("%w (field holds: %w)", ErrForeign, err)
+	}
 	return ct, nil
+}
+
+// readHolds parses the holds of a counter with so many limits, as lua/head.lua
+// describes them.
+func readHolds(limits int, packed string) (*limit.Holds, error) {
+	size := holdSize + tookSize*limits
+	if len(packed)%size != 0 || len(packed) > limit.MaxHolds*size {
+		return nil, errState
+	}
+	open := make([]limit.Hold, len(packed)/size)
+	for i := range open {
+		field, h := packed[i*size:], &open[i]
+		end, ok := number(field[8:])
+		opened, whole := number(field[16:])
+		h.Opened, ok = opened, ok && whole
+		h.ID, h.End, h.Took = binary.BigEndian.Uint64([]byte(field[:8])), end, make([]limit.Took, limits)
+		if !ok || h.ID == 0 || end < -mostMillis || end > mostMillis || i > 0 && open[i-1].End > end {
+			return nil, errState
+		}
+		for j := range h.Took {
+			took := field[holdSize+j*tookSize:]
+			slot, ok := number(took)
+			units, whole := number(took[8:])
+			if !ok || !whole || units < 0 {
+				return nil, errState
+			}
+			h.Took[j] = limit.Took{Slot: slot, Units: units}
+		}
+	}
+	return limit.NewHolds(open, 0), nil
 }
 
 var errState = errors.New("it is not what the script writes")
@@ -127,6 +181,8 @@ func readState(l *limit.Limit, state, older string, s *limit.State) (sum bool, e
 	switch {
 	case state == "" && older == "":
 		return false, nil
+	case l.Algorithm == limit.InFlight:
+		return false, errState
 	case l.Bucket():
 		if len(state) != bucketSize || older != "" {
 			return false, errState

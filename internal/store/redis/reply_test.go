@@ -226,6 +226,101 @@ func TestChargedIsProven(t *testing.T) {
 	}
 }
 
+// TestHoldIsProven checks that a reply which says what became of a hold admits
+// nothing unless the holds say so too.
+func TestHoldIsProven(t *testing.T) {
+	const now = 1_000_000 // seconds
+	places := limit.Limit{Algorithm: limit.InFlight, Capacity: 2, Window: 90 * time.Second}
+	windows, both := []limit.Limit{perMinute}, []limit.Limit{perMinute, places}
+	end := func(after float64) float64 { return (now + after) * 1000 }
+	one, two := PackHold(7, end(90), now, 3), PackHold(7, end(90), now, 3, 0, 1)
+	for name, test := range map[string]struct {
+		limits      []limit.Limit
+		units       float64
+		word, holds string
+		want        error
+	}{
+		"opened":                            {windows, 3, "opened", one, nil},
+		"opened beside another":             {windows, 3, "opened", PackHold(8, end(80), now, 3) + one, nil},
+		"opened beside many that ended":     {windows, 3, "opened", PackHold(8, end(-9), now, 3) + PackHold(9, end(-3), now, 3) + one, nil},
+		"opened, and none is there":         {windows, 3, "opened", "", errDisagree},
+		"opened, and another is there":      {windows, 3, "opened", PackHold(8, end(90), now, 3), errDisagree},
+		"opened with another end":           {windows, 3, "opened", PackHold(7, end(91), now, 3), errDisagree},
+		"opened with other units":           {windows, 3, "opened", PackHold(7, end(90), now, 4), errDisagree},
+		"opened in another slot":            {windows, 3, "opened", PackHold(7, end(90), now-1, 3), errDisagree},
+		"opened, and nothing was charged":   {windows, 2, "opened", one, errDisagree},
+		"opened, and too many are there":    {windows, 3, "opened", PackHold(8, end(80), now, 3) + PackHold(9, end(80), now, 3) + one, errDisagree},
+		"a place":                           {both, 3, "opened", two, nil},
+		"no place left":                     {both, 3, "opened", PackHold(8, end(80), now, 3, 0, 1) + PackHold(9, end(80), now, 3, 0, 1) + two, errDisagree},
+		"charged without a place":           {both, 3, "", PackHold(8, end(80), now, 3, 0, 1) + PackHold(9, end(80), now, 3, 0, 1), errDisagree},
+		"a window in place of a place":      {[]limit.Limit{places, perMinute}, 3, "opened", PackHold(7, end(90), 0, 1, now, 3), ErrForeign},
+		"full":                              {windows, 3, "", PackHold(8, end(80), now, 3) + PackHold(9, end(80), now, 3), nil},
+		"full, beside its own that is over": {windows, 3, "", PackHold(7, end(-1), now, 3) + PackHold(9, end(80), now, 3), nil},
+		"not opened, though there is room":  {windows, 3, "", PackHold(8, end(80), now, 3), errDisagree},
+		"made before":                       {windows, 1, "before", PackHold(7, end(1), now-9, 1), nil},
+		"made before, and none is there":    {windows, 3, "before", "", errDisagree},
+		"made before, and over":             {windows, 3, "before", PackHold(7, end(0), now-9, 3), errDisagree},
+		"part of a hold":                    {windows, 3, "opened", one[1:], ErrForeign},
+		"a hold without an ID":              {windows, 3, "opened", PackHold(0, end(80), now, 3) + one, ErrForeign},
+		"holds out of order":                {windows, 3, "opened", one + PackHold(8, end(80), now, 3), ErrForeign},
+		"part of a millisecond":             {windows, 3, "opened", PackHold(8, end(80)+0.5, now, 3) + one, ErrForeign},
+		"an end too late":                   {windows, 3, "opened", one + PackHold(8, 9223372032001, now, 3), ErrForeign},
+		"an end too early":                  {windows, 3, "opened", PackHold(8, -9223372032001, now, 3) + one, ErrForeign},
+		"part of a slot":                    {windows, 3, "opened", PackHold(8, end(80), 0.5, 3) + one, ErrForeign},
+		"part of a unit":                    {windows, 3, "opened", PackHold(8, end(80), now, 0.5) + one, ErrForeign},
+		"fewer than no units":               {windows, 3, "opened", PackHold(8, end(80), now, -1) + one, ErrForeign},
+		"more than a counter has":           {windows, 3, "opened", strings.Repeat(PackHold(8, end(-9), now, 3), limit.MaxHolds) + one, ErrForeign},
+	} {
+		fields := []string{PackWindow(now, 0, test.units, 0), ""}
+		c := &limit.Charge{Key: "rule|a|s", Limits: test.limits, Costs: []int64{3}, Hold: limit.Opening{ID: 7, For: 90 * time.Second, Most: 2}}
+		if len(test.limits) == 2 {
+			c.Costs = []int64{3, 1}
+			if fields = append(fields, "", ""); test.limits[0].Algorithm == limit.InFlight {
+				c.Costs = []int64{1, 3}
+			}
+		}
+		store := New(answering{reply(1, now, 0, packCounter("x", append(fields, test.word, test.holds)...))}, Options{})
+		var v limit.Verdict
+		err := store.Charge(t.Context(), time.Now(), c, &v)
+		if !errors.Is(err, test.want) || v.Allowed != (test.want == nil) {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+		if opened := test.word == "opened"; err == nil && (v.ByHolds != (test.word == "") || (v.Receipt.Hold == 7) != (test.word != "") || opened && v.Receipt.Until != int64(end(90))) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// TestHoldContradicts: a charge without a hold was not made before, one made before
+// is answered by all slots, and a hold is of a counter with a generation.
+func TestHoldContradicts(t *testing.T) {
+	const now = 1_000_000 // seconds
+	places := limit.Limit{Algorithm: limit.InFlight, Capacity: 2, Window: 90 * time.Second}
+	hold := func(units float64) string { return PackHold(7, (now+90)*1000, now, units, 0, 0) }
+	for name, test := range map[string]struct {
+		generation, word, holds string
+		units, before           float64
+		id                      uint64
+		cost                    int64
+	}{
+		"no hold, made before": {"x", "before", hold(3), 1, 0, 0, 3},
+		"a sum of slots":       {"x", "before", hold(3), 3, 1, 7, 3},
+		"no generation":        {"", "opened", hold(0), 0, 0, 7, 0},
+	} {
+		limits := []limit.Limit{perMinute, places}
+		c := &limit.Charge{Key: "rule|a|s", Limits: limits, Costs: []int64{test.cost, 0}, Hold: limit.Opening{ID: test.id, For: 90 * time.Second}}
+		if test.generation == "" {
+			c.Limits[1], c.Hold.Most = perMinute, 2
+			test.holds = PackHold(7, (now+90)*1000, now, 0, now, 0)
+		}
+		store := New(answering{reply(1, now, 0, packCounter(test.generation, PackWindow(now, 0, test.units, test.before), "", "", "", test.word, test.holds))}, Options{})
+		var v limit.Verdict
+		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, errDisagree) || v.Allowed {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
 // answering is a client that gets the same reply to every command.
 type answering struct{ reply string }
 
@@ -288,6 +383,16 @@ func PackWindow(at float64, nanos uint32, units, before float64) string {
 // PackBucket packs when a bucket is full again.
 func PackBucket(seconds float64, nanos uint32) string {
 	return PackDouble(seconds) + string(binary.BigEndian.AppendUint32(nil, nanos))
+}
+
+// PackHold packs the record of a hold: its end in Unix milliseconds, and the slot
+// and the units of each limit.
+func PackHold(id uint64, end float64, took ...float64) string {
+	text := string(binary.BigEndian.AppendUint64(nil, id)) + PackDouble(end)
+	for _, n := range took {
+		text += PackDouble(n)
+	}
+	return text
 }
 
 // PackSlots packs n slots of one unit each, from a number on.

@@ -19,17 +19,20 @@ const (
 	calendar
 	log
 	bucket
+	inFlight // and holds of charges of any limit
 	allKinds // how many there are
 )
 
 // letters name the kinds in the script's arguments, in the order of the
 // constants: the kind weighted is "w".
-const letters = "swclb"
+const letters = "swclbf"
 
 func kindOf(l *limit.Limit) kind {
 	switch {
 	case l.Bucket():
 		return bucket
+	case l.Algorithm == limit.InFlight:
+		return inFlight
 	case l.Algorithm == limit.SlidingWindowLog:
 		return log
 	case l.Calendar != nil:
@@ -76,6 +79,7 @@ func scriptOf(k kinds) *script {
 		{"calendar", k.any(calendar)},
 		{"log", k.any(log)},
 		{"bucket", k.any(bucket)},
+		{"holds", k.any(inFlight)},
 		{"settle", true},
 		{"tail", true},
 	} {

@@ -18,7 +18,8 @@ const maxSnapshots = 10_000
 // until units leave the window: charges of others only add units.
 type snapshot struct {
 	states []limit.State
-	now    time.Time // by which the script decided
+	holds  *limit.Holds // nil if the answer did not say
+	now    time.Time    // by which the script decided
 	// sent and received are when the call began and ended, if the server's clock
 	// decides.
 	sent, received clock.Reading
@@ -93,11 +94,12 @@ func (ss *snapshots) drop(key string) {
 //
 // The verdict is by the earliest time that the server's clock may have, so that
 // the wait is never too short. The proof is by the latest: the wait must not be
-// over by then.
+// over by then. A place in flight may be free at any time, so that there was none
+// proves a denial for limit.HoldAge.
 func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	s, ok := ss.cache.Get(c.Key)
-	if !ok || len(s.states) != len(c.Limits) {
-		return false
+	if !ok || len(s.states) != len(c.Limits) || c.Hold.ID != 0 && s.holds == nil {
+		return false // a charge that has a hold may have been made before
 	}
 	earliest, latest := now, now
 	if ss.clock != nil {
@@ -106,6 +108,16 @@ func (ss *snapshots) denies(now time.Time, c *limit.Charge, v *limit.Verdict) bo
 	if !limit.Fresh(s.now, latest) {
 		return false
 	}
-	limit.Decide(s.states, nil, c, earliest, v)
-	return !v.Allowed && (v.RetryAfter == limit.Never || v.RetryAfter > latest.Sub(earliest))
+	limit.Decide(s.states, s.holds, c, earliest, v)
+	for i := range v.Limits {
+		r := &v.Limits[i]
+		proven := r.RetryAfter == limit.Never || r.RetryAfter > latest.Sub(earliest)
+		if c.Limits[i].Algorithm == limit.InFlight {
+			proven = latest.Sub(s.now).Abs() <= limit.HoldAge
+		}
+		if proven && !r.Allowed {
+			return true
+		}
+	}
+	return false
 }

@@ -198,3 +198,62 @@ func TestNeverRoom(t *testing.T) {
 		t.Errorf("%+v", v.Result)
 	}
 }
+
+// TestPlacesWithoutCalls: that there is no place in flight proves a denial for one
+// second. The retry-after of a place says nothing of another limit's wait.
+func TestPlacesWithoutCalls(t *testing.T) {
+	place := PackHold(9, (serverStart+90)*1000, 0, 1)
+	for name, test := range map[string]struct {
+		units float64 // of the window, which opens after six seconds
+		holds string
+		after map[time.Duration]bool // since the answer: a local denial
+	}{
+		"a window and a place": {9, PackHold(9, (serverStart+90)*1000, 0, 1, serverStart, 1), map[time.Duration]bool{0: true, 3 * time.Second: true, 5979 * time.Millisecond: false, 7 * time.Second: false}},
+		"a place":              {1, place, map[time.Duration]bool{-2 * time.Second: false, 0: true, 979 * time.Millisecond: true, 981 * time.Millisecond: false, 3 * time.Second: false}},
+		"a place about to end": {1, PackHold(9, (serverStart+52)*1000+500, 0, 1), map[time.Duration]bool{400 * time.Millisecond: true, 600 * time.Millisecond: false}},
+	} {
+		for after, local := range test.after {
+			limits := []limit.Limit{{Algorithm: limit.InFlight, Capacity: 1, Window: 90 * time.Second}}
+			fields := []string{"", ""}
+			if test.units == 9 {
+				limits, fields = append(limits, perMinute), append(fields, PackWindow(serverStart, 0, 9, 0), "")
+			}
+			m := &machine{Reading: clock.Reading{Wall: time.Unix(5_000_000, 0)}, took: 20 * time.Millisecond}
+			m.reply = reply(0, serverStart+55, 0, packCounter("x", append(fields, "", test.holds)...))
+			store := New(m, Options{Clock: m.read})
+			c := &limit.Charge{Key: "rule|a|s", Limits: limits, Costs: []int64{1, 1}[:len(limits)], Hold: limit.Opening{ID: 7, For: 90 * time.Second}}
+			var v limit.Verdict
+			if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || v.Allowed {
+				t.Fatalf("%s: %+v, %v", name, v, err)
+			}
+			m.pass(after)
+			if got := store.Denies(m.Wall, c, &v); got != local || got && v.Allowed {
+				t.Errorf("%s: %v after the answer: a local denial %v, want %v", name, after, got, local)
+			}
+			if c.Hold.ID = 9; name != "a place about to end" && store.Denies(m.Wall, c, &v) {
+				t.Errorf("%s: a charge made before is denied %v after the answer", name, after)
+			}
+		}
+	}
+}
+
+// TestNoHoldIsNoDenial: a charge that was made without its hold says nothing of the
+// next one. A state without holds proves nothing of a charge that may have been
+// made before.
+func TestNoHoldIsNoDenial(t *testing.T) {
+	m := &machine{Reading: clock.Reading{Wall: time.Unix(5_000_000, 0)}}
+	store, c := New(m, Options{Clock: m.read}), minutely()
+	c.Hold = limit.Opening{ID: 7, For: time.Minute, Most: 1}
+	m.reply = reply(1, serverStart, 0, packCounter("x", PackWindow(serverStart, 0, 1, 0), "", "", PackHold(9, (serverStart+90)*1000, serverStart, 1)))
+	var v limit.Verdict
+	if err := store.Charge(t.Context(), m.Wall, c, &v); err != nil || !v.Allowed || !v.ByHolds || v.Receipt.Hold != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if store.Denies(m.Wall, c, &v) {
+		t.Error("denied though made without a hold before")
+	}
+	store, m = flooded(t)
+	if store.Denies(m.Wall, c, &v) || !store.Denies(m.Wall, minutely(), &v) {
+		t.Error("a state without holds denies a charge with one, or no other")
+	}
+}

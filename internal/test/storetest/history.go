@@ -47,13 +47,20 @@ func concurrency(t *testing.T, h Harness) {
 		stores = append(stores, h.Client(t))
 	}
 	t.Run("150 at once on a limit of 100", func(t *testing.T) { stampede(t, stores) })
+	if !h.NoHolds {
+		rules["in flight"] = named(InFlight(2, 10*sec), Sliding(9, 10*sec, sec))
+	}
 	for name, limits := range rules {
 		t.Run(name, func(t *testing.T) {
 			seed := cmp.Or(*historySeed, rand.Uint64())
 			t.Logf("-storetest.seed=%d", seed)
 			r := &recorder{h: h, stores: stores, rand: rand.New(rand.NewPCG(seed, 0)), limits: limits}
+			record := r.record
+			if limits[0].Algorithm == limit.InFlight {
+				record = r.recordHolds
+			}
 			for range cmp.Or(h.Histories, histories) {
-				linearize(t, h, r.record(t))
+				linearize(t, h, record(t))
 			}
 			if undecided := r.undecided.Load(); undecided > r.calls/2 {
 				t.Errorf("the store did not decide %d of %d calls", undecided, r.calls)
@@ -111,26 +118,29 @@ func (r *recorder) record(t *testing.T) (history []porcupine.Operation) {
 	var now time.Duration
 	for range min(1+max(1, r.h.Rounds), 6) {
 		now += time.Duration(r.rand.Int64N(int64(4 * sec)))
-		round := make([]porcupine.Operation, clients)
-		var wg sync.WaitGroup
 		for i := range clients {
 			at := now
 			if r.h.Lag == 0 {
 				at += time.Duration(r.rand.Int64N(int64(2 * sec)))
 			}
-			c := r.draw(keys, limits, epoch.Add(at), last[i])
-			last[i] = c
-			wg.Go(func() { round[i] = r.perform(t, i, c) })
+			last[i] = r.draw(keys, limits, epoch.Add(at), last[i])
 		}
-		wg.Wait()
-		r.calls += clients
-		for _, op := range round {
-			if op.Output != nil {
-				history = append(history, op)
-			}
-		}
+		history = append(history, r.round(t, last)...)
 	}
 	return history
+}
+
+// round has each client make a call, all at once. It returns those that the store
+// decided.
+func (r *recorder) round(t *testing.T, calls []*call) []porcupine.Operation {
+	round := make([]porcupine.Operation, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() { round[i] = r.perform(t, i, c) })
+	}
+	wg.Wait()
+	r.calls += int64(len(calls))
+	return slices.DeleteFunc(round, func(op porcupine.Operation) bool { return op.Output == nil })
 }
 
 // small returns the rule with capacities that a few calls exhaust.
@@ -189,12 +199,13 @@ func (r *recorder) perform(t *testing.T, client int, c *call) porcupine.Operatio
 	case errors.Is(err, limit.ErrUndecided):
 		r.undecided.Add(1)
 		return op
+	case outcome(err) != outcome(nil): // of a hold
 	case err != nil:
 		t.Errorf("%s: %v", c, err)
 	case c.kind == toCharge && got[0].Allowed:
 		c.receipt = got[0].Receipt
 	}
-	op.Output = got
+	op.Output = answers{got, err}
 	return op
 }
 
@@ -233,7 +244,21 @@ const (
 	toPeek      kind = "peek"
 	toSettle    kind = "settle"
 	toReset     kind = "reset"
+	toRenew     kind = "renew"
 )
+
+// answers are what a call got.
+type answers struct {
+	verdicts
+	err error // that the hold or the counter is gone
+}
+
+func (a answers) String() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return a.verdicts.String()
+}
 
 // verdicts answer a call: one for each charge, none for a settlement or a
 // reset.
@@ -247,6 +272,8 @@ func (c *call) do(s limit.Store) (vs verdicts, err error) {
 		return nil, s.Settle(ctx, c.now, first, &c.receipt, c.deltas)
 	case toReset:
 		return nil, s.Reset(ctx, first.Key)
+	case toRenew:
+		return nil, s.Renew(ctx, c.now, first, &c.receipt)
 	}
 	for range c.charges {
 		vs = append(vs, &limit.Verdict{})
@@ -271,6 +298,9 @@ func (c *call) String() string {
 	if c.kind == toSettle {
 		fmt.Fprintf(&s, " by %+d", c.deltas)
 	}
+	if id := c.charges[0].Hold.ID; id != 0 {
+		fmt.Fprintf(&s, " with hold %d", id)
+	}
 	return s.String()
 }
 
@@ -288,9 +318,12 @@ func model(lagging bool) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return NewReference() },
 		Step: func(state, input, output any) (bool, any) {
-			next, c := state.(*Reference).clone(), input.(*call)
+			next, c, got := state.(*Reference).clone(), input.(*call), output.(answers)
+			if hold := c.charges[0].Hold.ID; lagging && hold != 0 && slices.ContainsFunc(got.verdicts, isDenial) {
+				return true, state // others may have closed holds since
+			}
 			want, err := c.do(next)
-			return err == nil && c.agree(next, output.(verdicts), want, lagging), next
+			return outcome(err) == outcome(got.err) && c.agree(next, got.verdicts, want, lagging), next
 		},
 		Equal:             func(a, b any) bool { return reflect.DeepEqual(a.(*Reference).counters, b.(*Reference).counters) },
 		DescribeOperation: func(input, output any) string { return fmt.Sprintf("%v → %v", input, output) },
@@ -307,7 +340,8 @@ func (c *call) agree(s *Reference, got, want verdicts, lagging bool) bool {
 	}
 	for i := range want {
 		g, w := got[i], want[i]
-		same := g.Result == w.Result && slices.Equal(g.Limits, w.Limits)
+		same := g.Result == w.Result && slices.Equal(g.Limits, w.Limits) && slices.Equal(g.Before, w.Before) &&
+			(denied || c.kind == toPeek || g.Receipt.Hold == w.Receipt.Hold && g.Receipt.Opened == w.Receipt.Opened && g.Receipt.Until == w.Receipt.Until)
 		if lagging && c.kind == toChargeAll { // computed from a snapshot before others charged
 			same = g.Allowed
 		}

@@ -149,6 +149,8 @@ func readLimit(words []string) limit.Limit {
 		return Exact(capacity, window)
 	case "token_bucket":
 		return Token(capacity, window, readNumber(last))
+	case "in_flight":
+		return InFlight(capacity, window)
 	case "leaky_bucket":
 		return Leaky(capacity, window, readNumber(last))
 	}

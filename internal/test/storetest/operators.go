@@ -142,6 +142,9 @@ var badCharges = map[string]func(*limit.Charge){
 	"no window":           func(c *limit.Charge) { c.Limits[0].Window = 0 },
 	"601 slots":           func(c *limit.Charge) { c.Limits[0].Window = 601 * sec },
 	"a bucket of nothing": func(c *limit.Charge) { c.Limits[0] = Token(1, sec, 0) },
+	"a place, no hold":    func(c *limit.Charge) { c.Limits[0] = InFlight(3, sec) },
+	"two places":          func(c *limit.Charge) { c.Limits[0], c.Costs[0], c.Hold.ID = InFlight(3, sec), 2, 1 },
+	"a hold for days":     func(c *limit.Charge) { c.Hold = limit.Opening{ID: 1, For: limit.MaxHold + 1} },
 }
 
 // refusing sends malformed charges and corrections: each is an error and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type pair struct {
 	start     time.Time
 	key       string
 	limits    []limit.Limit
+	hold      limit.Opening // of the next charges
 	log       []string
 	// lagging is set if the client may deny by a snapshot from before other
 	// clients' charges.
@@ -54,7 +56,7 @@ type answer struct {
 }
 
 func (p *pair) request(costs ...int64) *limit.Charge {
-	return &limit.Charge{Key: p.key, Limits: slices.Clone(p.limits), Costs: costs}
+	return &limit.Charge{Key: p.key, Limits: slices.Clone(p.limits), Costs: costs, Hold: p.hold}
 }
 
 func (p *pair) time(at time.Duration) time.Time { return p.start.Add(at) }
@@ -90,15 +92,15 @@ func (p *pair) charge(at time.Duration, costs ...int64) *answer {
 }
 
 // peek calls Peek on both stores, and fails unless they agree.
-func (p *pair) peek(at time.Duration, costs ...int64) {
+func (p *pair) peek(at time.Duration, costs ...int64) *answer {
 	p.Helper()
-	p.decide("peeked at", limit.Store.Peek, at, costs)
+	return p.decide("peeked at", limit.Store.Peek, at, costs)
 }
 
 func (p *pair) decide(verb string, decide decision, at time.Duration, costs []int64) *answer {
 	p.Helper()
 	a := &answer{charge: p.request(costs...)}
-	p.note("%v: %s %v", at, verb, costs)
+	p.note("%v: %s %v%s", at, verb, costs, p.holding())
 	p.must(decide(p.store, context.Background(), p.time(at), a.charge, &a.got))
 	_ = decide(p.reference, context.Background(), p.time(at), a.charge, &a.want)
 	p.agree(a)
@@ -118,12 +120,13 @@ func (p *pair) denies(at time.Duration, costs ...int64) bool {
 	return true
 }
 
-// settle corrects a charge.
-func (p *pair) settle(at time.Duration, a *answer, deltas ...int64) {
+// settle corrects a charge, and closes its hold. It returns the error if that is
+// gone.
+func (p *pair) settle(at time.Duration, a *answer, deltas ...int64) error {
 	p.Helper()
-	p.note("%v: corrected the charge of %v by %+d", at, a.charge.Costs, deltas)
-	p.must(p.store.Settle(context.Background(), p.time(at), a.charge, &a.got.Receipt, deltas))
-	_ = p.reference.Settle(context.Background(), p.time(at), a.charge, &a.want.Receipt, deltas)
+	p.note("%v: corrected the charge of %v by %+d%s", at, a.charge.Costs, deltas, a.holding())
+	return p.same(p.store.Settle(context.Background(), p.time(at), a.charge, &a.got.Receipt, deltas),
+		p.reference.Settle(context.Background(), p.time(at), a.charge, &a.want.Receipt, deltas))
 }
 
 func (p *pair) reset() {
@@ -137,12 +140,15 @@ func (p *pair) reset() {
 // limit by limit.
 func (p *pair) agree(a *answer) {
 	p.Helper()
-	p.log[len(p.log)-1] += ": " + format(a.want.Result)
+	p.log[len(p.log)-1] += ": " + p.answered(&a.want)
 	if p.lagging && lags(a.got.Result, a.want.Result) {
 		return
 	}
 	if a.got.Result != a.want.Result {
 		p.fail("got:  %s\nwant: %s", format(a.got.Result), format(a.want.Result))
+	}
+	if !reflect.DeepEqual(a.got.Before, a.want.Before) {
+		p.fail("the store says that the charge was made before, and took %v; want %v", a.got.Before, a.want.Before)
 	}
 	for i := range a.charge.Limits {
 		if got, want := a.got.Limits[i], a.want.Limits[i]; got != want {
@@ -165,8 +171,14 @@ func (p *pair) receiptsAgree(a *answer) {
 	if !a.want.Allowed {
 		return
 	}
+	if a.want.Before == nil && !a.charge.Takes(&a.want) && a.charge.Hold.ID != 0 {
+		return // whether it creates a counter is the store's affair
+	}
 	if got, want := a.got.Receipt.Generation != "", a.want.Receipt.Generation != ""; got != want {
 		p.fail("the store's receipt names the generation %q; the reference names one: %v", a.got.Receipt.Generation, want)
+	}
+	if got, want := &a.got.Receipt, &a.want.Receipt; got.Hold != want.Hold || got.Until != want.Until {
+		p.fail("got:  %s\nwant: %s", p.answered(&a.got), p.answered(&a.want))
 	}
 	for i, cost := range a.charge.Costs {
 		got, want := a.got.Receipt.Slots[i], a.want.Receipt.Slots[i]

@@ -40,7 +40,8 @@ func oneClient(h Harness, store limit.Store) func(*rapid.T) {
 			"peek":   func(*rapid.T) { w.peek(w.clock(), w.costs()...) },
 			"denies": func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
 			"settle": func(t *rapid.T) { w.correct(t, true) },
-			"resize": func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
+			"renew":  func(t *rapid.T) { w.renewOne(t) },
+			"resize": func(t *rapid.T) { w.resize(min(w.units(t, 1, 9), limit.MaxCapacity)) },
 			"reset":  func(t *rapid.T) { w.rarelyReset(t) },
 			"group":  func(*rapid.T) { w.both() },
 		})
@@ -60,6 +61,7 @@ func inTurn(h Harness, stores ...limit.Store) func(*rapid.T) {
 			"charge":    func(t *rapid.T) { by(t); w.keep(w.charge(w.clock(), w.costs()...)) },
 			"peek":      func(t *rapid.T) { by(t); w.peek(w.clock(), w.costs()...) },
 			"settle up": func(t *rapid.T) { by(t); w.correct(t, false) },
+			"renew":     func(t *rapid.T) { by(t); w.renewOne(t) },
 		})
 	}
 }
@@ -69,10 +71,13 @@ type walk struct {
 	*pair
 	other *pair // a second key, for charges of both
 	t     *rapid.T
+	unit  int64         // by which capacities, costs and corrections are multiplied
 	at    time.Duration // of the clock, since the start
 	wait  time.Duration // the latest retry-after
 	late  time.Duration // how far a call may be behind the clock
 	made  []*made
+	holds bool                     // whether charges open any
+	until map[uint64]time.Duration // when holds that were not closed lose their places
 }
 
 // made is a charge that can be corrected.
@@ -91,34 +96,46 @@ var starts = []time.Time{
 
 func newWalk(t *rapid.T, h Harness, store limit.Store) *walk {
 	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
+	w := &walk{t: t, late: 3 * sec, unit: rapid.SampledFrom([]int64{1, 1, limit.MaxCapacity / 8}).Draw(t, "unit")}
 	for i := range limits {
-		limits[i] = rapid.Custom(drawLimit).Filter(h.accepts).Draw(t, "limit")
+		limits[i] = rapid.Custom(w.drawLimit).Filter(h.accepts).Draw(t, "limit")
 	}
-	w := &walk{pair: newPair(t, store, named(limits...)...), t: t, late: 3 * sec}
+	if w.holds, w.until = !h.NoHolds && rapid.Bool().Draw(t, "holds"), map[uint64]time.Duration{}; w.holds {
+		w.late = 0 // by a clock behind, an ended hold has its place, unless it was removed: stores may
+		if rapid.Bool().Draw(t, "in flight") {
+			limits = append(limits, InFlight(rapid.Int64Range(1, 3).Draw(t, "places"), 10*sec))
+		}
+	}
+	w.pair = newPair(t, store, named(limits...)...)
 	w.start = rapid.SampledFrom(starts).Draw(t, "start")
 	w.other = newPair(t, store, limits[0])
 	w.other.reference, w.other.start = w.reference, w.start
 	return w
 }
 
-func drawLimit(t *rapid.T) limit.Limit {
-	capacity := rapid.Int64Range(1, 8).Draw(t, "capacity")
+// units draws a number of units. Large ones end in different digits.
+func (w *walk) units(t *rapid.T, least, most int64) int64 {
+	return w.unit*rapid.Int64Range(least, most).Draw(t, "units") + rapid.Int64Range(0, min(7, w.unit-1)).Draw(t, "more")
+}
+
+func (w *walk) drawLimit(t *rapid.T) limit.Limit {
+	capacity := w.units(t, 1, 8)
 	window := rapid.SampledFrom([]time.Duration{sec, 7 * sec, 10 * sec}).Draw(t, "window")
 	slots := rapid.SampledFrom([]time.Duration{1, 2, 10, 50}).Draw(t, "slots")
 	burst := rapid.Int64Range(1, 8).Draw(t, "burst")
 	unit := rapid.SampledFrom([]limit.Unit{limit.Day, limit.Week, limit.Month}).Draw(t, "unit")
 	zone := rapid.SampledFrom([]string{"Europe/Berlin", "America/Sao_Paulo"}).Draw(t, "zone")
-	return rapid.SampledFrom([]limit.Limit{
+	return rapid.SampledFrom(slices.DeleteFunc([]limit.Limit{
 		Sliding(capacity, window, window/slots), Fixed(capacity, window), Weighted(capacity, window),
 		Exact(capacity, window), Token(capacity, window, burst), Leaky(capacity, window, burst), zoned(capacity, unit, zone, 0),
-	}).Draw(t, "limit")
+	}, func(l limit.Limit) bool { return !l.Valid() })).Draw(t, "limit")
 }
 
 // clock advances and returns the time of a call: the clock's, or one a little
 // behind it.
 func (w *walk) clock() time.Duration {
 	l := &w.limits[rapid.IntRange(0, len(w.limits)-1).Draw(w.t, "by limit")]
-	switch rapid.IntRange(0, 7).Draw(w.t, "move") {
+	switch rapid.IntRange(0, 8).Draw(w.t, "move") {
 	case 0:
 		w.at++
 	case 1:
@@ -126,7 +143,7 @@ func (w *walk) clock() time.Duration {
 	case 2:
 		w.at += time.Duration(rapid.Int64Range(0, int64(l.Window)/2).Draw(w.t, "much"))
 	case 3:
-		if !l.Bucket() && l.Algorithm != limit.SlidingWindowLog {
+		if !l.Slotless() && l.Algorithm != limit.SlidingWindowLog {
 			next := l.Until(l.SlotAt(w.time(w.at))+1, w.time(w.at))
 			w.at += max(0, next+time.Duration(rapid.IntRange(-1, 1).Draw(w.t, "border")))
 		}
@@ -136,6 +153,11 @@ func (w *walk) clock() time.Duration {
 		return w.at - time.Duration(rapid.Int64Range(0, int64(w.late)).Draw(w.t, "late"))
 	case 6:
 		w.at += rapid.SampledFrom([]time.Duration{0, 0, 0, 3*l.Window + 1}).Draw(w.t, "idle")
+	case 7:
+		if until, ok := w.until[drawID(w.t)]; ok { // it loses its place, or comes to its end
+			border := until + time.Duration(rapid.IntRange(-1, 1).Draw(w.t, "border"))
+			w.at = max(w.at, border-rapid.SampledFrom([]time.Duration{0, limit.HoldMargin}).Draw(w.t, "margin"))
+		}
 	}
 	return w.at
 }
@@ -143,16 +165,59 @@ func (w *walk) clock() time.Duration {
 func (w *walk) costs() []int64 {
 	costs := make([]int64, len(w.limits))
 	for i := range costs {
-		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].MaxCost()+1)).Draw(w.t, "cost")
+		costs[i] = min(w.units(w.t, 0, 4), w.limits[i].MaxCost()+1)
+	}
+	if w.hold = (limit.Opening{}); w.holds && rapid.IntRange(0, 3).Draw(w.t, "hold") > 0 {
+		w.hold = limit.Opening{ID: drawID(w.t), For: drawHold(w.t), Most: rapid.Int64Range(0, 3).Draw(w.t, "most")}
+	}
+	if last := len(costs) - 1; w.limits[last].Algorithm == limit.InFlight {
+		costs[last] = min(costs[last], 1, int64(w.hold.ID))
 	}
 	return costs
+}
+
+func drawID(t *rapid.T) uint64 { return rapid.Uint64Range(1, 4).Draw(t, "ID") }
+
+func drawHold(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{sec, 4 * sec, 10 * sec}).Draw(t, "for")
 }
 
 // keep records a charge that was made, to correct it later.
 func (w *walk) keep(a *answer) {
 	w.wait = a.got.RetryAfter
-	if a.got.Allowed {
+	w.opened(a)
+	if a.got.Allowed && a.want.Before == nil {
 		w.made = append(w.made, &made{a, w.at, slices.Clone(a.charge.Costs)})
+	}
+}
+
+// opened records when the hold of a charge that was made loses its place.
+func (w *walk) opened(a *answer) {
+	if r := &a.want.Receipt; a.want.Allowed && r.Hold != 0 {
+		w.until[r.Hold] = time.UnixMilli(r.Until).Sub(w.start) + limit.HoldMargin
+	}
+}
+
+// ended reports whether the charge's hold has lost its place. It is gone or not
+// then, as the store likes, until another one needs the place.
+func (w *walk) ended(m *made) bool {
+	until, open := w.until[m.want.Receipt.Hold]
+	return open && until <= w.at
+}
+
+// renewOne renews the hold of a charge.
+func (w *walk) renewOne(t *rapid.T) {
+	if len(w.made) == 0 {
+		t.Skip()
+	}
+	m := w.made[rapid.IntRange(0, len(w.made)-1).Draw(t, "which")]
+	id := m.want.Receipt.Hold
+	if id == 0 || w.ended(m) {
+		t.Skip()
+	}
+	o := limit.Opening{For: drawHold(t)}
+	if w.renew(w.at, m.answer, o.For) == nil {
+		w.until[id] = max(w.until[id], time.UnixMilli(o.Until(w.time(w.at))).Sub(w.start)+limit.HoldMargin)
 	}
 }
 
@@ -163,7 +228,7 @@ func (w *walk) correct(t *rapid.T, down bool) {
 		t.Skip()
 	}
 	m := w.made[rapid.IntRange(0, len(w.made)-1).Draw(t, "which")]
-	if w.at-m.at > time.Hour {
+	if w.at-m.at > time.Hour || w.ended(m) || !down && m.want.Receipt.Hold != 0 { // which would free its place
 		t.Skip()
 	}
 	deltas := make([]int64, len(m.refundable))
@@ -173,11 +238,14 @@ func (w *walk) correct(t *rapid.T, down bool) {
 			least = -w.maxRefund(m, i)
 		}
 		if m.charge.Limits[i].Correctable() {
-			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
+			deltas[i] = rapid.Int64Range(least, 3*w.unit).Draw(t, "delta")
 			m.refundable[i] += min(0, deltas[i])
 		}
 	}
-	w.settle(w.at, m.answer, deltas...)
+	if w.settle(w.at, m.answer, deltas...) == nil {
+		delete(w.until, m.want.Receipt.Hold)
+		w.at += ms // the next opening of its ID is another
+	}
 }
 
 // maxRefund returns how many units of a charge can be refunded. It is 0 once
@@ -197,11 +265,14 @@ func (w *walk) rarelyReset(t *rapid.T) {
 		t.Skip()
 	}
 	w.reset()
+	clear(w.until)
 }
 
 // both charges two keys at once: the walk's key, and another one with its first
 // limit.
 func (w *walk) both() {
 	costs := [][]int64{w.costs(), {rapid.Int64Range(0, 2).Draw(w.t, "other cost")}}
-	chargeEach(w.clock(), []*pair{w.pair, w.other}, costs)
+	if answers := chargeEach(w.clock(), []*pair{w.pair, w.other}, costs); answers != nil {
+		w.opened(answers[0])
+	}
 }

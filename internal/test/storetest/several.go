@@ -50,6 +50,9 @@ func (p *pair) resize(capacity int64) {
 		if p.limits[i].Bucket() {
 			p.limits[i].Burst = capacity
 		}
+		if p.limits[i].Algorithm == limit.InFlight {
+			p.limits[i].Capacity = min(capacity, limit.MaxHolds)
+		}
 	}
 	p.note("the capacity is now %d", capacity)
 }
@@ -131,9 +134,9 @@ func chargeOne(at time.Duration, pairs []*pair, costs ...int64) {
 }
 
 // chargeEach charges each pair's key its costs, all in one group, and fails
-// unless both stores agree on each. The pairs share a reference.
-func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
-	var answers []*answer
+// unless both stores agree on each. The pairs share a reference. It returns the
+// answers if the charges were made.
+func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) (answers []*answer) {
 	first, all := pairs[0], true
 	first.Helper()
 	var cs []*limit.Charge
@@ -141,7 +144,7 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
 	for i, p := range pairs {
 		a := &answer{charge: p.request(costs[i]...)}
 		answers, cs, got, want = append(answers, a), append(cs, a.charge), append(got, &a.got), append(want, &a.want)
-		p.note("%v: charged %d, in a group that costs %d", at, costs[i], costs)
+		p.note("%v: charged %d, in a group that costs %d%s", at, costs[i], costs, p.holding())
 	}
 	first.must(first.store.ChargeAll(context.Background(), first.time(at), cs, got))
 	_ = first.reference.ChargeAll(context.Background(), first.time(at), cs, want)
@@ -149,9 +152,11 @@ func chargeEach(at time.Duration, pairs []*pair, costs [][]int64) {
 		p.agree(answers[i])
 		all = all && want[i].Allowed
 	}
-	for i, p := range pairs {
-		if all { // else the receipts are undefined
-			p.receiptsAgree(answers[i])
-		}
+	if !all { // the receipts are undefined
+		return nil
 	}
+	for i, p := range pairs {
+		p.receiptsAgree(answers[i])
+	}
+	return answers
 }

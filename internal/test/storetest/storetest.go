@@ -31,8 +31,10 @@ type Harness struct {
 	// Lag is how long a client may go on denying by an old snapshot while
 	// another client refunds units or resets the counter. Such a client may
 	// also over-deny if its clock is behind the newest charge. It is 0 for a
-	// store without snapshots.
+	// store without snapshots. By holds alone it may deny for limit.HoldAge.
 	Lag time.Duration
+	// NoHolds is set for stores that open no holds.
+	NoHolds bool
 	// NoLocalDenials is set if Denies always returns false.
 	NoLocalDenials bool
 	// Accepts reports whether the client takes a limit; nil for every valid one.
@@ -60,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"peeks and denials", peeking},
 		{"resets", resetting},
 		{"settlements", settling},
+		{"holds", holding},
 		{"expiry", expiring},
 		{"several keys", atomicGroup},
 		{"keys", naming},

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -30,6 +31,7 @@ type wrong struct {
 	chargeAll func(context.Context, time.Time, []*limit.Charge, []*limit.Verdict) error
 	peek      charge
 	settle    func(context.Context, time.Time, *limit.Charge, *limit.Receipt, []int64) error
+	renew     func(context.Context, time.Time, *limit.Charge, *limit.Receipt) error
 	reset     func(context.Context, string) error
 }
 
@@ -47,6 +49,10 @@ func (w *wrong) Peek(ctx context.Context, now time.Time, c *limit.Charge, v *lim
 
 func (w *wrong) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
 	return w.settle(ctx, now, c, r, deltas)
+}
+
+func (w *wrong) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt) error {
+	return w.renew(ctx, now, c, r)
 }
 
 func (w *wrong) Reset(ctx context.Context, key string) error { return w.reset(ctx, key) }
@@ -140,6 +146,48 @@ var faults = map[string]struct {
 			return w.Reference.Settle(ctx, now, c, &limit.Receipt{Generation: generation[c.Key], Slots: r.Slots}, deltas)
 		}
 	}},
+	"gives a place away at the end of its hold": {"holds", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			return w.Reference.Charge(ctx, now.Add(limit.HoldMargin), c, v)
+		}
+	}},
+	"charges a repeated charge again": {"holds", func(w *wrong) {
+		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
+			err := w.Reference.Charge(ctx, now, c, v)
+			if err == nil && v.Before != nil {
+				plain := *c
+				plain.Hold = limit.Opening{}
+				err = w.Reference.Charge(ctx, now, &plain, &limit.Verdict{})
+			}
+			return err
+		}
+	}},
+	"corrects a charge that was settled before": {"holds", func(w *wrong) {
+		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+			err := w.Reference.Settle(ctx, now, c, r, deltas)
+			if errors.Is(err, limit.ErrClosed) {
+				plain := *r
+				plain.Hold = 0
+				_ = w.Reference.Settle(ctx, now, c, &plain, deltas)
+			}
+			return err
+		}
+	}},
+	"looks for the hold before it settles": {"concurrency", func(w *wrong) {
+		w.settle = func(ctx context.Context, now time.Time, c *limit.Charge, r *limit.Receipt, deltas []int64) error {
+			var v limit.Verdict
+			_ = w.Reference.Peek(ctx, now, c, &v)
+			runtime.Gosched()
+			err := w.Reference.Settle(ctx, now, c, r, deltas)
+			if v.Before != nil && errors.Is(err, limit.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+	}},
+	"renews nothing": {"holds", func(w *wrong) {
+		w.renew = func(context.Context, time.Time, *limit.Charge, *limit.Receipt) error { return nil }
+	}},
 	"never resets": {"resets", func(w *wrong) { w.reset = func(context.Context, string) error { return nil } }},
 	"accepts bad charges": {"bad charges", func(w *wrong) {
 		w.charge = func(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
@@ -170,7 +218,7 @@ func TestFaults(t *testing.T) {
 	if name := os.Getenv(faultVariable); name != "" {
 		storetest.Run(t, func(*testing.T) storetest.Harness {
 			reference := storetest.NewReference()
-			w := &wrong{reference, reference.Charge, reference.ChargeAll, reference.Peek, reference.Settle, reference.Reset}
+			w := &wrong{reference, reference.Charge, reference.ChargeAll, reference.Peek, reference.Settle, reference.Renew, reference.Reset}
 			faults[name].make(w)
 			return storetest.Harness{Client: func(testing.TB) limit.Store { return w }}
 		})

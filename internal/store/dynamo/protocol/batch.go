@@ -20,13 +20,16 @@ type Batch struct {
 	sum      limit.Charge
 	shares   []share
 	states   []limit.State // after the charges, as far as the snapshot shows
-	parts    []part        // by limit
+	holds    *limit.Holds  // the same
+	opened   []limit.Hold
+	parts    []part // by limit
 }
 
 // share is one of the charges of a batch.
 type share struct {
 	now   time.Time
 	costs []int64
+	hold  limit.Opening // zero if the charge opens none
 }
 
 // part is what a batch does to one limit.
@@ -41,23 +44,24 @@ type part struct {
 func NewBatch(s *Snapshot, c *limit.Charge, now time.Time) *Batch {
 	b := &Batch{
 		snapshot: s, states: cloneAll(s.known()[:len(c.Limits)]), parts: make([]part, len(c.Limits)),
-		sum: limit.Charge{Key: c.Key, Limits: slices.Clone(c.Limits), Costs: make([]int64, len(c.Limits))},
+		holds: s.held().Clone(),
+		sum:   limit.Charge{Key: c.Key, Limits: slices.Clone(c.Limits), Costs: make([]int64, len(c.Limits)), Hold: c.Hold},
 	}
 	for i := range b.parts {
 		b.parts[i].earliest, b.parts[i].latest = math.MinInt64, math.MaxInt64
 	}
-	b.append(c.Costs, now)
+	b.append(c, now)
 	return b
 }
 
 // Add adds a charge of the same counter, unless the snapshot denies it after
 // those before, or one write could not make them all.
 func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
-	if now.Before(b.Now()) || !slices.Equal(b.sum.Limits, c.Limits) {
+	if now.Before(b.Now()) || !slices.Equal(b.sum.Limits, c.Limits) || !b.fitsHold(&c.Hold) {
 		return false
 	}
 	var v limit.Verdict
-	if limit.Decide(b.states, nil, c, now, &v); !v.Allowed {
+	if limit.Decide(b.states, b.holds, c, now, &v); !v.Allowed || v.Before != nil || c.Reserves() && v.Receipt.Hold == 0 {
 		return false
 	}
 	for i, cost := range c.Costs {
@@ -65,8 +69,17 @@ func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
 			return false
 		}
 	}
-	b.append(c.Costs, now)
+	b.append(c, now)
 	return true
+}
+
+// fitsHold reports whether the write can open one more hold like those before.
+func (b *Batch) fitsHold(o *limit.Opening) bool {
+	first := b.sum.Hold
+	if first.ID != 0 && len(b.opened) == 0 {
+		return false // there is no room
+	}
+	return (o.ID != 0) == (first.ID != 0) && o.For == first.For && o.Most == first.Most && len(b.opened) < maxOpened
 }
 
 // fits reports whether the write of the charges before can make one more.
@@ -86,15 +99,24 @@ func (b *Batch) fits(i int, cost int64, now time.Time) bool {
 	return before.Current(l, b.Now()) == before.Current(l, now)
 }
 
-// append makes a charge on the states.
-func (b *Batch) append(costs []int64, now time.Time) {
-	one := share{now, slices.Clone(costs)}
+// append makes a charge on the states and holds.
+func (b *Batch) append(c *limit.Charge, now time.Time) {
+	one := share{now: now, costs: slices.Clone(c.Costs)}
+	if slots := currentSlots(b.snapshot, c.Limits, now); c.Reserves() && b.holds.Live(now) < c.MostHolds() {
+		one.hold = c.Hold
+		b.opened = append(b.opened, c.HoldAt(now, &slots))
+		b.holds.Open(b.opened[len(b.opened)-1])
+	}
 	b.shares = append(b.shares, one)
-	for i, cost := range costs {
+	for i, cost := range c.Costs {
+		l, p := &b.sum.Limits[i], &b.parts[i]
 		if cost == 0 {
 			continue
 		}
-		l, p := &b.sum.Limits[i], &b.parts[i]
+		if l.Algorithm == limit.InFlight {
+			b.sum.Costs[i], p.last = 1, one
+			continue
+		}
 		if l.Bucket() {
 			p.earliest = max(p.earliest, now.UnixNano()-b.sum.Costs[i]*int64(l.Interval()))
 		}
@@ -117,6 +139,9 @@ func (b *Batch) Now() time.Time { return b.shares[0].now }
 // all charges were made.
 func (b *Batch) Plan(wall time.Time, first bool) *Plan {
 	p := PlanCharge(b.snapshot, &b.sum, b.Now(), wall, first)
+	if len(b.opened) > 0 {
+		p.open(b.opened, b.snapshot, &b.sum, b.Now(), wall)
+	}
 	for _, planned := range p.limits {
 		switch planned := planned.(type) {
 		case *bucketPlan:
@@ -154,7 +179,7 @@ func (b *Batch) Verify(after *Snapshot) error {
 		if l.Correctable() {
 			cost = b.sum.Costs[i] // all in one slot
 		}
-		if !after.states[i].Consistent(l, last.now, cost) {
+		if !after.consistent(i, l, last.now, cost, last.hold.ID) {
 			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
 				ErrForeign, l.Name, cost, l.MaxCost())
 		}
@@ -165,16 +190,19 @@ func (b *Batch) Verify(after *Snapshot) error {
 // Admit fills in the verdicts of charges that were made and have left the item
 // in this state, in the order of Add.
 func (b *Batch) Admit(after *Snapshot, verdicts []limit.Verdict) {
-	states := cloneAll(after.states)
+	states, holds := cloneAll(after.states), after.held().Clone()
+	for _, opened := range b.opened {
+		_ = holds.Close(&limit.Receipt{Hold: opened.ID, Opened: opened.Opened})
+	}
 	for i := range b.parts {
 		if b.sum.Costs[i] > 0 {
 			b.undo(i, &states[i])
 		}
 	}
 	for n, share := range b.shares {
-		c, v := &limit.Charge{Limits: b.sum.Limits, Costs: share.costs}, &verdicts[n]
-		limit.Decide(states, nil, c, share.now, v)
-		limit.Take(states, nil, c, share.now, v)
+		c, v := &limit.Charge{Limits: b.sum.Limits, Costs: share.costs, Hold: share.hold}, &verdicts[n]
+		limit.Decide(states, holds, c, share.now, v)
+		limit.Take(states, holds, c, share.now, v)
 		v.Receipt.Generation = after.Generation
 	}
 }
@@ -185,6 +213,7 @@ func (b *Batch) undo(i int, state *limit.State) {
 	case l.Bucket():
 		full, _ := state.Full()
 		*state = limit.NewBucket(full - b.need(i))
+	case l.Algorithm == limit.InFlight: // its holds are no part of the state
 	case l.Algorithm == limit.SlidingWindowLog:
 		*state = b.snapshot.known()[i].Clone() // the condition excludes all other charges since
 	default:

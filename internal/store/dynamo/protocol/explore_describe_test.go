@@ -65,7 +65,7 @@ func (o *oracle) describeWrite(w uint32) string {
 		return "fails: the item is far ahead"
 	}
 	x := o.writes.all[w].update("created")
-	text := [...]string{"charges ", "charges in a transaction ", "settles ", "prunes "}[o.writes.all[w].kind] + textOf(x.values)
+	text := [...]string{"charges ", "charges in a transaction ", "settles ", "prunes ", "renews "}[o.writes.all[w].kind] + textOf(x.values)
 	for _, removed := range x.removals {
 		text += "without " + x.names[removed] + " "
 	}

@@ -213,6 +213,9 @@ func (s *Snapshot) text() string {
 		full, _ := s.states[i].Full()
 		text += fmt.Sprint(" ", full, slices.Collect(s.states[i].All()))
 	}
+	if s.holds != nil {
+		text += fmt.Sprint(" ", s.ttl, s.holds.Changes(), s.holds.All())
+	}
 	return text
 }
 

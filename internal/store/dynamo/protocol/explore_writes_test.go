@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -17,6 +19,7 @@ const (
 	transacting
 	settling
 	pruning
+	renewing
 )
 
 // sent is a write: its plan by the real code, and its meaning for the exact
@@ -51,7 +54,7 @@ func (o *oracle) sent(w sent) uint32 {
 		delete(x.values, ":ttl")
 	}
 	var text strings.Builder
-	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), textOf(x.values), w.marks, w.refunds)
+	fmt.Fprintln(&text, w.kind, x.condition(), x.assignments(), x.names, textOf(x.values), w.marks, w.refunds)
 	if w.kind == transacting && w.snapshot != nil { // the snapshot after it depends on the one before
 		text.WriteString(w.snapshot.text())
 	}
@@ -148,6 +151,7 @@ type scope struct {
 	costs  [][]int64
 	deltas [][]int64
 	ttl    bool // whether expiry is explored; otherwise items have no ttl
+	worn   bool // the first item's totals are so large that another charge lowers them
 	mutant *mutant
 }
 
@@ -204,6 +208,34 @@ func two(a, b limit.Limit, deltas ...[]int64) scope {
 func (s scope) expiring() scope {
 	s.ttl = true
 	return s
+}
+
+// wornOut has a search begin with an item that has charged maxTotal units, long
+// ago.
+func (s scope) wornOut() scope {
+	s.worn = true
+	return s
+}
+
+// first returns the item with which a search begins, and how many generations
+// there were.
+func (o *oracle) first() (i uint32, generations int8) {
+	if !o.worn {
+		return 0, 0
+	}
+	attributes := item{AttributeKey: &types.AttributeValueMemberS{Value: "key"},
+		attributeGeneration: &types.AttributeValueMemberS{Value: generationName(1)}}
+	for n := range o.limits[0] {
+		l, prefix := &o.limits[0][n], prefixOf(n)
+		if !l.Correctable() {
+			continue
+		}
+		old := l.SlotAt(dawn) - l.Slots() - 1
+		attributes[prefix+attributeTotal], attributes[prefix+attributeNewest] = number(maxTotal), number(old)
+		attributes[slotName(prefix, old)] = number(0)
+		attributes[prefix+attributeCredit], attributes[prefix+attributeCapacity] = number(0), number(l.Capacity)
+	}
+	return o.item(attributes), 1
 }
 
 // charge returns a charge of the explored key.

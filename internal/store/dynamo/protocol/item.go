@@ -66,7 +66,7 @@ func readSlots(item Item, limits []limit.Limit) (slots [limit.MaxLimits][]limit.
 			continue
 		}
 		i := int(name[0]) - 'a'
-		if i < 0 || i >= len(limits) || limits[i].Bucket() || limits[i].Algorithm == limit.SlidingWindowLog {
+		if i < 0 || i >= len(limits) || limits[i].Slotless() || limits[i].Algorithm == limit.SlidingWindowLog {
 			continue
 		}
 		number, ok := slotNumber(name[1:])

@@ -10,12 +10,14 @@ import (
 // DynamoDB expressions.
 type Plan struct {
 	generation string      // the snapshot's; empty without one
+	successor  string      // the generation that the write begins; mostly empty
 	limits     []limitPlan // the limits that cost something
 	ttl        int64       // Unix seconds
 	// snapshotOnly excludes the credit: the snapshot alone must prove the room,
 	// because a transaction returns no item that Verify could check. Without a
 	// snapshot the counter must be new.
 	snapshotOnly bool
+	holds        *holdPlan // nil if the charge opens none
 }
 
 // limitPlan is what a plan does to one limit.
@@ -35,14 +37,21 @@ type limitPlan interface {
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
 	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	if len(s.held().All()) > 0 {
+		p.ttl = max(p.ttl, s.lasts())
+	}
 	if s != nil {
 		p.generation = s.Generation
+	}
+	if c.Reserves() {
+		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
+		p.holds.full = !s.opens(c, now)
 	}
 	removals := maxRemovals
 	for i := range c.Limits {
 		l, cost := &c.Limits[i], c.Costs[i]
 		switch {
-		case cost == 0:
+		case cost == 0, l.Algorithm == limit.InFlight:
 		case l.Bucket():
 			p.limits = append(p.limits, planBucket(s, i, l, now, cost))
 		case l.Algorithm == limit.SlidingWindowLog:
@@ -51,10 +60,19 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 			sp := planSlots(s, i, l, now, cost, first)
 			sp.expired = sp.expired[:min(len(sp.expired), removals)]
 			removals -= len(sp.expired)
+			if sp.surplus > 0 {
+				p.successor = successor(p.generation)
+			}
 			p.limits = append(p.limits, sp)
 		}
 	}
 	return p
+}
+
+// open has the plan open holds.
+func (p *Plan) open(opened []limit.Hold, s *Snapshot, c *limit.Charge, now, wall time.Time) {
+	p.holds = planHolds(s, opened, c.MostHolds(), now)
+	p.ttl = max(p.ttl, s.lasts(), holdExpiry(c.Hold.For, wall))
 }
 
 // Update formats the plan. newGeneration marks the item if the write creates
@@ -63,6 +81,9 @@ func (p *Plan) Update(newGeneration string) *Update {
 	u := newUpdate()
 	if p.generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
+		if p.successor != "" {
+			u.set(attributeGeneration, u.text("g", p.successor))
+		}
 	} else {
 		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 		if p.snapshotOnly {
@@ -72,7 +93,10 @@ func (p *Plan) Update(newGeneration string) *Update {
 	for _, l := range p.limits {
 		l.addTo(u, p.snapshotOnly)
 	}
-	u.set(AttributeTTL, u.number("ttl", p.ttl))
+	u.set(AttributeTTL, u.number(AttributeTTL, p.ttl))
+	if p.holds != nil {
+		p.holds.addTo(u)
+	}
 	return u
 }
 
@@ -97,16 +121,15 @@ const slack = 3600 * time.Second
 func expiry(s *Snapshot, limits []limit.Limit, slots *[limit.MaxLimits]int64, now, wall time.Time) int64 {
 	var longest time.Duration
 	for i := range limits {
-		if l := &limits[i]; l.Bucket() { // no charge drains a bucket further than Drain
+		switch l := &limits[i]; {
+		case l.Bucket(): // no charge drains a bucket further than Drain
 			longest = max(longest, l.Drain(), s.known()[i].Expiry(l, now))
-		} else {
+		case l.Algorithm != limit.InFlight:
 			longest = max(longest, l.UntilGone(slots[i], now))
 		}
 	}
-	end := wall.Add(longest)
-	seconds := end.Unix()
-	if end.Nanosecond() > 0 {
-		seconds++
-	}
-	return seconds + int64(slack/time.Second)
+	return seconds(wall.Add(longest)) + int64(slack/time.Second)
 }
+
+// seconds returns a time in Unix seconds, rounded up.
+func seconds(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }

@@ -14,7 +14,8 @@ import (
 // from then on they count as charged before the window, and the ceilings of all
 // older snapshots stay safe. A bucket returns a turn that has not come, if no
 // later charge has moved its time on. A positive delta charges more whatever the
-// capacity; later requests pay for it.
+// capacity; later requests pay for it. If the receipt has a hold, the write closes
+// it, and is never nil: without the hold it is refused.
 //
 // The write applies to the generation of the receipt alone. The receipt of a
 // charge that took nothing names no generation: its later cost is charged to
@@ -43,11 +44,19 @@ func PlanSettlement(
 			grows = true
 		}
 	}
+	if r.Hold != 0 {
+		u.closeHold(r)
+	}
 	if len(u.sets) == 0 {
 		return nil
 	}
 	if grows {
-		u.set(AttributeTTL, u.number("ttl", expiry(s, c.Limits, &slots, now, wall)))
+		ttl := expiry(s, c.Limits, &slots, now, wall)
+		if r.Hold != 0 {
+			ttl = max(ttl, s.lasts())
+			u.keepTTL()
+		}
+		u.set(AttributeTTL, u.number(AttributeTTL, ttl))
 	}
 	if r.Generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
@@ -66,11 +75,11 @@ func refundable(s *Snapshot, i int, l *limit.Limit, slot, units int64, now time.
 	if s.states[i].Current(l, now) > slot+l.Slots() {
 		return false
 	}
-	return s.holds(i, slot, units)
+	return s.contains(i, slot, units)
 }
 
-// holds reports whether a slot of limit i has the units.
-func (s *Snapshot) holds(i int, slot, units int64) bool {
+// contains reports whether a slot of limit i has the units.
+func (s *Snapshot) contains(i int, slot, units int64) bool {
 	for held := range s.states[i].All() {
 		if held.Number == slot {
 			return held.Units >= units
@@ -90,7 +99,7 @@ func (s *Snapshot) Shows(c *limit.Charge, r *limit.Receipt) bool {
 		return false
 	}
 	for i := range c.Limits {
-		if c.Limits[i].Correctable() && c.Costs[i] > 0 && !s.holds(i, r.Slots[i], c.Costs[i]) {
+		if c.Limits[i].Correctable() && c.Costs[i] > 0 && !s.contains(i, r.Slots[i], c.Costs[i]) {
 			return false
 		}
 	}
@@ -122,6 +131,9 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
 	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	if units >= 1<<32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
+		u.require("(attribute_not_exists("+newest+") OR", u.name(prefix+attributeTotal), "<=", u.number(prefix+"m", maxTotal+maxTotal/2)+")")
+	}
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
 		u.set(counter, u.orElse(counter, zero), "+", more)
 	}

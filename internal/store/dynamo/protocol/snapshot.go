@@ -31,6 +31,8 @@ type Snapshot struct {
 
 	totals []int64       // C by limit, which never shrinks; 0 for a bucket
 	states []limit.State // by limit
+	holds  *limit.Holds  // nil if the item has never had any
+	ttl    int64         // Unix seconds
 }
 
 // newSnapshot returns the snapshot of an item whose limits were never charged.
@@ -54,25 +56,33 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 		return nil, err
 	}
 	for i := range limits {
-		if limits[i].Bucket() {
+		switch l := &limits[i]; {
+		case l.Bucket():
 			err = s.readBucket(item, i)
-		} else {
-			err = s.readLimit(item, i, &limits[i], slots[i])
+		case l.Algorithm != limit.InFlight:
+			err = s.readLimit(item, i, l, slots[i])
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	if s.holds, err = readHolds(item, len(limits)); err == nil && item[AttributeTTL] != nil {
+		s.ttl, err = readNumber(AttributeTTL, item[AttributeTTL])
+	}
+	return s, err
 }
 
 // Limits returns the number of limits that the snapshot holds. It is of use
 // only to charges of as many.
 func (s *Snapshot) Limits() int { return len(s.states) }
 
-// Fresh reports whether the snapshot may deny without asking DynamoDB: see
-// limit.Fresh. A store reads an older one again first.
-func (s *Snapshot) Fresh(now time.Time) bool { return limit.Fresh(s.ReadAt, now) }
+// Fresh reports whether the verdict that the snapshot leads to needs no other
+// proof: see limit.Fresh. A store reads an older one again first. Of the charge's own
+// hold it proves nothing: that may have been renewed.
+func (s *Snapshot) Fresh(c *limit.Charge, now time.Time, v *limit.Verdict) bool {
+	return limit.Fresh(s.ReadAt, now) && !(v.ByHolds && now.Sub(s.ReadAt).Abs() > limit.HoldAge) &&
+		!(c.Reserves() && s.held().Find(c.Hold.ID) != nil)
+}
 
 // FarAhead reports whether a limit was charged later than any correct clock
 // could have charged it. Every other caller would have to wait for that slot.
@@ -94,7 +104,10 @@ func (s *Snapshot) FarAhead(c *limit.Charge, now time.Time) bool {
 // while no clock is behind and nothing was refunded, the table would refuse the
 // charge too. An allowed charge still needs the write to succeed.
 func (s *Snapshot) Decide(c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.Decide(s.known(), nil, c, now, v)
+	limit.Decide(s.known(), s.held(), c, now, v)
+	if s != nil && v.Before != nil {
+		v.Receipt.Generation = s.Generation
+	}
 }
 
 // neverCharged holds the states of a counter without a snapshot.
@@ -114,7 +127,7 @@ func (s *Snapshot) known() []limit.State {
 // changed the item, and the charge must not be admitted.
 func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
 	for i, cost := range c.Costs {
-		if l := &c.Limits[i]; cost != 0 && !s.states[i].Consistent(l, now, cost) {
+		if l := &c.Limits[i]; cost != 0 && !s.consistent(i, l, now, cost, c.Hold.ID) {
 			return fmt.Errorf("%w: limit %q holds less than the %d units just charged, or more than its capacity of %d",
 				ErrForeign, l.Name, cost, l.MaxCost())
 		}
@@ -122,16 +135,28 @@ func (s *Snapshot) Verify(c *limit.Charge, now time.Time) error {
 	return nil
 }
 
-// Admit fills in the verdict of a charge that was made and has left this state.
-func (s *Snapshot) Admit(c *limit.Charge, now time.Time, v *limit.Verdict) {
-	limit.AfterCharge(s.states, nil, s.Generation, c, now, v)
+// consistent reports whether a charge of limit i, whose last hold has this ID, can
+// have left the state.
+func (s *Snapshot) consistent(i int, l *limit.Limit, now time.Time, cost int64, hold uint64) bool {
+	if l.Algorithm == limit.InFlight {
+		return s.holds.Find(hold) != nil && int64(len(s.holds.All())) <= l.Capacity
+	}
+	return s.states[i].Consistent(l, now, cost)
 }
 
-// NewerThan reports whether s is a later state of the same generation: totals
-// only grow within one.
+// Admit fills in the verdict of a charge that was made and has left this state.
+func (s *Snapshot) Admit(c *limit.Charge, now time.Time, v *limit.Verdict) {
+	limit.AfterCharge(s.states, s.holds, s.Generation, c, now, v)
+}
+
+// NewerThan reports whether s is a later state of the same generation: its holds
+// have changed more often or, if as often, its totals have grown.
 func (s *Snapshot) NewerThan(other *Snapshot) bool {
 	if s.Generation != other.Generation || len(s.totals) != len(other.totals) {
 		return false
+	}
+	if changes, others := s.held().Changes(), other.held().Changes(); changes != others {
+		return changes > others
 	}
 	for i, total := range s.totals {
 		if total > other.totals[i] {

@@ -25,9 +25,23 @@ func (s *Snapshot) AfterTransaction(c *limit.Charge, now time.Time, newGeneratio
 	if s != nil {
 		after.Generation, after.ReadAt = s.Generation, s.ReadAt
 	}
+	if slots := currentSlots(s, c.Limits, now); s.opens(c, now) {
+		after.holds = s.held().Clone()
+		after.holds.Open(c.HoldAt(now, &slots))
+		after.ttl = max(s.lasts(), holdExpiry(c.Hold.For, now))
+	} else if s != nil {
+		after.holds, after.ttl = s.holds, s.ttl
+	}
 	for i := range c.Limits {
 		if s != nil {
 			after.totals[i], after.states[i] = s.totals[i], s.states[i].Clone()
+			if l := &c.Limits[i]; c.Costs[i] > 0 && l.Correctable() && s.surplus(i) > 0 {
+				after.totals[i] -= s.surplus(i)
+				after.Generation = successor(s.Generation)
+			}
+		}
+		if c.Limits[i].Algorithm == limit.InFlight {
+			continue
 		}
 		after.states[i].Take(&c.Limits[i], now, c.Costs[i])
 		if !c.Limits[i].Bucket() {

@@ -51,6 +51,13 @@ func (u *Update) name(attribute string) string {
 	return placeholder
 }
 
+// nameAs is name with a placeholder for an attribute whose name has other
+// characters than placeholders may have.
+func (u *Update) nameAs(placeholder, attribute string) string {
+	u.names["#"+placeholder] = attribute
+	return "#" + placeholder
+}
+
 func (u *Update) value(name string, value types.AttributeValue) string {
 	u.values[":"+name] = value
 	return ":" + name
@@ -58,8 +65,10 @@ func (u *Update) value(name string, value types.AttributeValue) string {
 
 func (u *Update) number(name string, n int64) string { return u.value(name, number(n)) }
 
-func (u *Update) generation(id string) string {
-	return u.value("e", &types.AttributeValueMemberS{Value: id})
+func (u *Update) generation(id string) string { return u.text("e", id) }
+
+func (u *Update) text(name, s string) string {
+	return u.value(name, &types.AttributeValueMemberS{Value: s})
 }
 
 func (u *Update) binary(name string, b []byte) string {
