@@ -15,7 +15,7 @@ const Never = limit.Never
 // Limit says how many units a key may take in a window of time. A request costs
 // one unit, or as many as [Limiter.AllowN] states. Make one with
 // [SlidingWindow], which is exact, or with one of the other algorithms. [New]
-// and gate.New check it: n is from 1 to 4,294,967,295, and a window is from
+// and gate.New check it: n is from 1 to 999,999,999,999,999, and a window is from
 // 100 ms to ten years long.
 //
 // A Limit is an [Option] of New. A limiter with several limits charges all of

@@ -236,9 +236,10 @@ func TestNewErrors(t *testing.T) {
 
 		{options{slidegate.SlidingWindow(0, time.Minute)}, "SlidingWindow(0, 1m): n must be at least 1"},
 		{options{slidegate.FixedWindow(-1, time.Minute)}, "FixedWindow(-1, 1m): n must be at least 1"},
-		{options{slidegate.SlidingWindowCounter(1<<32, time.Minute)}, "SlidingWindowCounter(4294967296, 1m): n must be from 1 to 4294967295"},
+		{options{slidegate.SlidingWindowCounter(1e15, time.Minute)}, "SlidingWindowCounter(1000000000000000, 1m): n must be from 1 to 999999999999999"},
 		{options{slidegate.SlidingLog(1001, time.Minute)}, "SlidingLog(1001, 1m): n must be at most 1000: use SlidingWindow for more"},
-		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): n must be at most 100000000"},
+		{options{slidegate.TokenBucket(200_000_000, 100*time.Millisecond, 1)}, "TokenBucket(200000000, 100ms, 1): " +
+			"n must be 100000000, or the limit a SlidingWindow: a bucket has whole nanoseconds for a unit, here 1ns, and 200000000 in 100ms is more than 1% off"},
 		{options{slidegate.PerMonth(0, time.UTC)}, `PerMonth(0, UTC): n must be at least 1`},
 
 		{options{slidegate.SlidingWindow(100, 0)}, "SlidingWindow(100, 0s): the window must be from 100ms to 3650d"},
@@ -262,7 +263,17 @@ func TestNewErrors(t *testing.T) {
 
 		{options{slidegate.TokenBucket(10, time.Second, -1)}, "TokenBucket(10, 1s, -1): burst must be at least 1, or 0 for n"},
 		{options{slidegate.TokenBucket(1, 365*24*time.Hour, 11)}, "TokenBucket(1, 365d, 11): burst must be at most 10: more take over ten years"},
-		{options{slidegate.LeakyBucket(10, time.Second, 1<<32)}, "LeakyBucket(10, 1s, 4294967296): queue must be from 1 to 4294967295"},
+		{options{slidegate.LeakyBucket(10, time.Second, 1e15)}, "LeakyBucket(10, 1s, 1000000000000000): queue must be from 1 to 999999999999999"},
+
+		{options{slidegate.InFlight(1001, time.Minute)}, "InFlight(1001, 1m): n must be from 1 to 1000"},
+		{options{slidegate.InFlight(0, 90)}, "InFlight(0, 90ns): n must be at least 1\nInFlight(0, 90ns): the window must be from 1s to 1d: write 90*time.Second"},
+		{options{slidegate.InFlight(5, 25*time.Hour)}, "InFlight(5, 25h): the window must be from 1s to 1d"},
+		{options{slidegate.InFlight(5, time.Hour).WithSlots(time.Second).WithAnchor(3)},
+			"InFlight(5, 1h).WithSlots(1s).WithAnchor(3): only PerMonth takes WithAnchor\nInFlight(5, 1h).WithSlots(1s).WithAnchor(3): only SlidingWindow takes WithSlots"},
+		{options{slidegate.InFlight(5, time.Hour), minute, slidegate.InFlight(9, time.Hour).WithName("more")},
+			`InFlight(9, 1h).WithName("more"): limits requests in flight as InFlight(5, 1h) does: remove one of the two`},
+		{options{slidegate.InFlight(5, time.Minute), slidegate.WithName("x"), withStore(limittest.Fail(errDown)), slidegate.WithLease(2)},
+			"WithLease: a place in flight is taken by one request, never ahead: remove the lease, or limit requests in flight apart"},
 
 		{options{slidegate.InFlight(1001, time.Minute)}, "InFlight(1001, 1m): n must be from 1 to 1000"},
 		{options{slidegate.InFlight(0, 90)}, "InFlight(0, 90ns): n must be at least 1\nInFlight(0, 90ns): the window must be from 1s to 1d: write 90*time.Second"},

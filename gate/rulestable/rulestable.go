@@ -5,14 +5,17 @@
 //	slidegate rules apply rules.yaml --rules dynamodb://rules
 //
 // Overrides that operators set by command, such as `slidegate overrides set` and
-// `slidegate grant`, apply within ten seconds too.
+// `slidegate grant`, apply within ten seconds too. So do those that a program
+// sets, such as the webhook of a billing system: see [Table.SetOverride].
 //
 // # Cost
 //
 // A process reads one small item in ten seconds, and the rules themselves when
 // they have changed. For rules that take overrides it reads one item in ten
 // seconds for each key that sends requests. Its role needs dynamodb:GetItem on
-// the table.
+// the table. A program that changes overrides needs dynamodb:PutItem and
+// dynamodb:DeleteItem too, on the partition keys "override#" with the rule's name
+// and "history": GrantOverrides of the CDK construct grants that.
 package rulestable
 
 import (

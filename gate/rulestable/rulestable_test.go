@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -95,14 +96,41 @@ func TestPublish(t *testing.T) {
 	if n := strings.Count(s.log.String(), "authentication in the rules has no effect"); n != 2 {
 		t.Errorf("%d warnings of authentication for two versions", n)
 	}
-	if err := s.table.SetOverride(t.Context(), ruletable.Override{Rule: "api", Key: "ip:203.0.113.9", Document: `{"capacity": 2000}`, Note: note}); err != nil {
+	table, by := rulestable.Open(client.Client, s.table.Name()), rulestable.Note{Who: "billing", Why: "invoice 83"}
+	set := rulestable.Override{Capacity: map[string]int64{"": 2000}, Note: by}
+	if err := table.SetOverride(t.Context(), "api", "ip:203.0.113.9", set); err != nil {
 		t.Fatal(err)
 	}
 	s.want(2000)
-	if err := s.table.DeleteOverride(t.Context(), "api", "ip:203.0.113.9", note); err != nil {
+	if err := table.DeleteOverride(t.Context(), "api", "ip:203.0.113.9", by); err != nil {
 		t.Fatal(err)
 	}
 	s.want(1000)
+}
+
+// TestExample runs the example on a real engine, and compares its output.
+func TestExample(t *testing.T) {
+	client := dynamotest.Connect(t)
+	table = dynamotest.Create(t, client, ruletable.Description(dynamotest.Name()))
+	document := &ruledoc.Document{Rules: []ruledoc.Rule{{
+		Name: "per-day", Key: "tenant:{jwt.tenant}", Overrides: &ruledoc.OverrideKeys{OwnKey: true}, Limits: []ruledoc.Limit{{Capacity: 1000, Window: "24h"}},
+	}}}
+	if _, err := ruletable.New(client, table).Publish(t.Context(), ruletable.Version{Document: document, Note: note}, 0); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stdout := os.Stdout
+	os.Stdout = file
+	ExampleTable_SetOverride()
+	os.Stdout = stdout
+	got, err := os.ReadFile(file.Name())
+	if want := "200 20000 a day until 2199-01-01 by billing\n200 as the rules say\n"; string(got) != want || err != nil {
+		t.Errorf("printed %q, error %v, want %q", got, err, want)
+	}
 }
 
 // TestUnreadable: a gate whose table cannot be read decides nothing, or by the

@@ -49,6 +49,15 @@ func (r *RateLimit) GrantSettle(program awsiam.IGrantable) awsiam.Grant {
 	return grantWrite(program, r.CountersTable, "dynamodb:UpdateItem")
 }
 
+// GrantOverrides lets a program set and delete overrides of single keys, by package
+// rulestable: it may read rules, and cannot publish any. The program finds their
+// table by RulesTable.TableName.
+func (r *RateLimit) GrantOverrides(program awsiam.IGrantable) awsiam.Grant {
+	return grantWrite(program, r.RulesTable, "dynamodb:GetItem").
+		Combine(grantPartition(program, r.RulesTable, "override#*", "dynamodb:PutItem", "dynamodb:DeleteItem")).
+		Combine(grantPartition(program, r.RulesTable, "history", "dynamodb:PutItem"))
+}
+
 // grantStack lets commands find the tables by the stack's outputs: stack://NAME.
 func (r *RateLimit) grantStack(grantee awsiam.IGrantable) awsiam.Grant {
 	stack := awscdk.Stack_Of(r)
@@ -79,6 +88,15 @@ func grantWrite(grantee awsiam.IGrantable, table awsdynamodb.ITable, actions ...
 func grant(grantee awsiam.IGrantable, resource *string, actions ...string) awsiam.Grant {
 	return awsiam.Grant_AddToPrincipal(&awsiam.GrantOnPrincipalOptions{
 		Grantee: grantee, Actions: jsii.Strings(actions...), ResourceArns: jsii.Strings(*resource),
+	})
+}
+
+// grantPartition grants actions on the items of a table whose partition keys look
+// like a pattern.
+func grantPartition(grantee awsiam.IGrantable, table awsdynamodb.ITable, keys string, actions ...string) awsiam.Grant {
+	return awsiam.Grant_AddToPrincipal(&awsiam.GrantOnPrincipalOptions{
+		Grantee: grantee, Actions: jsii.Strings(actions...), ResourceArns: jsii.Strings(*table.TableArn()),
+		Conditions: &map[string]*map[string]any{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}},
 	})
 }
 

@@ -209,6 +209,23 @@ func TestGrantsOfFunctions(t *testing.T) {
 	}
 }
 
+// TestGrantOverrides: a program changes overrides and adds to the history. It can
+// neither publish rules nor delete history.
+func TestGrantOverrides(t *testing.T) {
+	tpl := synth(t, ratelimit.Props{Standalone: true}, func(stack stackOf, l limiter) {
+		l.GrantOverrides(awsiam.NewUser(stack, jsii.String("Person"), nil))
+	})
+	rules := arn(tpl.ID(t, "AWS::DynamoDB::Table", "RateLimitRules"))
+	allow := func(actions any, keys string) object {
+		return object{"Effect": "Allow", "Action": actions, "Resource": rules,
+			"Condition": object{"ForAllValues:StringLike": object{"dynamodb:LeadingKeys": keys}}}
+	}
+	diff(t, "statements", []any{
+		object{"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": rules},
+		allow([]any{"dynamodb:PutItem", "dynamodb:DeleteItem"}, "override#*"), allow("dynamodb:PutItem", "history"),
+	}, tpl.One(t, "AWS::IAM::Policy", "Person").Properties["PolicyDocument"].(object)["Statement"].([]any))
+}
+
 // TestSettle: both kinds of HTTP integrations hand the receipt on. Denials of HTTP
 // APIs are passed on.
 func TestSettle(t *testing.T) {

@@ -3,7 +3,6 @@ package limit
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 )
@@ -37,15 +36,15 @@ func (l *Limit) Interval() time.Duration {
 	return (l.Window + time.Duration(l.Capacity) - 1) / time.Duration(l.Capacity)
 }
 
+// TooFast reports whether whole nanoseconds are too coarse for the rate of a
+// bucket: rounded up, they would make it more than 1% slower than it states.
+// 10,000,000 units in a second never are, nor is 1,000,000,000, a unit in a
+// nanosecond. 300,000,000 are: at 4 ns a unit, they would be 250,000,000.
+func (l *Limit) TooFast() bool { return int64(l.Interval())*l.Capacity > int64(l.Window+l.Window/100) }
+
 // Drain returns the time in which an empty bucket refills or a full queue
 // drains: 20 s for a burst of 10 at one unit in 2 s.
 func (l *Limit) Drain() time.Duration { return time.Duration(l.Burst) * l.Interval() }
-
-// drains reports whether Drain is within MaxDrain.
-func (l *Limit) drains() bool {
-	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Interval()))
-	return hi == 0 && lo <= uint64(MaxDrain)
-}
 
 // backlog returns the time from now until the bucket is full again.
 func (b *bucket) backlog(now int64) time.Duration {

@@ -103,7 +103,7 @@ func (c *Charge) CheckSettlement(deltas []int64) error {
 // ZeroCost reports whether the charge takes nothing: its cost is zero for every
 // limit, and it opens no hold.
 func (c *Charge) ZeroCost() bool {
-	if c.Hold.ID != 0 {
+	if c.Reserves() {
 		return false
 	}
 	for _, cost := range c.Costs {
@@ -181,15 +181,17 @@ type Receipt struct {
 	// full, in Unix nanoseconds.
 	Slots [MaxLimits]int64
 	// Hold is the ID of the hold that the charge opened; 0 for none.
-	Hold  uint64
-	Until int64 // when that hold ends, in Unix milliseconds
+	Hold uint64
+	// Opened and Until are when that hold was opened and when it ends, in Unix
+	// milliseconds.
+	Opened, Until int64
 }
 
 // Decide fills in v with what a charge on these states, one for each limit, and
 // holds (nil for none) would get now. It changes no state. The receipt then names
 // the slots that Take would charge.
 func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
-	if c.Hold.ID != 0 && h.repeats(states, c, now, v) {
+	if c.Reserves() && h.repeats(states, c, now, v) {
 		return
 	}
 	n := now.UnixNano()
@@ -204,14 +206,14 @@ func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
 	v.Receipt.clear("")
-	if v.ByHolds, v.Before = false, nil; c.Hold.ID != 0 {
+	if v.ByHolds, v.Before = false, nil; c.Reserves() {
 		h.decideHold(c, now, v)
 	}
 }
 
 // clear makes r the receipt of a charge without a hold.
 func (r *Receipt) clear(generation string) {
-	r.Generation, r.Serial, r.Hold, r.Until = generation, 0, 0, 0
+	r.Generation, r.Serial, r.Hold, r.Opened, r.Until = generation, 0, 0, 0, 0
 }
 
 // Apply decides a charge on these states and holds, and makes it if they allow
@@ -271,8 +273,8 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 	}
 	v.Receipt.clear(generation)
 	v.ByHolds, v.Before = false, nil
-	if hold := h.Find(c.Hold.ID); hold != nil {
-		v.Receipt.Hold, v.Receipt.Until = hold.ID, hold.End
+	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() && !hold.over(n) {
+		v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = hold.ID, hold.Opened, hold.End
 	}
 }
 
@@ -286,7 +288,7 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 // generation, and nothing to refund.
 func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, deltas []int64) error {
 	if r.Hold != 0 {
-		if err := h.Close(r.Hold); err != nil {
+		if err := h.Close(r); err != nil {
 			return err
 		}
 	}
@@ -297,7 +299,7 @@ func Settle(states []State, h *Holds, c *Charge, now time.Time, r *Receipt, delt
 		case delta < 0 && r.Generation != "":
 			states[i].Refund(r.Slots[i], -delta)
 		case delta > 0:
-			states[i].Take(&c.Limits[i], now, delta)
+			states[i].Take(l, now, min(delta, maxUnits-states[i].held(l, states[i].Current(l, now))))
 		}
 	}
 	return nil

@@ -43,6 +43,8 @@ func TestCheck(t *testing.T) {
 		"a bucket that holds nothing":     one(token(1, sec, 0)),
 		"a bucket that holds too much":    one(token(limit.MaxCapacity, sec, limit.MaxCapacity+1)),
 		"a queue that drains too slowly":  one(leaky(1, limit.MaxDrain/2+1, 2)),
+		"a bucket at half its rate":       one(token(999_999_999, sec, 1)),
+		"more than one percent too slow":  one(token(100, 901, 1)), // 10 ns a unit
 		"a bucket that overflows":         one(token(1, math.MaxInt64, limit.MaxCapacity)),
 		"a calendar that slides":          with(func(l *limit.Limit) { *l = sliding(1, 24*time.Hour, time.Hour); l.Calendar = day }),
 		"a calendar nowhere":              one(calendar(1, &limit.Calendar{Unit: limit.Day})),
@@ -77,7 +79,8 @@ func TestCheck(t *testing.T) {
 	for name, l := range map[string]limit.Limit{
 		"600 slots": sliding(1, 600*sec, sec), "the largest capacity": fixed(limit.MaxCapacity, sec), "a log of 1000": exact(1000, sec),
 		"a nanosecond": fixed(1, 1), "slots of a nanosecond": sliding(1, 10, 1),
-		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
+		"ten years to refill": token(1, limit.MaxDrain/2, 2), "a nanosecond a unit": leaky(limit.MaxCapacity, limit.MaxCapacity, limit.MaxCapacity),
+		"one percent too slow": token(100, 9901, 1), "any ten million a second": token(9_999_999, sec, 1),
 		"the longest window":            weighted(1, limit.MaxWindow),
 		"1000 places for a day":         inFlight(limit.MaxHolds, limit.MaxHold),
 		"months that start on the 28th": calendar(1, &limit.Calendar{Unit: limit.Month, Location: time.UTC, Anchor: 28}),
@@ -85,6 +88,24 @@ func TestCheck(t *testing.T) {
 		c := limit.Charge{Limits: []limit.Limit{l}, Costs: []int64{0}}
 		if err := c.Check(); err != nil || !c.ZeroCost() {
 			t.Errorf("%s, zero cost: error %v, ZeroCost %v", name, err, c.ZeroCost())
+		}
+	}
+}
+
+// TestMostUnits corrects charges until one window holds as many units as can be
+// counted. It is full from then on, and counts on in the next.
+func TestMostUnits(t *testing.T) {
+	for _, l := range []limit.Limit{sliding(limit.MaxCapacity, 10*sec, sec), fixed(9, 10*sec), weighted(limit.MaxCapacity, 10*sec)} {
+		states, c, r := make([]limit.State, 1), &limit.Charge{Limits: []limit.Limit{l}}, &limit.Receipt{}
+		for n := range 10_000 {
+			now := epoch.Add(min(time.Duration(n), 9) * sec)
+			_ = limit.Settle(states, nil, c, now, r, []int64{limit.MaxCapacity})
+			if states[0].Decide(&l, now, 1).Allowed {
+				t.Fatalf("%s: allowed after %d corrections", l.Algorithm, n+1)
+			}
+		}
+		if got := states[0].Decide(&l, epoch.Add(21*sec), l.Capacity); !got.Allowed {
+			t.Errorf("%s: the next window is not empty: %+v", l.Algorithm, got)
 		}
 	}
 }

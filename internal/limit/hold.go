@@ -47,10 +47,13 @@ type Opening struct {
 
 // Hold is an open reservation: a charge that may still be corrected, once, and a
 // place in flight.
+//
+// Opened distinguishes it from an earlier one of the same ID. A message about that
+// one which arrives late must not settle or renew this one.
 type Hold struct {
-	ID   uint64
-	End  int64  // Unix milliseconds
-	Took []Took // by limit
+	ID          uint64
+	Opened, End int64  // Unix milliseconds
+	Took        []Took // by limit
 }
 
 // Took is what the charge of a hold took from one limit.
@@ -168,20 +171,29 @@ func (h *Holds) Open(hold Hold) {
 	h.Version++
 }
 
-// Close removes a hold. It fails with ErrClosed if there is none.
-func (h *Holds) Close(id uint64) error {
-	if h.Find(id) == nil {
+// Of returns the hold of a receipt; nil if it is gone. A receipt without Opened is of
+// a charge whose answer was lost. Its ID is random, and so of one opening.
+func (h *Holds) Of(r *Receipt) *Hold {
+	if hold := h.Find(r.Hold); hold != nil && (hold.Opened == r.Opened || r.Opened == 0) {
+		return hold
+	}
+	return nil
+}
+
+// Close removes the hold of a receipt. It fails with ErrClosed if it is gone.
+func (h *Holds) Close(r *Receipt) error {
+	if h.Of(r) == nil {
 		return ErrClosed
 	}
-	h.open = slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == id })
+	h.open = slices.DeleteFunc(h.open, func(open Hold) bool { return open.ID == r.Hold })
 	h.Version++
 	return nil
 }
 
-// Renew moves the end of a hold, unless a later renewal has. It fails with
-// ErrClosed if there is none.
-func (h *Holds) Renew(id uint64, end int64) error {
-	hold := h.Find(id)
+// Renew moves the end of a receipt's hold, unless a later renewal has. It fails with
+// ErrClosed if it is gone.
+func (h *Holds) Renew(r *Receipt, end int64) error {
+	hold := h.Of(r)
 	if hold == nil {
 		return ErrClosed
 	}
@@ -218,6 +230,20 @@ func (c *Charge) MostHolds() int64 {
 	return c.Hold.Most
 }
 
+// Reserves reports whether the charge opens a hold if there is room. One that can
+// never be allowed does not.
+func (c *Charge) Reserves() bool {
+	if c.Hold.ID == 0 || c.MostHolds() == 0 {
+		return false
+	}
+	for i := range c.Costs {
+		if c.Costs[i] > c.Limits[i].MaxCost() {
+			return false
+		}
+	}
+	return true
+}
+
 // Takes reports whether a charge that v allows takes or opens anything.
 func (c *Charge) Takes(v *Verdict) bool {
 	return v.Before == nil && (v.Receipt.Hold != 0 || slices.Max(c.Costs) > 0)
@@ -229,7 +255,7 @@ func (h *Holds) decideHold(c *Charge, now time.Time, v *Verdict) {
 	full := h.live(n) >= c.MostHolds()
 	if v.Allowed && c.Hold.ID != 0 {
 		if v.ByHolds = full; !full {
-			v.Receipt.Hold, v.Receipt.Until = c.Hold.ID, c.Hold.Until(now)
+			v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = c.Hold.ID, now.UnixMilli(), c.Hold.Until(now)
 		}
 		return
 	}
@@ -265,7 +291,7 @@ func (h *Holds) take(c *Charge, now time.Time, v *Verdict) {
 
 // HoldAt returns the hold of the charge, which is made now in these slots.
 func (c *Charge) HoldAt(now time.Time, slots *[MaxLimits]int64) Hold {
-	hold := Hold{ID: c.Hold.ID, End: c.Hold.Until(now), Took: make([]Took, len(c.Limits))}
+	hold := Hold{ID: c.Hold.ID, Opened: now.UnixMilli(), End: c.Hold.Until(now), Took: make([]Took, len(c.Limits))}
 	for i := range c.Limits {
 		hold.Took[i].Units = c.Costs[i]
 		if c.Limits[i].Correctable() {

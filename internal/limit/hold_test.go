@@ -38,32 +38,34 @@ func TestHoldVerdicts(t *testing.T) {
 			{0, 0, []int64{0, 0}, "allowed, 2 left"},
 			{0, 1, []int64{1, 1}, "allowed, 1 left, hold 1 until 10s, changed"},
 			{0, 0, []int64{1, 0}, "allowed, 1 left, changed"},
-			{0, 2, []int64{4, 1}, "denied, 1 left"},
+			{0, 2, []int64{4, 1}, "denied, 1 left, retry after 11s"},
 			{0, 2, []int64{1, 1}, "allowed, 0 left, hold 2 until 10s, changed"},
-			{0, 3, []int64{1, 1}, "denied, 0 left, by holds"},
-			{0, 3, []int64{4, 1}, "denied, 0 left"},
-			{0, 3, []int64{0, 0}, "allowed, 0 left, by holds"},
-			{0, 3, []int64{1, 0}, "allowed, 0 left, by holds, changed"},
-			{0, 1, []int64{9, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
+			{0, 3, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
+			{0, 3, []int64{4, 1}, "denied, 0 left, retry after 11s"},
+			{0, 3, []int64{0, 0}, "allowed, 0 left"},
+			{0, 3, []int64{1, 0}, "allowed, 0 left, changed"},
+			{0, 1, []int64{9, 1}, "denied, 0 left, retry after -1ns"},
+			{0, 1, []int64{5, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
 			{10*sec - 1, 1, []int64{1, 1}, "allowed, 0 left, hold 1 until 10s, before [{1700000040 1} {0 1}]"},
-			{10 * sec, 1, []int64{1, 1}, "denied, 0 left, by holds"}, // its end has come, but its place is not free
-			{13*sec - 1, 1, []int64{1, 1}, "denied, 0 left, by holds"},
+			{10 * sec, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"}, // its end has come, but its place is not free
+			{13*sec - 1, 1, []int64{1, 1}, "denied, 0 left, by holds, retry after 1s"},
 			{13 * sec, 1, []int64{1, 1}, "allowed, 1 left, hold 1 until 23s, changed"},
 		}},
 		"places alone": {[]limit.Limit{inFlight(2, 10*sec)}, []call{
 			{0, 0, []int64{0}, "allowed, 2 left"},
-			{0, 7, []int64{0}, "allowed, 2 left, by holds"},
+			{0, 7, []int64{0}, "allowed, 2 left"},
 			{1, 1, []int64{1}, "allowed, 1 left, hold 1 until 10.001s, changed"},
 			{2, 0, []int64{0}, "allowed, 1 left"},
 			{3, 2, []int64{1}, "allowed, 0 left, hold 2 until 10.001s, changed"},
-			{4, 3, []int64{1}, "denied, 0 left, by holds"},
+			{4, 3, []int64{1}, "denied, 0 left, by holds, retry after 1s"},
 		}},
 		"reservations": {[]limit.Limit{leaky(1, sec, 9)}, []call{
 			{0, 1, []int64{1}, "allowed, 8 left, hold 1 until 10s, changed"},
 			{0, 2, []int64{0}, "allowed, 8 left, hold 2 until 10s, changed"},
 			{0, 3, []int64{0}, "allowed, 8 left, by holds"},
 			{0, 3, []int64{2}, "allowed, 6 left, by holds, delay 1s, changed"},
-			{0, 1, []int64{2}, "allowed, 6 left, hold 1 until 10s, before [{0 1}]"}, // its turn has come
+			{0, 0, []int64{1}, "allowed, 5 left, delay 3s, changed"},
+			{0, 1, []int64{2}, "allowed, 5 left, hold 1 until 10s, before [{0 1}]"}, // its turn has come
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +78,11 @@ func TestHoldVerdicts(t *testing.T) {
 				changed := limit.Apply(states, holds, c, now, &got)
 				if d, g := describe(&decided, false), describe(&got, changed); g != call.want {
 					t.Fatalf("call %d: got %s, want %s", i, g, call.want)
-				} else if decided.Remaining = got.Remaining; !changed && d != g {
+				} else if !changed && d != g {
 					t.Fatalf("call %d: decided %s, and got %s", i, d, g)
+				}
+				if c.Reserves() && c.ZeroCost() {
+					t.Errorf("call %d has zero cost, though it opens a hold", i)
 				}
 				if got.Allowed != decided.Allowed || got.ByHolds != decided.ByHolds || got.Receipt.Hold != decided.Receipt.Hold {
 					t.Fatalf("call %d: decided %+v, and got %+v", i, decided, got)
@@ -105,6 +110,12 @@ func describe(v *limit.Verdict, changed bool) string {
 	if v.Delay != 0 {
 		s += fmt.Sprintf(", delay %v", v.Delay)
 	}
+	if v.RetryAfter != 0 {
+		s += fmt.Sprintf(", retry after %v", v.RetryAfter)
+	}
+	if v.Result != limit.Combine(v.Limits) {
+		s += ", unlike its limits"
+	}
 	if v.Receipt.Generation != "" || v.Receipt.Serial != 0 {
 		s += ", of an earlier generation"
 	}
@@ -130,6 +141,7 @@ func TestHolds(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", step, got, want)
 		}
 	}
+	of := func(id uint64) *limit.Receipt { return &limit.Receipt{Hold: id} }
 	before := h.Clone()
 	check("made", "3 until 1s, 1 until 5s, 2 until 5s, version 7")
 	for d, ended := range map[time.Duration]int{0: 0, 4*sec - 1: 0, 4 * sec: 1, 8*sec - 1: 1, 8 * sec: 3} {
@@ -142,14 +154,14 @@ func TestHolds(t *testing.T) {
 	}
 	h.Open(limit.Hold{ID: 3, End: end(5 * sec)})
 	check("opened again", "1 until 5s, 2 until 5s, 3 until 5s, version 8")
-	if err := errors.Join(h.Renew(1, end(6*sec)), h.Renew(1, end(6*sec)), h.Renew(2, end(4*sec))); err != nil {
+	if err := errors.Join(h.Renew(of(1), end(6*sec)), h.Renew(of(1), end(6*sec)), h.Renew(of(2), end(4*sec))); err != nil {
 		t.Error(err)
 	}
 	check("renewed, once", "2 until 5s, 3 until 5s, 1 until 6s, version 9")
-	if err := h.Close(2); err != nil {
+	if err := h.Close(of(2)); err != nil {
 		t.Error(err)
 	}
-	for _, err := range []error{h.Close(2), h.Renew(2, end(9*sec)), (*limit.Holds)(nil).Renew(1, 0), (*limit.Holds)(nil).Close(1)} {
+	for _, err := range []error{h.Close(of(2)), h.Renew(of(2), end(9*sec)), h.Close(&limit.Receipt{Hold: 3, Opened: 1}), (*limit.Holds)(nil).Renew(of(1), 0), (*limit.Holds)(nil).Close(of(1))} {
 		if !errors.Is(err, limit.ErrClosed) {
 			t.Errorf("a hold that is gone: error %v", err)
 		}
@@ -217,7 +229,7 @@ func TestHoldProperties(t *testing.T) {
 				c.Hold = limit.Opening{ID: rapid.Uint64Range(1, 4).Draw(t, "ID"), For: 4 * sec, Most: places}
 				id, free := c.Hold.ID, live() < places
 				end, open := ends[id]
-				repeated := open && now.Before(end)
+				repeated := open && now.Before(end) && c.Costs[0] <= units
 				allowed := repeated || c.Costs[0] <= max(0, units-used()) && (free || !inFlightToo)
 				limit.Apply(states, holds, c, now, &v)
 				if opens := allowed && !repeated && free; opens {
@@ -257,7 +269,8 @@ func TestHoldProperties(t *testing.T) {
 			"renew": func(t *rapid.T) {
 				id, by := rapid.Uint64Range(1, 4).Draw(t, "ID"), limit.Opening{For: time.Duration(rapid.IntRange(1, 9).Draw(t, "for")) * sec}
 				end, open := ends[id]
-				if err := holds.Renew(id, by.Until(now)); open != (err == nil) {
+				r := receipts[id]
+				if err := holds.Renew(&r, by.Until(now)); open != (err == nil) {
 					t.Fatalf("hold %d is open: %v, but error %v", id, open, err)
 				}
 				if later := now.Add(by.For); open && later.After(end) {

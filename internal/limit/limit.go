@@ -28,9 +28,14 @@ const MaxSlots = 600
 // request.
 const MaxLog = 1000
 
-// MaxCapacity is the largest capacity in units. It is below 2³², so sums over a
-// window always fit 63 bits.
-const MaxCapacity = 1<<32 - 1
+// MaxCapacity is the largest capacity in units: fifteen digits, as many as an
+// integer of a RateLimit field holds (RFC 9651, Structured Fields). It is below
+// 2⁵⁰, so JSON and Redis, whose numbers are exact to 2⁵³, hold it as well.
+const MaxCapacity = 999_999_999_999_999
+
+// maxUnits bounds the units to which corrections may bring one window. It is nine
+// times MaxCapacity, and the largest number up to which Redis counts exactly.
+const maxUnits = 1<<53 - 1
 
 // MaxWindow is the longest window: ten years. Times two windows away from now
 // still fit 64 bits of nanoseconds.
@@ -85,8 +90,7 @@ const (
 
 var algorithms = [...]string{
 	SlidingWindow: "sliding_window", FixedWindow: "fixed_window", SlidingWindowCounter: "sliding_window_counter",
-	SlidingWindowLog: "sliding_window_log", TokenBucket: "token_bucket", LeakyBucket: "leaky_bucket",
-	InFlight: "in_flight",
+	SlidingWindowLog: "sliding_window_log", TokenBucket: "token_bucket", LeakyBucket: "leaky_bucket", InFlight: "in_flight",
 }
 
 // String returns the name that rule files use, such as "sliding_window".
@@ -158,7 +162,8 @@ func (l *Limit) Valid() bool {
 	case SlidingWindowLog:
 		return l.Granularity == Exact && l.Capacity <= MaxLog
 	case TokenBucket, LeakyBucket:
-		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= MaxCapacity && l.drains()
+		// Its Drain is within MaxDrain.
+		return l.Granularity == 0 && l.Burst >= 1 && l.Burst <= min(MaxCapacity, int64(MaxDrain/l.Interval())) && !l.TooFast()
 	case InFlight:
 		return l.Granularity == 0 && l.Burst == 0 && l.Capacity <= MaxHolds && l.Window >= time.Second && l.Window <= MaxHold
 	}

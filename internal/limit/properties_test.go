@@ -17,14 +17,16 @@ type admitted struct {
 }
 
 func drawLimit(t *rapid.T) limit.Limit {
-	capacity, burst := rapid.Int64Range(1, 12).Draw(t, "capacity"), rapid.Int64Range(1, 12).Draw(t, "burst")
+	units := rapid.OneOf(rapid.Int64Range(1, limit.MaxCapacity), rapid.Int64Range(limit.MaxCapacity-2, limit.MaxCapacity))
+	capacity := rapid.OneOf(units, rapid.Int64Range(1, 12)).Draw(t, "capacity")
+	burst := rapid.OneOf(rapid.Int64Range(1, 12), units).Draw(t, "burst")
 	window := rapid.SampledFrom([]time.Duration{7, 100 * ms, sec, 7 * sec, 60 * sec}).Draw(t, "window")
 	day := &limit.Calendar{Unit: limit.Day, Location: drawZone(t)}
 	return rapid.SampledFrom([]limit.Limit{
 		sliding(capacity, window*time.Duration(rapid.IntRange(1, 12).Draw(t, "slots")), window),
 		fixed(capacity, window), weighted(capacity, window), exact(capacity, window),
 		token(capacity, window, burst), leaky(capacity, window, burst), calendar(capacity, day),
-	}).Draw(t, "limit")
+	}).Filter(func(l limit.Limit) bool { return l.Valid() }).Draw(t, "limit")
 }
 
 // bound returns what docs/accuracy.md promises: the most units in any

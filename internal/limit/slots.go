@@ -92,10 +92,15 @@ func (s *Slots) Used(l *Limit, now time.Time) int64 {
 }
 
 func (s *Slots) used(l *Limit, now, q int64) int64 {
-	switch {
-	case l.Algorithm == SlidingWindowCounter:
+	if l.Algorithm == SlidingWindowCounter {
 		return s.weighted(l, now, q)
-	case l.gone(s.number(), q):
+	}
+	return s.held(l, q)
+}
+
+// held returns the units of the slots that still count in slot q.
+func (s *Slots) held(l *Limit, q int64) int64 {
+	if l.gone(s.number(), q) {
 		return 0
 	}
 	_, gone := s.older.before(l, q)

@@ -115,11 +115,11 @@ func everyAlgorithm() []limit.Limit {
 func TestHugeCost(t *testing.T) {
 	for _, l := range []limit.Limit{
 		sliding(limit.MaxCapacity, 10*sec, sec), fixed(limit.MaxCapacity, sec), weighted(limit.MaxCapacity, limit.MaxWindow),
-		exact(limit.MaxLog, sec), token(1, limit.MaxDrain/2, 2), leaky(limit.MaxCapacity, sec, limit.MaxCapacity),
+		exact(limit.MaxLog, sec), token(1, limit.MaxDrain/2, 2), leaky(limit.MaxCapacity, limit.MaxCapacity, limit.MaxCapacity),
 	} {
 		var state limit.State
 		state.Take(&l, epoch, l.MaxCost())
-		for _, cost := range []int64{l.MaxCost() + 1, 1 << 32, 1 << 62, 1<<63 - 1} {
+		for _, cost := range []int64{l.MaxCost() + 1, limit.MaxCapacity + 1, 1 << 62, 1<<63 - 1} {
 			if got := state.Decide(&l, epoch, cost); got.Allowed || got.RetryAfter != limit.Never || got.Remaining != 0 {
 				t.Errorf("%s: a cost of %d gets %+v", l.Algorithm, cost, got)
 			}
@@ -188,8 +188,8 @@ func TestInterval(t *testing.T) {
 	}{
 		{token(10, 10*sec, 5), sec, 5 * sec},
 		{token(3, 10*sec, 3), 3333333334, 10000000002},
-		{leaky(limit.MaxCapacity, sec, limit.MaxCapacity), 1, limit.MaxCapacity},
-		{leaky(limit.MaxCapacity, limit.MaxDrain, 1), 73626638, 73626638}, // ⌈316,224,000 s / (2³² − 1)⌉
+		{leaky(limit.MaxCapacity, limit.MaxCapacity, limit.MaxCapacity), 1, limit.MaxCapacity},
+		{leaky(limit.MaxCapacity, limit.MaxDrain, 1), 317, 317}, // ⌈316,224,000 s / 999,999,999,999,999⌉
 		{token(1, limit.MaxDrain, 1), limit.MaxDrain, limit.MaxDrain},
 	} {
 		if got := test.limit.Interval(); got != test.interval {

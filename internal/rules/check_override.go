@@ -9,6 +9,9 @@ import (
 	"github.com/slidegate/slidegate/internal/rules/key"
 )
 
+// ErrNoRule is wrapped by the error about a rule that the document does not have.
+var ErrNoRule = errors.New("there is no rule")
+
 // CheckOverride returns everything that is wrong with an override of this key
 // of a rule, or of PlanOverrides; nil if it fits. The key is one that
 // OverrideKey returned, or that a table has.
@@ -103,7 +106,7 @@ func (s *Set) overrideTarget(rule string) (about overrideTarget, err error) {
 	case rule == PlanOverrides:
 		return overrideTarget{rule, s.plan.overrides, s.checkPlanOverride}, nil
 	case !ok:
-		return about, errors.New(s.noRule(rule).Reason())
+		return about, fmt.Errorf("%w %q: %s", ErrNoRule, rule, s.noRule(rule).Args[1])
 	case !r.TakesOverrides():
 		return about, fmt.Errorf("rule %s does not say that it has overrides: write overrides: true in the rule, and publish it: "+
 			"limiters have it within ten seconds, and its counters stay", rule)

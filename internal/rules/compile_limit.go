@@ -87,7 +87,10 @@ func (c *compiler) goLimits(path problem.Path, stated []GoLimit, in limitContext
 		l.Window, wrong = g.length()
 		report("window", wrong)
 		if len(stated) > 1 && l.Window != 0 {
-			l.Name = cmp.Or(l.Name, g.usualName())
+			if g.Algorithm == limit.InFlight {
+				l.Name = cmp.Or(l.Name, ruledoc.InFlightName)
+			}
+			l.Name = cmp.Or(l.Name, ruledoc.LimitName(g.windowText()))
 		}
 		c.name(at, "name", l.Name, limitName, taken)
 		if g.Zone != nil { // only its name tells whether another process can have the same
@@ -161,14 +164,12 @@ func (c *compiler) inFlight(path problem.Path, d *ruledoc.Limit, in limitContext
 		}
 	}
 	if d.InFlight == 0 {
-		c.fail(path.To("in_flight"), problem.Missing, problem.Need{Field: "in_flight",
-			Write: "write how many requests may work at once, such as in_flight: 20"})
+		c.fail(path.To("in_flight"), problem.Missing, problem.Need{Field: "in_flight", Write: "write how many requests may work at once, such as in_flight: 20"})
 	}
 	var wrong problem.Fault
 	ch.limit.Window, wrong = holdDuration(d.Expires)
 	if d.Expires == "" {
-		wrong = problem.New(problem.Missing, problem.Need{Field: "expires",
-			Write: "write how long a request that never reports its end keeps its place, such as expires: 90s"})
+		wrong = problem.New(problem.Missing, problem.Need{Field: "expires", Write: "write how long a request that never reports its end keeps its place, such as expires: 90s"})
 	}
 	c.check(path.To("expires"), wrong)
 	if d.Cost != nil {

@@ -26,6 +26,7 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 	d, path := &c.doc.Rules[i], problem.Root("rules").At(i)
 	r := &Rule{
 		Name: d.Name, Key: d.Key, Atomic: d.Atomic, Lease: d.Lease, Quiet: d.Headers == "off", prefix: d.Name + "|", cost: Fixed(1),
+		SettleWithin: ruledoc.DefaultSettleWithin, Reservations: cmp.Or(d.Reservations, ruledoc.DefaultReservations),
 		plans:   map[string]*Terms{},
 		OnError: OnError(indexOf(failures, d.OnError)), Mode: Mode(indexOf(modes, d.Mode)),
 	}
@@ -60,7 +61,6 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 // reservations compiles how long a reservation can be settled, and how many a key
 // has. A field without effect is a mistake: its author believes that it works.
 func (c *compiler) reservations(path problem.Path, d *ruledoc.Rule, r *Rule) {
-	r.SettleWithin, r.Reservations = ruledoc.DefaultSettleWithin, cmp.Or(d.Reservations, ruledoc.DefaultReservations)
 	if d.SettleWithin != "" {
 		var wrong problem.Fault
 		r.SettleWithin, wrong = holdDuration(d.SettleWithin)
@@ -76,11 +76,8 @@ func (c *compiler) reservations(path problem.Path, d *ruledoc.Rule, r *Rule) {
 	case !settles && len(r.refunds) == 0 && d.SettleWithin != "":
 		c.fail(path.To("settle_within"), problem.Instead, "nothing of the rule is settled", "settle: true in its cost, or refund_on, or remove it")
 	}
-	if why != "" && d.SettleWithin != "" {
-		c.fail(path.To("settle_within"), problem.Remove, why, "it")
-	}
-	if why != "" && d.Reservations != 0 {
-		c.fail(path.To("reservations"), problem.Remove, why, "it")
+	if why != "" && (d.SettleWithin != "" || d.Reservations != 0) {
+		c.fail(path, problem.Remove, why, "settle_within and reservations")
 	}
 }
 

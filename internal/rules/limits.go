@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,8 +159,8 @@ func uncountable(l *limit.Limit) (field string, wrong problem.Fault) {
 		return "granularity", slots(problem.NotMultiple)
 	case l.Algorithm == limit.SlidingWindow && width != 0 && l.Window/width > limit.MaxSlots:
 		return "granularity", slots(problem.TooManySlots)
-	case l.Bucket() && time.Duration(l.Capacity) > l.Window:
-		return "capacity", problem.New(problem.TooFast, l.Capacity, window, int64(l.Window))
+	case l.Bucket() && l.TooFast():
+		return "capacity", problem.New(problem.TooFast, l.Capacity, window, l.Interval(), int64((l.Window+l.Interval()-1)/l.Interval()))
 	case l.Bucket() && l.Burst > int64(limit.MaxDrain/l.Interval()):
 		return SizeField(l.Algorithm), problem.New(problem.TooSlow, l.Capacity, window, l.Burst, int64(limit.MaxDrain/l.Interval()))
 	}
@@ -253,40 +252,28 @@ func (p *GoLimit) windowText() string {
 	return [...]string{limit.Day: "1d", limit.Week: "1w", limit.Month: "1mo"}[p.Unit]
 }
 
-// usualName returns the name of a limit that states none beside others.
-func (p *GoLimit) usualName() string {
-	if p.Algorithm == limit.InFlight {
-		return ruledoc.InFlightName
-	}
-	return ruledoc.LimitName(p.windowText())
-}
-
 // units returns how many units a window allows, and how many a bucket holds. It
 // reports what is wrong by the name of the field. A wrong number becomes 0.
 func (p *GoLimit) units(report func(field string, wrong problem.Fault)) (capacity, burst int64) {
-	units := func(field string, units, most int64, least string) int64 {
+	units := func(field string, units int64, least string) int64 {
 		switch {
 		case units < 1:
 			report(field, problem.New(problem.TooSmall, least))
-		case units > most:
-			report(field, problem.New(problem.OutOfRange, units, 1, most))
+		case units > limit.MaxCapacity:
+			report(field, problem.New(problem.OutOfRange, units, 1, int64(limit.MaxCapacity)))
 		default:
 			return units
 		}
 		return 0
 	}
-	most := int64(limit.MaxCapacity)
-	if p.Algorithm == limit.SlidingWindowLog || p.Algorithm == limit.InFlight { // uncountable checks their own bounds
-		most = math.MaxInt64
-	}
-	capacity = units("capacity", p.Capacity, most, "1")
+	capacity = units("capacity", p.Capacity, "1")
 	switch {
 	case !p.bucket():
 		return capacity, 0
 	case p.Size == 0:
 		return capacity, capacity
 	}
-	return capacity, units(SizeField(p.Algorithm), p.Size, limit.MaxCapacity, "1, or 0 for n")
+	return capacity, units(SizeField(p.Algorithm), p.Size, "1, or 0 for n")
 }
 
 // length returns the length of the window.
@@ -314,7 +301,7 @@ func (p GoLimit) sameRate() string {
 	for p.Window < ruledoc.MinWindow && p.Capacity <= limit.MaxCapacity {
 		p.Window, p.Capacity = 10*p.Window, 10*p.Capacity
 	}
-	if p.Capacity > limit.MaxCapacity {
+	if l := (limit.Limit{Capacity: p.Capacity, Window: p.Window}); p.Capacity > limit.MaxCapacity || l.TooFast() {
 		return ""
 	}
 	return p.String()

@@ -48,6 +48,19 @@ func (t *Terms) precompute(r *Rule, suffix string) {
 	t.Checked = !slices.ContainsFunc(t.Limits, func(l limit.Limit) bool { return !l.Valid() })
 }
 
+// WithoutPlaces has requests take no places in flight, for replays of logs, which
+// do not say when a request ended. It returns the rules with such a limit. Call it
+// before the first request.
+func (s *Set) WithoutPlaces() (names []string) {
+	for _, r := range s.Rules {
+		if i := InFlight(r.Limits); i >= 0 {
+			r.Costs[i], names = Cost{}, append(names, r.Name)
+			r.precompute()
+		}
+	}
+	return names
+}
+
 // fixedCosts returns the costs if no request and no plan can change them, else
 // nil. A clamped cost depends on the capacity, which plans and overrides change.
 func (r *Rule) fixedCosts() []int64 {
@@ -73,6 +86,10 @@ func suffix(limits []limit.Limit) string {
 		l := &limits[i]
 		if i > 0 {
 			text.WriteByte(',')
+		}
+		if l.Algorithm == limit.InFlight {
+			fmt.Fprintf(&text, "%s/%s", l.Name, l.Algorithm)
+			continue
 		}
 		timezone, anchor := "", ""
 		if c := l.Calendar; c != nil {

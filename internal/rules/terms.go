@@ -164,7 +164,7 @@ func (t *Terms) grant(r *Rule, grants []Grant, now time.Time) {
 			t.Stale = true
 			continue
 		}
-		t.raise(t.Limits, i, min(t.Limits[i].Capacity+g.Add, limit.MaxCapacity))
+		t.raise(t.Limits, i, min(t.Limits[i].Capacity+min(g.Add, limit.MaxCapacity), limit.MaxCapacity))
 		t.own = false
 	}
 }

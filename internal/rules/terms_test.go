@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,8 @@ func TestTerms(t *testing.T) {
 		{"a grant that has ended", "api", "", Override{Grants: []Grant{grant("", 50, 0)}}, false, "100/1m0s cost 1"},
 		{"on top of a plan", "api", "pro", Override{Grants: []Grant{grant("", 50, 1)}}, false, "6050/1m0s cost 1"},
 		{"on top of a capacity", "api", "", Override{Capacity: map[string]int64{"": 7}, Grants: []Grant{grant("", 50, 1)}}, false, "57/1m0s cost 1"},
-		{"up to what can be counted", "api", "", Override{Grants: []Grant{grant("", 1<<40, 1)}}, false, "4294967295/1m0s cost 1"},
+		{"up to what can be counted", "api", "", Override{Grants: []Grant{grant("", 1<<50, 1)}}, false, "999999999999999/1m0s cost 1"},
+		{"beyond what can be counted", "api", "", Override{Grants: []Grant{grant("", math.MaxInt64, 1)}}, false, "999999999999999/1m0s cost 1"},
 		{"more than a log keeps", "journal", "", Override{Grants: []Grant{grant("", 999, 1)}}, true, "10/1m0s cost 1"},
 		{"to a limit that is gone", "chat", "", Override{Grants: []Grant{grant("words", 9, 1)}}, true, "requests 10/1m0s cost 5, tokens 4000/1m0s cost 5"},
 		{"a capacity of a limit that is gone", "chat", "", Override{Capacity: map[string]int64{"words": 9, "tokens": 8}}, true,
@@ -82,7 +84,7 @@ func TestAnchorAfterOverride(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	s := parse(t, `
 plan: {from: jwt.plan}
-plans: {pro: {r: {a: 4000000000, b: 50, c: 3}}}
+plans: {pro: {r: {a: 999999999999999, b: 50, c: 3}}}
 rules:
 - name: r
   key: k
@@ -91,7 +93,7 @@ rules:
   - {name: b, capacity: 100, window: 1s, candidate: 80}
   - {name: c, capacity: 100, window: 1s, candidate: 1%}
   - {name: d, capacity: 100, window: 1s}`)
-	for plan, want := range map[string][4]int64{"": {150, 80, 1, 0}, "pro": {4294967295, 0, 1, 0}} {
+	for plan, want := range map[string][4]int64{"": {150, 80, 1, 0}, "pro": {999999999999999, 0, 1, 0}} {
 		terms := s.Rules[0].Terms(&request.Request{}, plan, nil, time.Time{})
 		for i := range want {
 			if got, ok := terms.Candidate(i); got != want[i] || ok != (want[i] > 0) {
@@ -176,7 +178,7 @@ func TestAlgorithms(t *testing.T) {
 			limit.Limit{Algorithm: limit.TokenBucket, Capacity: 100, Window: time.Minute, Burst: 1}},
 		{"algorithm: token_bucket, capacity: 1, window: 3650d",
 			limit.Limit{Algorithm: limit.TokenBucket, Capacity: 1, Window: 3650 * days, Burst: 1}},
-		{"algorithm: token_bucket, capacity: 4294967295, window: 3650d",
+		{"algorithm: token_bucket, capacity: 999999999999999, window: 3650d",
 			limit.Limit{Algorithm: limit.TokenBucket, Capacity: limit.MaxCapacity, Window: 3650 * days, Burst: limit.MaxCapacity}},
 		{"algorithm: token_bucket, capacity: 100000000, window: 100ms", // one in a nanosecond
 			limit.Limit{Algorithm: limit.TokenBucket, Capacity: 100_000_000, Window: 100 * time.Millisecond, Burst: 100_000_000}},

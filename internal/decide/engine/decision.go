@@ -2,6 +2,7 @@ package engine
 
 import (
 	"iter"
+	"math/bits"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -211,6 +212,8 @@ func tighter(a *Verdict, i int, b *Verdict, j int) bool {
 	if !x.Allowed {
 		return longer(x.RetryAfter, y.RetryAfter)
 	}
-	// Ratios compared without division: both factors are below 2³².
-	return uint64(x.Remaining)*uint64(b.Terms.Limits[j].MaxCost()) < uint64(y.Remaining)*uint64(a.Terms.Limits[i].MaxCost())
+	// Ratios compared without division, in 128 bits.
+	high, low := bits.Mul64(uint64(x.Remaining), uint64(b.Terms.Limits[j].MaxCost()))
+	otherHigh, otherLow := bits.Mul64(uint64(y.Remaining), uint64(a.Terms.Limits[i].MaxCost()))
+	return high < otherHigh || high == otherHigh && low < otherLow
 }

@@ -71,6 +71,16 @@ func TestTightestBucket(t *testing.T) {
 	}
 }
 
+// TestTightestOfLargest: of two limits of the largest capacity, the one with less
+// left is the tighter, also where a product of 64 bits would wrap around.
+func TestTightestOfLargest(t *testing.T) {
+	d := newFixture(t, `rules: [{name: r, key: all, limits: [{name: a, capacity: 999999999999999, window: 60s, cost: 499999999999999},
+		{name: b, capacity: 999999999999999, window: 60s, cost: 699999999999999}]}]`).decide(t, "/")
+	if _, i := d.Tightest(); i != 1 {
+		t.Errorf("limit %d of %+v", i, d.Verdicts[0].Limits)
+	}
+}
+
 // TestTightestInOrder chooses among results of two limits of 10 and 1,000 units.
 // The first limit stays if the second is not tighter.
 func TestTightestInOrder(t *testing.T) {

@@ -10,9 +10,6 @@ import (
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
-// maxSettlement is the most units that a correction may add to a charge.
-const maxSettlement = limit.MaxCapacity
-
 // Unsettled stands in Pending.MaxCosts for a limit that does not settle.
 const Unsettled = -1
 
@@ -135,9 +132,9 @@ func (p *Pending) Key() string {
 func (p *Pending) PolicyName(i int) string { return PolicyName(p.Rule, p.Charge.Limits[i].Name) }
 
 // correction returns the units by which the charge of limit i differs from the
-// actual ones.
+// actual ones, as far as a store can charge more.
 func correction(c *limit.Charge, i int, actual int64) int64 {
-	return min(actual-c.Costs[i], maxSettlement)
+	return min(actual-c.Costs[i], limit.MaxCapacity)
 }
 
 // fullRefund returns the units that undo the charge of limit i. A token bucket or

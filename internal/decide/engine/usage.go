@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
 )
 
@@ -105,8 +106,8 @@ func weigh(weights rules.Weights, usage map[string]int64) (units int64, wrong *U
 		}
 		sum.Add(sum, new(big.Int).Mul(big.NewInt(n), big.NewInt(weight)))
 	}
-	if sum.Div(sum, big.NewInt(rules.Millionths)); sum.Cmp(big.NewInt(maxSettlement)) > 0 {
-		return 0, &UsageError{Reason: fmt.Sprintf("the usage costs %d units, above %d, the most that settles: lower the weights or the usage", sum, int64(maxSettlement))}
+	if sum.Div(sum, big.NewInt(rules.Millionths)); sum.Cmp(big.NewInt(limit.MaxCapacity)) > 0 {
+		return 0, &UsageError{Reason: fmt.Sprintf("the usage costs %d units, above %d, the most that settles: lower the weights or the usage", sum, int64(limit.MaxCapacity))}
 	}
 	return sum.Int64(), nil
 }

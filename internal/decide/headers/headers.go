@@ -23,11 +23,11 @@ const InvalidToken = `Bearer error="invalid_token"`
 // unused. For a limit that denies, t is at most the retry-after, so that no client
 // waits longer than it has to.
 func AppendRateLimit(dst []byte, rule, name string, r *limit.Result) []byte {
-	return appendItem(dst, rule, name, ";r=", r.Remaining, ";t=", untilReset(r))
+	return strconv.AppendInt(append(appendItem(dst, rule, name, ";r=", r.Remaining), ";t="...), untilReset(r), 10)
 }
 
-// appendItem appends an item of a list: a limit by its name, and two numbers.
-func appendItem(dst []byte, rule, limit, first string, m int64, second string, n int64) []byte {
+// appendItem appends an item of a list: a limit by its name, and a number.
+func appendItem(dst []byte, rule, limit, first string, n int64) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ", "...)
 	}
@@ -35,8 +35,7 @@ func appendItem(dst []byte, rule, limit, first string, m int64, second string, n
 	if limit != "" {
 		dst = append(append(dst, '.'), limit...)
 	}
-	dst = strconv.AppendInt(append(append(dst, '"'), first...), m, 10)
-	return strconv.AppendInt(append(dst, second...), n, 10)
+	return strconv.AppendInt(append(append(dst, '"'), first...), n, 10)
 }
 
 // untilReset returns the t of a RateLimit item.
@@ -51,9 +50,14 @@ func untilReset(r *limit.Result) int64 {
 // AppendRateLimitPolicy appends one item of the RateLimit-Policy field, such as
 // `"per-user";q=100;w=60`: the capacity and the window in seconds, which is the
 // nominal length for a calendar window. That is the rate that a client can
-// sustain. A token bucket may allow more than q units for a while.
+// sustain. A token bucket may allow more than q units for a while. A limit in
+// flight has no window, and so no w.
 func AppendRateLimitPolicy(dst []byte, rule string, l *limit.Limit) []byte {
-	return appendItem(dst, rule, l.Name, ";q=", l.Capacity, ";w=", Seconds(l.Window))
+	dst = appendItem(dst, rule, l.Name, ";q=", l.Capacity)
+	if l.Algorithm == limit.InFlight {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, ";w="...), Seconds(l.Window), 10)
 }
 
 // RetryAfter returns the value of the Retry-After field: whole seconds, rounded

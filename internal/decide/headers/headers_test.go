@@ -11,6 +11,7 @@ import (
 func TestFields(t *testing.T) {
 	perUser := limit.Limit{Capacity: 100, Window: time.Minute}
 	burst := limit.Limit{Name: "burst", Capacity: 5, Window: 2500 * time.Millisecond}
+	places := limit.Limit{Algorithm: limit.InFlight, Capacity: 20, Window: 90 * time.Second}
 	bucket := limit.Limit{Algorithm: limit.TokenBucket, Capacity: 10, Window: time.Minute, Burst: 25}
 	utc := limit.Calendar{Unit: limit.Month, Location: time.UTC}
 	monthly := limit.Limit{Algorithm: limit.FixedWindow, Capacity: 500, Window: utc.Nominal(), Granularity: utc.Nominal(), Calendar: &utc}
@@ -33,6 +34,9 @@ func TestFields(t *testing.T) {
 		},
 		"a month: 30 days, and the true time to the next": {
 			"export", monthly, allowed(499, 31*24*time.Hour), `"export";r=499;t=2678400`, `"export";q=500;w=2592000`,
+		},
+		"places in flight have no window": {
+			"workers", places, limit.Result{Reset: 40 * time.Second, RetryAfter: time.Second}, `"workers";r=0;t=1`, `"workers";q=20`,
 		},
 		"denied for good": {
 			"per-user", perUser, limit.Result{Remaining: 3, Reset: 61 * time.Second, RetryAfter: limit.Never}, `"per-user";r=3;t=61`, `"per-user";q=100;w=60`,

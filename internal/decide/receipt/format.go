@@ -38,8 +38,8 @@ const serialMark = "#"
 
 // A receipt is a head, and the charges up to its end. Numbers are varints, and
 // texts have their length before them. The head has the ID of the decision's
-// holds, 0 for none; each charge that has one says how long it is, and when it ends
-// in milliseconds after the decision.
+// holds, 0 for none; each charge that has one says how long it is, and when it was
+// opened and ends, in milliseconds after the decision.
 
 func appendHead(data []byte, now time.Time, rulesVersion int64, pending []engine.Pending) []byte {
 	data = append(data, version)
@@ -60,7 +60,8 @@ func appendPending(data []byte, p *engine.Pending, now time.Time) []byte {
 		data = binary.AppendUvarint(data, 0)
 	} else {
 		data = binary.AppendUvarint(data, uint64(p.Charge.Hold.For))
-		data = binary.AppendVarint(data, p.Receipt.Until-now.UnixMilli()) // below 0 for a charge that is repeated as its hold ends
+		data = binary.AppendVarint(data, p.Receipt.Opened-now.UnixMilli())
+		data = binary.AppendVarint(data, p.Receipt.Until-now.UnixMilli())
 	}
 	data = binary.AppendUvarint(data, uint64(len(p.Refunds)))
 	for _, s := range p.Refunds {
@@ -147,9 +148,7 @@ func (d *decoder) pending(at time.Time, hold uint64) (p engine.Pending) {
 	if open := d.number(int64(limit.MaxHold), "length of a hold"); open > 0 {
 		d.check(hold != 0, "ID of its holds")
 		p.Charge.Hold = limit.Opening{ID: hold, For: time.Duration(open)}
-		until := d.signed()
-		d.check(-limit.HoldMargin.Milliseconds() <= until && until <= limit.MaxHold.Milliseconds()+1, "end of a hold")
-		p.Receipt.Hold, p.Receipt.Until = hold, at.UnixMilli()+until
+		p.Receipt.Hold, p.Receipt.Opened, p.Receipt.Until = hold, d.milliseconds(at), d.milliseconds(at)
 	}
 	for range d.number(maxStatuses, "number of statuses") {
 		first := int(d.number(999, "status"))
@@ -186,6 +185,14 @@ func (d *decoder) weights() (all rules.Weights) {
 		all[name] = d.number(rules.MaxWeight, "weight")
 	}
 	return all
+}
+
+// milliseconds reads when a hold was opened, or ends. Stores may go by clocks of
+// their own, and a repeated charge names the hold of an earlier one.
+func (d *decoder) milliseconds(at time.Time) int64 {
+	distance := d.signed()
+	d.check(max(distance, -distance) <= 2*limit.MaxHold.Milliseconds(), "time of a hold")
+	return at.UnixMilli() + distance
 }
 
 // generation reads what generation wrote.

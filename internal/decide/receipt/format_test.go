@@ -41,9 +41,9 @@ func TestBounds(t *testing.T) {
 		"a bucket that settles":           {now, func(p *engine.Pending) { p.Charge.Limits[0] = bucket }, false},
 		"a hold":                          {now, hold(90*time.Second, 90_000), true},
 		"a hold of days":                  {now, hold(48*time.Hour, 90_000), false},
-		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_000), false},
-		"a hold that ends in the margin":  {now, hold(90*time.Second, -3_000), true},
-		"a hold that has ended":           {now, hold(90*time.Second, -3_001), false},
+		"a hold that ends in days":        {now, hold(90*time.Second, 172_800_001), false},
+		"a hold that ended days ago":      {now, hold(90*time.Second, -172_800_001), false},
+		"a hold by the store's own clock": {now, hold(90*time.Second, -3_600_000), true},
 		"no key":                          {now, func(p *engine.Pending) { p.Charge.Key = "" }, false},
 		"weights":                         {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": 0, "out": rules.MaxWeight} }, true},
 		"a weight that is too high":       {now, func(p *engine.Pending) { p.Weights[0] = rules.Weights{"in": rules.MaxWeight + 1} }, false},
@@ -116,6 +116,7 @@ func (f *failures) StoreFailed(_ context.Context, action, rule, key string, err 
 func hold(length time.Duration, end int64) func(*engine.Pending) {
 	return func(p *engine.Pending) {
 		p.Receipt.Hold, p.Receipt.Until, p.Charge.Hold.For = math.MaxUint64, 1_700_000_040_000+end, length
+		p.Receipt.Opened = p.Receipt.Until
 	}
 }
 

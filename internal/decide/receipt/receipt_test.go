@@ -134,7 +134,7 @@ func TestParsesAll(t *testing.T) {
 	}
 	for _, rule := range []string{
 		"refund_on: [" + strings.Join(statuses, ", ") + "], limit: 9/minute",
-		"refund_on: [1xx, 599], limits: [{capacity: 4294967295, window: 366d, granularity: 8784h}]",
+		"refund_on: [1xx, 599], limits: [{capacity: 999999999999999, window: 366d, granularity: 8784h}]",
 		"refund_on: 5xx, limits: [{capacity: 9, window: 1w, timezone: Asia/Kathmandu, algorithm: fixed_window}]",
 		"refund_on: 5xx, limits: [{capacity: 9, window: 1mo, timezone: UTC, algorithm: fixed_window, anchor: 28}]",
 		"refund_on: 5xx, limits: [{capacity: 9, window: 1d, timezone: Africa/Casablanca, algorithm: fixed_window}]",

@@ -52,9 +52,10 @@ type When struct {
 // Limit is one limit of a rule, and what is used of it. Used and Remaining add
 // up to the capacity, or to a bucket's burst or queue.
 type Limit struct {
-	Name     string  `json:"name,omitempty"` // empty for a rule's only limit
-	Capacity int64   `json:"capacity"`       // units in each window
-	Window   float64 `json:"window_s"`       // seconds; of a month, 30 days
+	Name     string  `json:"name,omitempty"`      // empty for a rule's only limit
+	Capacity int64   `json:"capacity"`            // units in each window, or places in flight
+	Window   float64 `json:"window_s,omitempty"`  // seconds; of a month, 30 days; absent in flight
+	Expires  float64 `json:"expires_s,omitempty"` // seconds that a place in flight lasts at most
 	*Numbers         // nil for a rule that is withheld
 }
 
@@ -154,7 +155,17 @@ func (r *Reporter) Of(ctx context.Context, req *request.Request) (*Report, error
 }
 
 func limitOf(l *limit.Limit, n *Numbers) Limit {
-	return Limit{Name: l.Name, Capacity: l.Capacity, Window: l.Window.Seconds(), Numbers: n}
+	window, expires := WindowOf(l)
+	return Limit{Name: l.Name, Capacity: l.Capacity, Window: window, Expires: expires, Numbers: n}
+}
+
+// WindowOf returns the window of a limit, or how long a place in flight lasts, in
+// seconds.
+func WindowOf(l *limit.Limit) (window, expires float64) {
+	if l.Algorithm == limit.InFlight {
+		return 0, l.Window.Seconds()
+	}
+	return l.Window.Seconds(), 0
 }
 
 // fill adds the numbers of a rule for the caller.

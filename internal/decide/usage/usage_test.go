@@ -293,3 +293,23 @@ func TestCheckPath(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces: of a limit in flight, callers learn the places in use and those left,
+// how long each lasts, and no window.
+func TestPlaces(t *testing.T) {
+	b := newBench(t, "rules: [{name: exports, key: 'ip:{ip}', limit: {in_flight: 3, expires: 90s}}]")
+	req := func() *request.Request { return &request.Request{IP: netip.MustParseAddr("203.0.113.9"), Path: "/"} }
+	for range 2 {
+		if d, err := b.engine.Decide(t.Context(), start, req()); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+	}
+	report, err := b.Of(t.Context(), req())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(report.Rules[0].Limits)
+	if want := `[{"capacity":3,"expires_s":90,"used":2,"remaining":1,"reset_s":93}]`; err != nil || string(got) != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}

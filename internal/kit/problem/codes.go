@@ -155,9 +155,9 @@ var (
 	// window, least width
 	UnevenWindow = code("%s is no whole multiple of %s: write one that is, or state the granularity",
 		" is no whole multiple of %[2]s: give one that is, or add WithSlots")
-	// capacity, window, most
-	TooFast = code("%d in %s is more than one unit in a nanosecond, faster than a bucket counts: write at most %d",
-		" must be at most %[3]d")
+	// capacity, window, length of a unit, capacity with units of that length
+	TooFast = code("%d in %s is more than 1%% off in a bucket, with whole nanoseconds for a unit, here %s: write %d, or algorithm: sliding_window",
+		" must be %[4]d, or the limit a SlidingWindow: a bucket has whole nanoseconds for a unit, here %[3]s, and %[1]d in %[2]s is more than 1%% off")
 	// capacity, window, size, most
 	TooSlow = code("at %d in %s, %d take more than ten years: write at most %d",
 		" must be at most %[4]d: more take over ten years")
@@ -263,7 +263,10 @@ var (
 	// claim, where to name the issuer
 	ClaimOfIssuers = code("each issuer in authentication.jwt can state %s: add jwt.iss to %s, with the issuers that may")
 	// credentials that are not, the effect
-	Unverified     = code("%s: %s")
+	Unverified = code("%s: %s")
+	// how long
+	PlaceKept = code("behind an authorizer a place is free again once the backend settles the request, or after %s: " +
+		"have the backend settle, as docs/authorizer.md shows")
 	DeployedAnswer = code("a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
 		"only slidegate serve and the Go library use this")
 )

@@ -99,7 +99,7 @@ func TestContextSize(t *testing.T) {
 		var document strings.Builder
 		fmt.Fprintf(&document, "headers: both\n%spass_claims: [%s]}\nrules:\n", authentication, strings.Join(names, ", "))
 		for i := range n {
-			fmt.Fprintf(&document, "- {name: rule-%s%d, key: all, refund_on: 5xx, limit: {name: l%s, capacity: 4294967295, window: 3650d}}\n",
+			fmt.Fprintf(&document, "- {name: rule-%s%d, key: all, refund_on: 5xx, limit: {name: l%s, capacity: 999999999999999, window: 3650d}}\n",
 				strings.Repeat("x", 40), i, strings.Repeat("y", 29))
 		}
 		a, _ := kindAuthorizer(t, document.String())

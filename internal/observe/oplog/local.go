@@ -24,6 +24,8 @@ func LocalText(shares []limit.Limit, costs []int64) string {
 			all[i] += fmt.Sprintf(" with burst %d", room)
 		case limit.LeakyBucket:
 			all[i] += fmt.Sprintf(" with queue %d", room)
+		case limit.InFlight:
+			all[i] = fmt.Sprintf("%d in flight", s.Capacity)
 		}
 	}
 	return strings.Join(all, ", ")

@@ -41,6 +41,10 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 		if s.Rules[i].Mode == rules.Off {
 			continue
 		}
+		if place := rules.InFlight(s.Rules[i].Limits); place >= 0 {
+			path, _ := c.paths(i, place)
+			c.warn(path, problem.PlaceKept, ruledoc.FormatDuration(s.Rules[i].Limits[place].Window))
+		}
 		if path, effect := c.withoutCredentials(i, v); effect != "" {
 			c.warn(path, problem.Unverified, v.what(), effect)
 		}

@@ -131,10 +131,10 @@ func (c *checker) checkBeside(i int) {
 }
 
 // keeps returns a limit of the rule that takes units and cannot refund them; nil
-// for none.
+// for none. A place in flight is given back.
 func keeps(r *rules.Rule) *limit.Limit {
 	for i := range r.Limits {
-		if r.Costs[i].Max > 0 && !r.Limits[i].Correctable() {
+		if r.Costs[i].Max > 0 && !r.Limits[i].Correctable() && r.Limits[i].Algorithm != limit.InFlight {
 			return &r.Limits[i]
 		}
 	}

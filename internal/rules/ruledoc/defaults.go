@@ -117,7 +117,10 @@ func limitDefaults(limits []Limit) {
 	for i := range limits {
 		l := &limits[i]
 		if len(limits) > 1 {
-			l.Name = cmp.Or(l.Name, l.usualName())
+			if l.IsInFlight() {
+				l.Name = cmp.Or(l.Name, InFlightName)
+			}
+			l.Name = cmp.Or(l.Name, LimitName(l.Window))
 		}
 		l.setDefaults()
 	}
@@ -125,13 +128,6 @@ func limitDefaults(limits []Limit) {
 
 // InFlightName is the name of a limit in flight that states none beside others.
 const InFlightName = "in-flight"
-
-func (l *Limit) usualName() string {
-	if l.IsInFlight() {
-		return InFlightName
-	}
-	return LimitName(l.Window)
-}
 
 // IsInFlight reports whether the limit, right or wrong, is one in flight.
 func (l *Limit) IsInFlight() bool { return l.InFlight != 0 || l.Expires != "" }

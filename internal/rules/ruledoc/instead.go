@@ -73,7 +73,7 @@ func MeantNumber(text string) (n int64, ok bool) {
 	scale := map[string]float64{"": 1, "k": 1e3, "m": 1e6}[strings.TrimSpace(text[len(digits):])]
 	f, err := strconv.ParseFloat(digits, 64)
 	f *= scale
-	return int64(f), err == nil && f > 0 && f == math.Trunc(f) && f <= math.MaxUint32
+	return int64(f), err == nil && f > 0 && f == math.Trunc(f) && f <= float64(mostUnits)
 }
 
 // unitWords are units of time, in words that people use.

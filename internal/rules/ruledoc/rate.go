@@ -22,6 +22,9 @@ type limitForms struct {
 // statedLimit is the form of a Limit that states its fields.
 type statedLimit Limit
 
+// mostUnits is the largest capacity, which the tags of fields state too.
+const mostUnits int64 = 999_999_999_999_999
+
 var ratePattern = Pattern(limitForms{}, "Rate")
 
 type rateWord struct{ word, short, window string }
@@ -74,8 +77,7 @@ func noRate(text string) error {
 		return fmt.Errorf("%q is no rate: write %s", text, rate)
 	}
 	if window := strings.TrimLeft(text, "0123456789"); window != text && ratePattern().MatchString("1"+window) {
-		return fmt.Errorf("%q is no rate: its units are 1 to 999999999; those of a map, such as {capacity: 2000000000, window: 60s}, "+
-			"are up to 4294967295", text)
+		return fmt.Errorf("%q is no rate: its units are 1 to %d", text, mostUnits)
 	}
 	return fmt.Errorf("%q is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s", text)
 }

@@ -130,9 +130,9 @@ type Limit struct {
 	Algorithm   string     `json:"algorithm,omitempty"`
 	InFlight    int64      `json:"in_flight,omitempty" range:"1 1000"`
 	Expires     string     `json:"expires,omitempty"`
-	Capacity    int64      `json:"capacity,omitempty" range:"1 4294967295" unless:"in_flight expires"`
-	Burst       int64      `json:"burst,omitempty" range:"1 4294967295"`
-	Queue       int64      `json:"queue,omitempty" range:"1 4294967295"`
+	Capacity    int64      `json:"capacity,omitempty" range:"1 999999999999999" unless:"in_flight expires"`
+	Burst       int64      `json:"burst,omitempty" range:"1 999999999999999"`
+	Queue       int64      `json:"queue,omitempty" range:"1 999999999999999"`
 	Window      string     `json:"window,omitempty" unless:"in_flight expires"`
 	Timezone    string     `json:"timezone,omitempty"`
 	Anchor      *Anchor    `json:"anchor,omitempty"`

@@ -70,8 +70,8 @@ func (r Required) Forms() any {
 type Cost struct {
 	Units   int64                  `json:"-"`
 	From    string                 `json:"from,omitempty"`
-	Min     int64                  `json:"min,omitempty" range:"0 4294967295"`
-	Max     int64                  `json:"max,omitempty" range:"1 4294967295"`
+	Min     int64                  `json:"min,omitempty" range:"0 999999999999999"`
+	Max     int64                  `json:"max,omitempty" range:"1 999999999999999"`
 	Settle  bool                   `json:"settle,omitempty"`
 	Weights map[string]json.Number `json:"weights,omitempty" items:"1 32"`
 }
@@ -90,7 +90,7 @@ func (c Cost) Forms() any {
 	units := c.Units
 	c.Units = 0
 	return struct {
-		Units int64 `range:"0 4294967295"`
+		Units int64 `range:"0 999999999999999"`
 		From  statedCost
 	}{units, statedCost(c)}
 }
@@ -170,7 +170,7 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 // Forms returns the forms of Candidate.
 func (c Candidate) Forms() any {
 	var forms struct {
-		Units   int64  `range:"1 4294967295"`
+		Units   int64  `range:"1 999999999999999"`
 		Percent string `example:"80%" pattern:"^[1-9][0-9]{0,3}%$"`
 	}
 	if forms.Units = c.Units; c.Percent != 0 {
@@ -199,8 +199,8 @@ func (c *Capacities) UnmarshalJSON(data []byte) error {
 
 // capacityForms are the forms of Capacities.
 type capacityForms struct {
-	Capacity   int64            `range:"1 4294967295"`
-	Capacities map[string]int64 `range:"1 4294967295" items:"1 0"`
+	Capacity   int64            `range:"1 999999999999999"`
+	Capacities map[string]int64 `range:"1 999999999999999" items:"1 0"`
 }
 
 // Forms returns the forms of Capacities.

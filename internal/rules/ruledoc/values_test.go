@@ -162,7 +162,7 @@ func TestCheckOfTwoFormsAtOnce(t *testing.T) {
 	}{
 		{PlanCapacity{Unlimited: true, Capacity: Capacities{"": 5}}, "plans.p.r: states both Capacity and Unlimited: keep one of them"},
 		{PlanCapacity{Unlimited: true, Capacity: Capacities{"a": 5}}, "plans.p.r: states both Capacities and Unlimited: keep one of them"},
-		{PlanCapacity{}, "plans.p.r: 0 is out of range: write a number from 1 to 4294967295"},
+		{PlanCapacity{}, "plans.p.r: 0 is out of range: write a number from 1 to 999999999999999"},
 		{PlanCapacity{Capacity: Capacities{}}, "plans.p.r: is empty: write a value or remove it"},
 		{PlanCapacity{Unlimited: true}, ""},
 	} {

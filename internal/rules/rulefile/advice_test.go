@@ -54,7 +54,7 @@ func wrong(file string, before []string) []string {
 
 // ofShortFiles are warnings about files with one rule and no authentication.
 var ofShortFiles = regexp.MustCompile("credentials are not verified|the client can make up|no other rule for the same|the client sets|" +
-	"does not state its cost|a secret, into tables|a REST API answers denied|to drain")
+	"does not state its cost|behind an authorizer a place|a secret, into tables|a REST API answers denied|to drain")
 
 // everything returns the errors and the warnings for a file.
 func everything(file string) []string {
@@ -346,6 +346,7 @@ var corrected = map[string]struct{ advice, file string }{
 	"curly quotes around a value to match":               {"'", start + "    when: {match: {jwt.plan: 'pro'}}\n" + tenAMinute},
 	"rules by name":                                      {"- name: api", start + tenAMinute},
 	"a list for one limit":                               {"limits", start + "    limits: [10/minute]\n"},
+	"requests at once":                                   {"{in_flight: 5, expires: 60s}", start + "    limits: [{capacity: 10, window: 60s}, {in_flight: 5, expires: 60s}]\n"},
 	"limit and limits":                                   {"limits", start + "    limits: [10/minute, 100/hour]\n"},
 	"deny as a map":                                      {"[{", "deny: [{cidrs: 203.0.113.0/24}]\n" + start + tenAMinute},
 	"plans in a list":                                    {"{pro: {api: ", start + tenAMinute + "plan: {from: jwt.plan}\nplans: {pro: {api: 100}}\n"},

@@ -143,7 +143,7 @@ func TestSchemaValues(t *testing.T) {
 		rule("when: []"), rule("trusted: []"), rule("overrides: 7"), rule("counter: C"), rule("cost: -1"), rule("cost: {max: 1}"), rule("cost: {from: jwt.n}"),
 		rule("cost: {from: jwt.n, max: 0}"), rule("cost: {from: jwt.n, max: 1, settle: 1}"), rule("refund_on: 99"), rule("refund_on: [600]"), rule("refund_on: 6xx"),
 		rule("mode: on"), rule("atomic: 1"), rule("on_error: x"), rule("headers: none"),
-		limit("window: 1s"), limit("capacity: 1"), limit("capacity: 0, window: 1s"), limit("capacity: 4294967296, window: 1s"), limit("capacity: 1.5, window: 1s"),
+		limit("window: 1s"), limit("capacity: 1"), limit("capacity: 0, window: 1s"), limit("capacity: 1000000000000000, window: 1s"), limit("capacity: 1.5, window: 1s"),
 		limit("capacity: '1', window: 1s"), limit("capacity: 1, window: 60"), limit("capacity: 1, window: 1s, algorithm: bucket"), limit("capacity: 1, window: 1s, over: x"),
 		limit("capacity: 1, window: 1s, candidate: 0"), limit("capacity: 1, window: 1s, candidate: 0%"), limit("capacity: 1, window: 1s, name: N"),
 		limit("capacity: 1, window: 1mo, anchor: 32"), limit("capacity: 1, window: 1mo, anchor: {from: jwt.n, default: 0}"),

@@ -31,16 +31,19 @@ func (t *Table) override(ctx context.Context, rule, key string, consistent bool)
 	return t.overrideOf(rule, found)
 }
 
+// AnyRevision stands for the revision of whatever override there is.
+const AnyRevision = -1
+
 // SetOverride sets the document of a key; its grants stay until they end.
-// o.Revision is the revision that the operator saw, 0 for none. SetOverride
-// fails with ErrConflict if the table holds another one. The caller must have
-// checked the document.
+// o.Revision is the revision that the operator saw, 0 for none, or AnyRevision.
+// SetOverride fails with ErrConflict if the table holds another one. The caller
+// must have checked the document.
 func (t *Table) SetOverride(ctx context.Context, o Override) error {
 	if o.Document == "" {
 		return fmt.Errorf("override of rule %s for key %q: the document is empty; delete the override instead", o.Rule, o.Key)
 	}
 	return t.edit(ctx, o.Rule, o.Key, func(old *Override) (*Override, Event, error) {
-		if old.Revision != o.Revision {
+		if o.Revision != AnyRevision && o.Revision != old.Revision {
 			return nil, Event{}, t.errorf("override of rule %s for key %q: %w", o.Rule, o.Key, ErrConflict)
 		}
 		next := o

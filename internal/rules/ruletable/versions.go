@@ -296,7 +296,7 @@ func digits(version int64) string { return fmt.Sprintf("%010d", version) }
 
 // Problems is the error of a document that is not valid.
 type Problems struct {
-	Name string // the document's place, for messages
+	Name string // the document's place, for messages; "" for none
 	All  []problem.Problem
 }
 
@@ -304,7 +304,7 @@ type Problems struct {
 func (p *Problems) Error() string {
 	lines := make([]string, len(p.All))
 	for i, one := range p.All {
-		lines[i] = p.Name + ": " + one.String()
+		lines[i] = strings.TrimPrefix(p.Name+": "+one.String(), ": ")
 	}
 	return strings.Join(lines, "\n")
 }

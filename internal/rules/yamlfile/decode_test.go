@@ -37,7 +37,7 @@ func TestPlaces(t *testing.T) {
 			"f:5:5: rules[0].x: unknown field: there are name, when, unless, key, hash, trusted, overrides, counter, cost, limit, limits, refund_on, settle_within, reservations, mode, atomic, lease, on_error and headers"},
 		{"misspelled field is decoded all the same", head + "    key: all\n    limts: [{capacity: 0, window: 60s}]\n",
 			"f:4:5: rules[0].limts: unknown field: did you mean limits?\n" +
-				"f:4:24: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 4294967295"},
+				"f:4:24: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 999999999999999"},
 		{"misspelled beside the right one", head + "    key: all\n" + limits + "    limts: 7\n",
 			"f:5:5: rules[0].limts: unknown field: did you mean limits?"},
 		{"unquoted key", head + "    key: {header.x-user}\n" + limits, "f:3:10: rules[0].key: {header.x-user} without quotes is a YAML map: write \"{header.x-user}\""},
@@ -56,13 +56,13 @@ func TestPlaces(t *testing.T) {
 		{"until is a day", override("until: 2026-12-31"), `f:2:28: overrides.r.k.until: "2026-12-31" is no time: write one such as 2026-12-31T00:00:00Z, or 2026-12-31T00:00:00+01:00`},
 		{"false says nothing", override("deny: false"), "f:2:27: overrides.r.k.deny: says nothing where it is false: write true, or remove it"},
 		{"override is a number", "rules: []\noverrides: {r: {k: 7}}", `f:2:20: overrides.r.k: unknown value 7: write {capacity: 7}`},
-		{"capacity of a limit", override("capacity: {a: 7, b: 0}"), "f:2:41: overrides.r.k.capacity.b: 0 is out of range: write a number from 1 to 4294967295"},
+		{"capacity of a limit", override("capacity: {a: 7, b: 0}"), "f:2:41: overrides.r.k.capacity.b: 0 is out of range: write a number from 1 to 999999999999999"},
 		{"plan without limit", "rules: []\nplans: {p: {r: '10', s: endless}}", "f:2:16: plans.p.r: must be a whole number in plain digits without quotes: write 10\n" +
 			`f:2:25: plans.p.s: unknown value "endless": write unlimited`},
 		{"candidate", "rules: [{limits: [{candidate: 0%}, {candidate: [1]}, {candidate: 0}]}]",
 			`f:1:31: rules[0].limits[0].candidate: "0%" is no capacity to try: write a number, or a percentage such as 80%` + "\n" +
 				"f:1:48: rules[0].limits[1].candidate: must be a whole number in plain digits without quotes, such as 10\n" +
-				"f:1:66: rules[0].limits[2].candidate: 0 is out of range: write a number from 1 to 4294967295"},
+				"f:1:66: rules[0].limits[2].candidate: 0 is out of range: write a number from 1 to 999999999999999"},
 		{"half a status", "rules: [{refund_on: [404.5]}]", "f:1:22: rules[0].refund_on[0]: must be a whole number in plain digits without quotes, such as 100"},
 		{"cost without fields", "rules: [{cost: {}}]", "f:1:16: rules[0].cost: from is missing: write where requests state their cost, such as from: header.x-tokens\n" +
 			"f:1:16: rules[0].cost: max is missing: write the most that a request may cost, which is charged if the stated cost is missing or unreadable"},
@@ -88,11 +88,11 @@ func TestErrorTypes(t *testing.T) {
 	if !errors.As(err, &first) {
 		t.Fatal("no *Error in it")
 	}
-	want := &Error{File: "a.yaml", Line: 2, Column: 45, Path: "rules[0].limits[0].capacity", Reason: "0 is out of range: write a number from 1 to 4294967295"}
+	want := &Error{File: "a.yaml", Line: 2, Column: 45, Path: "rules[0].limits[0].capacity", Reason: "0 is out of range: write a number from 1 to 999999999999999"}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, want := first.Error(), "a.yaml:2:45: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 4294967295"; got != want {
+	if got, want := first.Error(), "a.yaml:2:45: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 999999999999999"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
@@ -102,7 +102,7 @@ func TestIntegers(t *testing.T) {
 		text string
 		want int64 // 0 for an error
 	}{
-		{"1", 1}, {"4294967295", 4294967295}, {"4294967296", 0}, {"99999999999999999999", 0},
+		{"1", 1}, {"999999999999999", 999999999999999}, {"1000000000000000", 0}, {"99999999999999999999", 0},
 		{"0", 0}, {"-1", 0}, {"--1", 0}, {"-", 0}, {"+1", 0}, {"010", 0}, {"0x10", 0}, {"0o7", 0}, {"0b1", 0}, {"1_000", 0},
 		{"1.0", 0}, {"1e3", 0}, {"\"1\"", 0}, {"'1'", 0}, {".inf", 0}, {".nan", 0}, {"true", 0}, {"~", 0}, {"", 0}, {"[1]", 0}, {"{a: 1}", 0},
 	} {

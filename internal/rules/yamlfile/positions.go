@@ -115,7 +115,7 @@ func (p *Positions) fillIn(path, advice string) string {
 	case skips && strings.HasSuffix(path, "]"): // of a list of limits
 		return before + "remove it"
 	case skips && p.places[rule+"].unless"].value != nil: // which an entry of skip cannot state
-		return before + "write limit: 999999999/second, which no key reaches"
+		return before + "write limit: 999999999999999/second, which no key reaches"
 	case when != nil:
 		return strings.ReplaceAll(advice, "<WHEN>", flow(when, true))
 	case skips: // the rule is for all requests

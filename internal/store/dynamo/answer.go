@@ -28,7 +28,7 @@ func (s *counters) latest(c *limit.Charge) *protocol.Snapshot { return s.sure(s.
 
 // sure returns the snapshot as a clock that may not be confirmed shows it.
 func (s *counters) sure(snapshot *protocol.Snapshot) *protocol.Snapshot {
-	if s.opts.Confirmed != nil && s.opts.Confirmed() {
+	if s.opts.Confirmed == nil || s.opts.Confirmed() {
 		return snapshot
 	}
 	return snapshot.Unsure()
@@ -48,6 +48,6 @@ func (s *counters) evaluate(snapshot *protocol.Snapshot, c *limit.Charge, now ti
 // tooOld reports whether a snapshot does not allow a charge, or not its hold, and is
 // too old to say so. It is right still, unless units were refunded, holds have
 // ended or the counter was reset since.
-func tooOld(snapshot *protocol.Snapshot, now time.Time, err error, v *limit.Verdict) bool {
-	return (err != nil || !v.Allowed || v.ByHolds) && snapshot != nil && !snapshot.Fresh(now, v)
+func tooOld(snapshot *protocol.Snapshot, c *limit.Charge, now time.Time, err error, v *limit.Verdict) bool {
+	return (err != nil || !v.Allowed || v.ByHolds) && snapshot != nil && !snapshot.Fresh(c, now, v)
 }

@@ -31,9 +31,9 @@ func (a *attempt) refresh() {
 }
 
 // decide reports whether no write is needed: the snapshot denies the charge, or the
-// answer to a write shows that it was made before. The verdict says so. An older
-// snapshot does not show whether a hold is still open. decide reads a snapshot too
-// old to deny again.
+// answer to a write shows that it was made before, or there is nothing to take. The
+// verdict says so. An older snapshot does not show whether a hold is still open. decide
+// reads a snapshot too old to deny again.
 func (a *attempt) decide() (done bool, err error) {
 	if a.decided {
 		return false, nil
@@ -45,7 +45,7 @@ func (a *attempt) decide() (done bool, err error) {
 	}
 	a.decided = a.verdict.Allowed
 	a.verdict.Snapshot = !a.decided && a.snapshot == before && a.refusals == 0
-	return !a.decided || a.verdict.Before != nil && a.answered, nil
+	return !a.decided || a.answered && !a.charge.Takes(a.verdict), nil
 }
 
 // write makes the charge by a write of its own, and fills in the verdict once the

@@ -19,7 +19,7 @@ func (s *counters) decide(
 	ctx context.Context, now time.Time, c *limit.Charge, snapshot *protocol.Snapshot, v *limit.Verdict,
 ) (*protocol.Snapshot, error) {
 	err := s.evaluate(snapshot, c, now, v)
-	if !tooOld(snapshot, now, err, v) {
+	if !tooOld(snapshot, c, now, err, v) {
 		return snapshot, err
 	}
 	latest, failed := s.read(ctx, now, c)

@@ -56,7 +56,8 @@ type Options struct {
 	Wall func() time.Time
 	// Confirmed reports whether the clock behind the now of each call agrees
 	// with DynamoDB's, as Clock.Confirmed does. Only then is a counter far
-	// ahead of it an error; nil stands for never.
+	// ahead of it an error, and has a hold ended by it. Nil is for clocks that the
+	// caller answers for, as in a replay: holds end, and nothing is too far ahead.
 	Confirmed func() bool
 	// NewGeneration returns a mark that no other generation of an item has. Nil
 	// stands for 96 random bits.
@@ -118,10 +119,14 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
 	snapshot := s.latest(c)
 	err := s.evaluate(snapshot, c, now, v)
-	allowed, old := err == nil && v.Allowed, tooOld(snapshot, now, err, v)
-	if !allowed && !old {
+	allowed, old := err == nil && v.Allowed, tooOld(snapshot, c, now, err, v)
+	switch {
+	case old:
+	case !allowed:
 		v.Snapshot = err == nil
 		return err
+	case v.Before == nil && !c.Takes(v): // its cost is zero, and there is no room for its hold
+		return s.Peek(ctx, now, c, v)
 	}
 	defer s.pruneOther(ctx, c.Key)()
 	return s.queue.charge(&attempt{
@@ -139,7 +144,7 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 		return false
 	}
 	snapshot := s.latest(c)
-	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(now, v)
+	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(c, now, v)
 }
 
 // Peek fills in the verdict that the charge would get now, by one consistent
@@ -183,16 +188,16 @@ func (s *Store) Settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 		if outcome == transactionConflict {
 			continue
 		}
-		gone := r.Generation != "" && (after == nil || after.Generation != r.Generation)
+		current := after.Current(r)
 		switch {
-		case gone && r.Hold != 0:
+		case current == nil && r.Hold != 0:
 			return limit.ErrReset
-		case gone:
+		case current == nil:
 			return nil
-		case r.Hold != 0 && after.Holds().Find(r.Hold) == nil:
+		case r.Hold != 0 && after.Holds().Of(r) == nil:
 			return limit.ErrClosed
 		}
-		snapshot = after
+		snapshot, r = after, current
 	}
 	return ErrContended
 }
@@ -212,10 +217,10 @@ func (s *Store) Renew(ctx context.Context, now time.Time, c *limit.Charge, r *li
 		if outcome == transactionConflict {
 			continue
 		}
-		if after == nil || after.Generation != r.Generation {
+		if r = after.Current(r); r == nil {
 			return limit.ErrReset
 		}
-		hold := after.Holds().Find(r.Hold)
+		hold := after.Holds().Of(r)
 		switch {
 		case hold == nil:
 			return limit.ErrClosed

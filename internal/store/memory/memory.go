@@ -230,7 +230,7 @@ func (s *Store) Renew(_ context.Context, now time.Time, c *limit.Charge, r *limi
 	if err := ct.fits(c); err != nil {
 		return err
 	}
-	if err := ct.holds().Renew(r.Hold, c.Hold.Until(now)); err != nil {
+	if err := ct.holds().Renew(r, c.Hold.Until(now)); err != nil {
 		return err
 	}
 	sh.keep(ct, now, ct.expiry(c, now))

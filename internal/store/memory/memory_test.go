@@ -83,7 +83,8 @@ func TestChargeAllInAnyOrder(t *testing.T) {
 func TestOtherLimits(t *testing.T) {
 	store, ctx := memory.New(0), context.Background()
 	one := charge("k", perMinute, 1)
-	two := &limit.Charge{Key: "k", Limits: append(one.Limits, one.Limits...), Costs: []int64{1, 1}}
+	one.Hold = limit.Opening{ID: 1, For: time.Second, Most: 1}
+	two := &limit.Charge{Key: "k", Limits: append(one.Limits, one.Limits...), Costs: []int64{1, 1}, Hold: one.Hold}
 	var v limit.Verdict
 	must(t, store.Charge(ctx, epoch, one, &v))
 	used := v // a verdict may be reused
@@ -92,10 +93,24 @@ func TestOtherLimits(t *testing.T) {
 		"ChargeAll": store.ChargeAll(ctx, epoch, []*limit.Charge{two}, []*limit.Verdict{{}}),
 		"Peek":      store.Peek(ctx, epoch, two, &limit.Verdict{}),
 		"Settle":    store.Settle(ctx, epoch, two, &v.Receipt, []int64{1, 1}),
+		"Renew":     store.Renew(ctx, epoch, two, &v.Receipt),
 	} {
 		if err == nil {
 			t.Errorf("%s accepts another number of limits", call)
 		}
+	}
+}
+
+// TestNothingTaken: a charge that takes nothing and finds no room for its hold
+// needs no counter.
+func TestNothingTaken(t *testing.T) {
+	store, ctx := memory.New(0), context.Background()
+	c := charge("k", perMinute, 0)
+	c.Hold = limit.Opening{ID: 1, For: time.Second} // Most is 0
+	must(t, store.Charge(ctx, epoch, c, &limit.Verdict{}))
+	must(t, store.ChargeAll(ctx, epoch, []*limit.Charge{c}, []*limit.Verdict{{}}))
+	if n := store.Len(); n != 0 {
+		t.Errorf("%d counters", n)
 	}
 }
 

@@ -57,7 +57,7 @@ func counter(now time.Time, c *limit.Charge, generation string, units []int64, h
 	if hold.ID != 0 {
 		*k |= 1 << inFlight
 		a = binary.BigEndian.AppendUint64(append(a, 'h'), hold.ID)
-		a = arguments(a).duration(hold.For).number(c.MostHolds())
+		a = arguments(a).duration(hold.For).number(hold.Most)
 	}
 	for i := range c.Limits {
 		l := &c.Limits[i]

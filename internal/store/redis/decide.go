@@ -21,7 +21,11 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 		words = append(words, prefix+c.Key)
 	}
 	for _, c := range cs {
-		words = append(words, counter(now, c, s.opts.NewGeneration(), c.Costs, c.Hold, &needs))
+		var hold limit.Opening
+		if c.Reserves() {
+			hold = limit.Opening{ID: c.Hold.ID, For: c.Hold.For, Most: c.MostHolds()}
+		}
+		words = append(words, counter(now, c, s.opts.NewGeneration(), c.Costs, hold, &needs))
 	}
 	if common := common(mode, now, s.opts.CallerClock); common != nil {
 		words = append(words, common)
@@ -63,8 +67,8 @@ func (s *Store) conclude(a *answer, c *limit.Charge, v *limit.Verdict, taken sna
 	}
 	if a.charged && (ct.opened || !ct.before && slices.Max(c.Costs) > 0) {
 		limit.AfterCharge(ct.states, ct.holds, ct.generation, c, a.now, v)
-		if v.ByHolds = c.Hold.ID != 0 && !ct.opened; v.ByHolds {
-			v.Receipt.Hold, v.Receipt.Until = 0, 0 // one of this ID that is over may be left
+		if v.ByHolds = c.Reserves() && !ct.opened; v.ByHolds {
+			v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = 0, 0, 0 // one of this ID that is over may be left
 		}
 	} else {
 		limit.Decide(ct.states, ct.holds, c, a.now, v)
@@ -118,7 +122,7 @@ func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
 	}
 	hold, live := ct.holds.Find(c.Hold.ID), ct.holds.Live(now)
 	switch {
-	case c.Hold.ID == 0:
+	case !c.Reserves():
 		return !ct.before && !ct.opened
 	case ct.before:
 		return hold != nil && time.UnixMilli(hold.End).After(now) && !ct.sums
@@ -126,5 +130,5 @@ func (ct *counted) verified(now time.Time, c *limit.Charge) bool {
 		return live >= c.MostHolds() && !place
 	}
 	want := c.HoldAt(now, &slots)
-	return hold != nil && hold.End == want.End && slices.Equal(hold.Took, want.Took) && live <= c.MostHolds() && ct.generation != ""
+	return hold != nil && hold.Opened == want.Opened && hold.End == want.End && slices.Equal(hold.Took, want.Took) && live <= c.MostHolds() && ct.generation != ""
 }

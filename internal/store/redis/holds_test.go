@@ -122,8 +122,9 @@ func drawRule(t *rapid.T) (limits []limit.Limit) {
 	return limits
 }
 
-// ids are such that the bytes of one occur in others, in times and in slots.
-var ids = []uint64{1, 1 << 56, 0x0101010101010101, 0xffffffffffffffff, 0x4278_0000_0000_0000, 0x00000042_78000000}
+// ids are such that the bytes of one occur in others, in times and in slots, or are
+// a pattern to Lua.
+var ids = []uint64{1, 0x2e2e2e2e_2e2e2e2e, 1 << 56, 0x0101010101010101, 0xffffffffffffffff, 0x4278_0000_0000_0000, 0x00000042_78000000}
 
 func drawCharge(t *rapid.T, key string, limits []limit.Limit) *limit.Charge {
 	c := &limit.Charge{Key: key, Limits: limits, Costs: make([]int64, len(limits))}
@@ -243,10 +244,10 @@ func TestStoredHolds(t *testing.T) {
 		{3 * sec, "repeated", open(2, 10*sec), hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 91 * sec},
 		{4 * sec, "a plain charge in a new slot", plain, hold(2, 3501, 1, 2) + hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2), 89 * sec},
 		{6501 * time.Millisecond, "the first has ended", open(4, 90*sec), hold(3, 12000, 2, 2) + hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2), 94 * sec},
-		{7 * sec, "renewed", renew(3, 100*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 107000, 2, 2), 103 * sec},
-		{7 * sec, "renewed for less", renew(3, 50*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 107000, 2, 2), 103 * sec},
-		{8 * sec, "settled", settle(4), hold(1<<63+5, 90000, 0, 2) + hold(3, 107000, 2, 2), 103 * sec},
-		{8 * sec, "another one settled", settle(3), hold(1<<63+5, 90000, 0, 2), 103 * sec},
+		{7 * sec, "renewed", renew(3, 200*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 207000, 2, 2), 203 * sec},
+		{7 * sec, "renewed for less", renew(3, 50*sec), hold(1<<63+5, 90000, 0, 2) + hold(4, 96501, 6, 2) + hold(3, 207000, 2, 2), 203 * sec},
+		{8 * sec, "settled", settle(4), hold(1<<63+5, 90000, 0, 2) + hold(3, 207000, 2, 2), 203 * sec},
+		{8 * sec, "another one settled", settle(3), hold(1<<63+5, 90000, 0, 2), 203 * sec},
 		{9 * sec, "a plain charge after that", plain, hold(1<<63+5, 90000, 0, 2), 84 * sec},
 		{9 * sec, "the last one settled", settle(1<<63 + 5), "", 84 * sec},
 		{20 * sec, "a plain charge without holds", plain, "", 4 * sec},

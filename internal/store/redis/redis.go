@@ -171,7 +171,7 @@ func (s *Store) settle(ctx context.Context, now time.Time, c *limit.Charge, r *l
 	}
 	defer s.snapshots.drop(c.Key)
 	var needs kinds
-	words := []any{nil, nil, 1, prefix + c.Key, counter(now, c, s.opts.NewGeneration(), deltas, limit.Opening{ID: r.Hold, For: renewed}, &needs)}
+	words := []any{nil, nil, 1, prefix + c.Key, counter(now, c, s.opts.NewGeneration(), deltas, limit.Opening{ID: r.Hold, For: renewed, Most: r.Opened}, &needs)}
 	words = append(words, common(modeSettle, now, s.opts.CallerClock), receipt(c, r))
 	answer, err := scriptOf(needs).run(ctx, s.client, words)
 	switch answer {

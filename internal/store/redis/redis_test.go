@@ -48,7 +48,6 @@ func TestStore(t *testing.T) {
 						}
 					},
 					NoLocalDenials: opts.Clock == nil,
-					NoHolds:        true,
 					Histories:      histories,
 				}
 				if opts.Clock != nil {

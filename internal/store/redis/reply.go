@@ -31,7 +31,7 @@ const (
 	windowSize = 28
 	slotSize   = 20
 	bucketSize = 12
-	holdSize   = 16 // and
+	holdSize   = 24 // and
 	tookSize   = 16 // for each limit
 )
 
@@ -153,6 +153,8 @@ func readHolds(limits int, packed string) (*limit.Holds, error) {
 	for i := range open {
 		field, h := packed[i*size:], &open[i]
 		end, ok := number(field[8:])
+		opened, whole := number(field[16:])
+		h.Opened, ok = opened, ok && whole
 		h.ID, h.End, h.Took = binary.BigEndian.Uint64([]byte(field[:8])), end, make([]limit.Took, limits)
 		if !ok || h.ID == 0 || end < -mostMillis || end > mostMillis || i > 0 && open[i-1].End > end {
 			return nil, errState

@@ -291,6 +291,36 @@ func TestHoldIsProven(t *testing.T) {
 	}
 }
 
+// TestHoldContradicts: a charge without a hold was not made before, one made before
+// is answered by all slots, and a hold is of a counter with a generation.
+func TestHoldContradicts(t *testing.T) {
+	const now = 1_000_000 // seconds
+	places := limit.Limit{Algorithm: limit.InFlight, Capacity: 2, Window: 90 * time.Second}
+	hold := func(units float64) string { return PackHold(7, (now+90)*1000, now, units, 0, 0) }
+	for name, test := range map[string]struct {
+		generation, word, holds string
+		units, before           float64
+		id                      uint64
+		cost                    int64
+	}{
+		"no hold, made before": {"x", "before", hold(3), 1, 0, 0, 3},
+		"a sum of slots":       {"x", "before", hold(3), 3, 1, 7, 3},
+		"no generation":        {"", "opened", hold(0), 0, 0, 7, 0},
+	} {
+		limits := []limit.Limit{perMinute, places}
+		c := &limit.Charge{Key: "rule|a|s", Limits: limits, Costs: []int64{test.cost, 0}, Hold: limit.Opening{ID: test.id, For: 90 * time.Second}}
+		if test.generation == "" {
+			c.Limits[1], c.Hold.Most = perMinute, 2
+			test.holds = PackHold(7, (now+90)*1000, now, 0, now, 0)
+		}
+		store := New(answering{reply(1, now, 0, packCounter(test.generation, PackWindow(now, 0, test.units, test.before), "", "", "", test.word, test.holds))}, Options{})
+		var v limit.Verdict
+		if err := store.Charge(t.Context(), time.Now(), c, &v); !errors.Is(err, errDisagree) || v.Allowed {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
 // answering is a client that gets the same reply to every command.
 type answering struct{ reply string }
 

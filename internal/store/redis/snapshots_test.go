@@ -209,7 +209,7 @@ func TestPlacesWithoutCalls(t *testing.T) {
 		after map[time.Duration]bool // since the answer: a local denial
 	}{
 		"a window and a place": {9, PackHold(9, (serverStart+90)*1000, 0, 1, serverStart, 1), map[time.Duration]bool{0: true, 3 * time.Second: true, 5979 * time.Millisecond: false, 7 * time.Second: false}},
-		"a place":              {1, place, map[time.Duration]bool{0: true, 979 * time.Millisecond: true, 981 * time.Millisecond: false, 3 * time.Second: false}},
+		"a place":              {1, place, map[time.Duration]bool{-2 * time.Second: false, 0: true, 979 * time.Millisecond: true, 981 * time.Millisecond: false, 3 * time.Second: false}},
 		"a place about to end": {1, PackHold(9, (serverStart+52)*1000+500, 0, 1), map[time.Duration]bool{400 * time.Millisecond: true, 600 * time.Millisecond: false}},
 	} {
 		for after, local := range test.after {

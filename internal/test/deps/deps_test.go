@@ -50,8 +50,8 @@ var allowed = map[string]string{
 		gate internal/assemble/setup internal/decide/engine internal/rules internal/rules/lint internal/rules/ruledoc
 		internal/rules/rulefile`,
 	"gate/rulestable": `
-		gate internal/assemble/app internal/assemble/setup internal/rules/ruledoc internal/rules/ruletable
-		internal/store/breaker internal/store/dynamo github.com/aws/aws-sdk-go-v2/service/dynamodb`,
+		gate internal/assemble/app internal/assemble/setup internal/rules internal/rules/ruledoc
+		internal/rules/ruletable internal/store/breaker internal/store/dynamo github.com/aws/aws-sdk-go-v2/service/dynamodb`,
 	"limithttp": `
 		. gate internal/assemble/httplimit internal/assemble/setup internal/decide/engine internal/decide/headers
 		internal/decide/receipt internal/decide/usage internal/kit/clock internal/observe/oplog internal/request
@@ -129,8 +129,8 @@ var allowed = map[string]string{
 	"internal/rules/ruledoc":  "internal/kit/problem",
 	"internal/rules/rulefile": "internal/rules internal/rules/lint internal/rules/ruledoc internal/rules/yamlfile",
 	"internal/rules/ruletable": `
-		internal/kit/cache internal/kit/problem internal/rules internal/rules/ruledoc internal/store/dynamo
-		github.com/aws/aws-sdk-go-v2 golang.org/x/sync`,
+		internal/kit/cache internal/kit/problem internal/rules internal/rules/key internal/rules/ruledoc
+		internal/store/dynamo github.com/aws/aws-sdk-go-v2 golang.org/x/sync`,
 	"internal/rules/yamlfile": "internal/kit/problem internal/rules/ruledoc go.yaml.in/yaml",
 
 	"internal/store/breaker": "internal/limit github.com/sony/gobreaker",

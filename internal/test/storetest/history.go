@@ -341,7 +341,7 @@ func (c *call) agree(s *Reference, got, want verdicts, lagging bool) bool {
 	for i := range want {
 		g, w := got[i], want[i]
 		same := g.Result == w.Result && slices.Equal(g.Limits, w.Limits) && slices.Equal(g.Before, w.Before) &&
-			(denied || c.kind == toPeek || g.Receipt.Hold == w.Receipt.Hold && g.Receipt.Until == w.Receipt.Until)
+			(denied || c.kind == toPeek || g.Receipt.Hold == w.Receipt.Hold && g.Receipt.Opened == w.Receipt.Opened && g.Receipt.Until == w.Receipt.Until)
 		if lagging && c.kind == toChargeAll { // computed from a snapshot before others charged
 			same = g.Allowed
 		}

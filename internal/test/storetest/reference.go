@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +26,11 @@ type generation struct {
 	serial uint64
 }
 
-func generationOf(r *limit.Receipt) generation { return generation{r.Generation, r.Serial} }
+// generationOf returns the generation that a receipt names. One that begins with
+// the slots of another has its mark, and a plus.
+func generationOf(r *limit.Receipt) generation {
+	return generation{strings.Split(r.Generation, "+")[0], r.Serial}
+}
 
 // counter is one generation of a key, with a state for each limit.
 type counter struct {
@@ -135,7 +140,7 @@ func (s *Reference) Renew(_ context.Context, now time.Time, c *limit.Charge, r *
 	if s.counters[c.Key].generation != generationOf(r) {
 		return limit.ErrReset
 	}
-	return s.counters[c.Key].holds.Renew(r.Hold, c.Hold.Until(now))
+	return s.counters[c.Key].holds.Renew(r, c.Hold.Until(now))
 }
 
 // Reset deletes the key's counter.

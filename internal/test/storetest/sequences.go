@@ -41,7 +41,7 @@ func oneClient(h Harness, store limit.Store) func(*rapid.T) {
 			"denies": func(*rapid.T) { w.denies(w.clock(), w.costs()...) },
 			"settle": func(t *rapid.T) { w.correct(t, true) },
 			"renew":  func(t *rapid.T) { w.renewOne(t) },
-			"resize": func(t *rapid.T) { w.resize(rapid.Int64Range(1, 9).Draw(t, "capacity")) },
+			"resize": func(t *rapid.T) { w.resize(min(w.units(t, 1, 9), limit.MaxCapacity)) },
 			"reset":  func(t *rapid.T) { w.rarelyReset(t) },
 			"group":  func(*rapid.T) { w.both() },
 		})
@@ -71,6 +71,7 @@ type walk struct {
 	*pair
 	other *pair // a second key, for charges of both
 	t     *rapid.T
+	unit  int64         // by which capacities, costs and corrections are multiplied
 	at    time.Duration // of the clock, since the start
 	wait  time.Duration // the latest retry-after
 	late  time.Duration // how far a call may be behind the clock
@@ -95,11 +96,11 @@ var starts = []time.Time{
 
 func newWalk(t *rapid.T, h Harness, store limit.Store) *walk {
 	limits := make([]limit.Limit, rapid.IntRange(1, 3).Draw(t, "limits"))
+	w := &walk{t: t, late: 3 * sec, unit: rapid.SampledFrom([]int64{1, 1, limit.MaxCapacity / 8}).Draw(t, "unit")}
 	for i := range limits {
-		limits[i] = rapid.Custom(drawLimit).Filter(h.accepts).Draw(t, "limit")
+		limits[i] = rapid.Custom(w.drawLimit).Filter(h.accepts).Draw(t, "limit")
 	}
-	w := &walk{t: t, late: 3 * sec, holds: !h.NoHolds && rapid.Bool().Draw(t, "holds"), until: map[uint64]time.Duration{}}
-	if w.holds {
+	if w.holds, w.until = !h.NoHolds && rapid.Bool().Draw(t, "holds"), map[uint64]time.Duration{}; w.holds {
 		w.late = 0 // by a clock behind, an ended hold has its place, unless it was removed: stores may
 		if rapid.Bool().Draw(t, "in flight") {
 			limits = append(limits, InFlight(rapid.Int64Range(1, 3).Draw(t, "places"), 10*sec))
@@ -112,17 +113,22 @@ func newWalk(t *rapid.T, h Harness, store limit.Store) *walk {
 	return w
 }
 
-func drawLimit(t *rapid.T) limit.Limit {
-	capacity := rapid.Int64Range(1, 8).Draw(t, "capacity")
+// units draws a number of units. Large ones end in different digits.
+func (w *walk) units(t *rapid.T, least, most int64) int64 {
+	return w.unit*rapid.Int64Range(least, most).Draw(t, "units") + rapid.Int64Range(0, min(7, w.unit-1)).Draw(t, "more")
+}
+
+func (w *walk) drawLimit(t *rapid.T) limit.Limit {
+	capacity := w.units(t, 1, 8)
 	window := rapid.SampledFrom([]time.Duration{sec, 7 * sec, 10 * sec}).Draw(t, "window")
 	slots := rapid.SampledFrom([]time.Duration{1, 2, 10, 50}).Draw(t, "slots")
 	burst := rapid.Int64Range(1, 8).Draw(t, "burst")
 	unit := rapid.SampledFrom([]limit.Unit{limit.Day, limit.Week, limit.Month}).Draw(t, "unit")
 	zone := rapid.SampledFrom([]string{"Europe/Berlin", "America/Sao_Paulo"}).Draw(t, "zone")
-	return rapid.SampledFrom([]limit.Limit{
+	return rapid.SampledFrom(slices.DeleteFunc([]limit.Limit{
 		Sliding(capacity, window, window/slots), Fixed(capacity, window), Weighted(capacity, window),
 		Exact(capacity, window), Token(capacity, window, burst), Leaky(capacity, window, burst), zoned(capacity, unit, zone, 0),
-	}).Draw(t, "limit")
+	}, func(l limit.Limit) bool { return !l.Valid() })).Draw(t, "limit")
 }
 
 // clock advances and returns the time of a call: the clock's, or one a little
@@ -159,7 +165,7 @@ func (w *walk) clock() time.Duration {
 func (w *walk) costs() []int64 {
 	costs := make([]int64, len(w.limits))
 	for i := range costs {
-		costs[i] = rapid.Int64Range(0, min(4, w.limits[i].MaxCost()+1)).Draw(w.t, "cost")
+		costs[i] = min(w.units(w.t, 0, 4), w.limits[i].MaxCost()+1)
 	}
 	if w.hold = (limit.Opening{}); w.holds && rapid.IntRange(0, 3).Draw(w.t, "hold") > 0 {
 		w.hold = limit.Opening{ID: drawID(w.t), For: drawHold(w.t), Most: rapid.Int64Range(0, 3).Draw(w.t, "most")}
@@ -232,12 +238,13 @@ func (w *walk) correct(t *rapid.T, down bool) {
 			least = -w.maxRefund(m, i)
 		}
 		if m.charge.Limits[i].Correctable() {
-			deltas[i] = rapid.Int64Range(least, 3).Draw(t, "delta")
+			deltas[i] = rapid.Int64Range(least, 3*w.unit).Draw(t, "delta")
 			m.refundable[i] += min(0, deltas[i])
 		}
 	}
 	if w.settle(w.at, m.answer, deltas...) == nil {
 		delete(w.until, m.want.Receipt.Hold)
+		w.at += ms // the next opening of its ID is another
 	}
 }
 

@@ -50,6 +50,9 @@ func (p *pair) resize(capacity int64) {
 		if p.limits[i].Bucket() {
 			p.limits[i].Burst = capacity
 		}
+		if p.limits[i].Algorithm == limit.InFlight {
+			p.limits[i].Capacity = min(capacity, limit.MaxHolds)
+		}
 	}
 	p.note("the capacity is now %d", capacity)
 }

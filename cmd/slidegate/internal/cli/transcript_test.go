@@ -16,7 +16,7 @@ func TestTranscripts(t *testing.T) {
 	t.Setenv("ORIGIN_SECRET", "")
 	for _, name := range []string{
 		"help", "usage", "overrides-usage", "complete", "replay", "replay-decisions", "replay-stdin", "replay-shadow", "rules-validate", "missing-files",
-		"rules-diff", "rules-diff-failed", "cost", "suggest", "explain",
+		"rules-diff", "rules-diff-failed", "cost", "suggest", "explain", "places",
 	} {
 		t.Run(name, func(t *testing.T) { transcript(t, name, scrubElapsed) })
 	}

@@ -31,7 +31,7 @@ func RuleNamed(set *rules.Set, name string) (*rules.Rule, error) {
 	if rule, ok := set.Rule(name); ok {
 		return rule, nil
 	}
-	return nil, fmt.Errorf("there is no rule %q: the rules are %s", name, strings.Join(RuleNames(set), ", "))
+	return nil, fmt.Errorf("%w %q: the rules are %s", rules.ErrNoRule, name, strings.Join(RuleNames(set), ", "))
 }
 
 // RuleNames returns the names of the rules in their order.

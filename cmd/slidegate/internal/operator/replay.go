@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
@@ -27,13 +28,17 @@ func RecordedOverrides(table *ruletable.Table, listener Listener) engine.Overrid
 	return ruletable.NewOverrideCache(table, replayOverrides, func(err error) { listener.Note("%v", err) })
 }
 
-// LoadSecrets loads the rules' secrets from the environment. The secret of
+// LoadSecrets prepares rules for recorded traffic: without limits in flight, and
+// with their secrets from the environment. The secret of
 // hashed keys must be there if keys are shared or written as hashes: without it
 // no counter or override would be found. The secret that a proxy sends may be
 // missing, because most logs already have the clients' addresses.
 func LoadSecrets(set *rules.Set, shared bool, listener Listener) error {
 	if err := set.LoadProxySecret(os.LookupEnv); err != nil {
 		listener.Warn("%v; until then clients have the addresses that the log says", err)
+	}
+	if names := set.WithoutPlaces(); len(names) > 0 {
+		listener.Note("a log does not say how many requests were in flight: that limit is left out of %s", strings.Join(names, ", "))
 	}
 	err := set.LoadHashSecret(os.LookupEnv)
 	if err != nil && !shared && !set.WritesHashes() {

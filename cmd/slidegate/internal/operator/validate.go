@@ -18,11 +18,12 @@ type LimitForm struct {
 	Name        string  `json:"name"` // empty for a rule's only limit
 	Algorithm   string  `json:"algorithm"`
 	Capacity    int64   `json:"capacity"`
-	Window      float64 `json:"window_s"`
-	Granularity float64 `json:"granularity_s"`   // 0 for a bucket, which has no slots
-	Burst       int64   `json:"burst,omitempty"` // of a token bucket
-	Queue       int64   `json:"queue,omitempty"` // of a leaky bucket
-	Unit        string  `json:"unit,omitempty"`  // of a calendar: day, week or month
+	Window      float64 `json:"window_s,omitempty"`  // of all but limits in flight
+	Expires     float64 `json:"expires_s,omitempty"` // of a limit in flight
+	Granularity float64 `json:"granularity_s"`       // 0 for a bucket, which has no slots
+	Burst       int64   `json:"burst,omitempty"`     // of a token bucket
+	Queue       int64   `json:"queue,omitempty"`     // of a leaky bucket
+	Unit        string  `json:"unit,omitempty"`      // of a calendar: day, week or month
 	Timezone    string  `json:"timezone,omitempty"`
 	Anchor      int     `json:"anchor,omitempty"`
 }
@@ -58,9 +59,10 @@ func retrySeconds(d time.Duration) float64 {
 // FormOf describes a limit.
 func FormOf(l *limit.Limit) LimitForm {
 	f := LimitForm{
-		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity, Window: l.Window.Seconds(),
+		Name: l.Name, Algorithm: l.Algorithm.String(), Capacity: l.Capacity,
 		Granularity: l.Granularity.Seconds(), Burst: l.Burst,
 	}
+	f.Window, f.Expires = usage.WindowOf(l)
 	if l.Algorithm == limit.LeakyBucket {
 		f.Burst, f.Queue = 0, l.Burst
 	}
@@ -75,7 +77,7 @@ func FormOf(l *limit.Limit) LimitForm {
 // "1mo from day 15, Europe/Berlin".
 func (f *LimitForm) WindowText() string {
 	if f.Unit == "" {
-		return text.Duration(Seconds(f.Window))
+		return text.Duration(Seconds(f.Window + f.Expires))
 	}
 	window := map[string]string{"day": "1d", "week": "1w", "month": "1mo"}[f.Unit]
 	if f.Anchor > 1 {
@@ -93,6 +95,8 @@ func (f *LimitForm) Detail() string {
 		return "burst " + text.Thousands(f.Burst)
 	case f.Algorithm == limit.LeakyBucket.String():
 		return "queue " + text.Thousands(f.Queue)
+	case f.Expires != 0:
+		return "expires"
 	case f.Unit != "":
 		return "calendar"
 	}

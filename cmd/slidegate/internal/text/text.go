@@ -41,6 +41,9 @@ func Duration(d time.Duration) string { return ruledoc.ShortDuration(d) }
 // Limit writes a limit of a normalized document in one line: 2,000 per 1mo, fixed
 // window.
 func Limit(l *ruledoc.Limit) string {
+	if l.InFlight != 0 {
+		return Thousands(l.InFlight) + " in flight, each for " + l.Expires
+	}
 	line := Thousands(l.Capacity) + " per " + l.Window
 	if l.Burst != 0 && l.Burst != l.Capacity {
 		line += ", burst " + Thousands(l.Burst)

@@ -61,7 +61,7 @@ func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
 		return false
 	}
 	var v limit.Verdict
-	if limit.Decide(b.states, b.holds, c, now, &v); !v.Allowed || v.Before != nil {
+	if limit.Decide(b.states, b.holds, c, now, &v); !v.Allowed || v.Before != nil || c.Reserves() && v.Receipt.Hold == 0 {
 		return false
 	}
 	for i, cost := range c.Costs {
@@ -76,6 +76,9 @@ func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
 // fitsHold reports whether the write can open one more hold like those before.
 func (b *Batch) fitsHold(o *limit.Opening) bool {
 	first := b.sum.Hold
+	if first.ID != 0 && len(b.opened) == 0 {
+		return false // there is no room
+	}
 	return (o.ID != 0) == (first.ID != 0) && o.For == first.For && o.Most == first.Most && len(b.opened) < maxOpened
 }
 
@@ -99,7 +102,7 @@ func (b *Batch) fits(i int, cost int64, now time.Time) bool {
 // append makes a charge on the states and holds.
 func (b *Batch) append(c *limit.Charge, now time.Time) {
 	one := share{now: now, costs: slices.Clone(c.Costs)}
-	if slots := currentSlots(b.snapshot, c.Limits, now); c.Hold.ID != 0 && b.holds.Live(now) < c.MostHolds() {
+	if slots := currentSlots(b.snapshot, c.Limits, now); c.Reserves() && b.holds.Live(now) < c.MostHolds() {
 		one.hold = c.Hold
 		b.opened = append(b.opened, c.HoldAt(now, &slots))
 		b.holds.Open(b.opened[len(b.opened)-1])
@@ -189,7 +192,7 @@ func (b *Batch) Verify(after *Snapshot) error {
 func (b *Batch) Admit(after *Snapshot, verdicts []limit.Verdict) {
 	states, holds := cloneAll(after.states), after.held().Clone()
 	for _, opened := range b.opened {
-		_ = holds.Close(opened.ID)
+		_ = holds.Close(&limit.Receipt{Hold: opened.ID, Opened: opened.Opened})
 	}
 	for i := range b.parts {
 		if b.sum.Costs[i] > 0 {

@@ -56,7 +56,11 @@ func (a *adversary) with(t *testing.T) *adversary {
 	return &with
 }
 
-func (a *adversary) start() (first adversaryState) { return first }
+func (a *adversary) start() (first adversaryState) {
+	first.item, first.generations = a.first()
+	a.remember(&first, a.snapshotOf(first.item))
+	return first
+}
 
 func (a *adversary) fingerprint(x *adversaryState) uint64 { return maphash.Comparable(seed, *x) }
 
@@ -167,12 +171,15 @@ func (a *adversary) correct(x *adversaryState, visit func(move, adversaryState, 
 }
 
 func (a *adversary) correctOne(x *adversaryState, c correction, visit func(move, adversaryState, string)) {
+	receipt, mine := a.current(x.item, c.receipt)
+	if mine {
+		c.receipt = receipt
+	}
 	w := a.settle(c)
 	if w == 0 {
 		return
 	}
-	s, generation := &a.writes.all[w], a.receipts.all[c.receipt].Generation
-	mine := generation == "" || generation == a.generationOf(x.item)
+	s := &a.writes.all[w]
 	if s.refunds && mine && !x.log.contains(&s.marks) {
 		return
 	}

@@ -86,6 +86,7 @@ func (s *callers) with(t *testing.T) *callers {
 }
 
 func (s *callers) start() (first callersState) {
+	first.item, first.generations = s.first()
 	for i := range s.callers {
 		first.callers[i].clock = max(0, -s.jump)
 		first.names[i] = "ABC"[i]

@@ -142,6 +142,16 @@ func (o *oracle) receipt(b bill) uint32 {
 	return o.receipts.number(b, func() bill { return b })
 }
 
+// current returns a receipt as the counter of an item has it.
+func (o *oracle) current(i, receipt uint32) (current uint32, known bool) {
+	b := o.receipts.all[receipt]
+	r := o.snapshots.all[o.snapshotOf(i)].Current(&b.Receipt)
+	if r == nil {
+		return 0, false
+	}
+	return o.receipt(bill{*r, b.units}), true
+}
+
 // freeReceipt returns the receipt of a charge of zero cost.
 func (o *oracle) freeReceipt(snapshot uint32, clock, capacity int8) uint32 {
 	var verdict limit.Verdict

@@ -144,6 +144,25 @@ func everySlotKnown(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) {
 	eachSlot(p, func(sp *slotPlan) { sp.again, sp.setCredit = sp.charged, false })
 }
 
+// sameGeneration lowers a total within its generation.
+func sameGeneration(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) { p.successor = "" }
+
+// lowerStill lowers a total below the units in slots.
+func lowerStill(p *Plan, _ *Snapshot, _ *limit.Charge, _ time.Time) {
+	eachSlot(p, func(sp *slotPlan) {
+		if sp.surplus > 0 {
+			sp.surplus++
+		}
+	})
+}
+
+// oldTotal has the snapshot after a transaction keep the total that was lowered.
+func oldTotal(s *Snapshot) {
+	if strings.Contains(s.Generation, generationMark) {
+		s.totals[0] += maxTotal
+	}
+}
+
 // oneGeneration gives every generation the same mark.
 func oneGeneration(u *types.Update) {
 	u.ExpressionAttributeValues[":e"] = &types.AttributeValueMemberS{Value: "one"}

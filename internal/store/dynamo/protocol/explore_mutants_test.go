@@ -144,6 +144,10 @@ func caughtOthers() []caught {
 		{"pruning: e = :e removed", "any pruning", "I1", mutate(dm.AnyGeneration).on(pruning)},
 		{"pruning: one slot too far", "any pruning", "I1", mutant{of: pruning, write: removeCounted}},
 
+		{"worn: the generation stays", "any worn", "I1", mutant{plan: sameGeneration}},
+		{"worn: C lowered by a unit of a slot", "any worn", "I0", mutant{plan: lowerStill}},
+		{"worn: a transaction remembers the old C", "any worn, transactions", "I1", mutant{assumed: oldTotal}},
+
 		{"bucket: e = :e removed", "any bucket, delete", "I0", noMark},
 		{"bucket: neither e = :e nor tat > :now", "any bucket, delete", "I1", drain},
 		{"bucket: tat <= :latest removed", "any bucket, delete", "I1", mutate(dm.BucketWithoutBound)},

@@ -183,10 +183,12 @@ func (s *callers) settleNow(x *callersState, c *caller, lost bool) bool {
 // receipt is gone.
 func (s *callers) settleAgain(x *callersState, c *caller) bool {
 	s.see(x, c)
-	if generation := s.receipts.all[c.receipt].Generation; generation != "" && s.generationOf(x.item) != generation {
+	r, known := s.current(x.item, c.receipt)
+	if !known {
 		c.settleUp()
 		return true
 	}
+	c.receipt = r
 	return s.send(c)
 }
 

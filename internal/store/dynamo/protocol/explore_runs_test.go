@@ -81,6 +81,10 @@ func smallCallers() []run {
 		withCallers("log", callers{scope: one(2, logged(3, 2)), callers: 2, last: 2}),
 		withCallers("weighted", callers{scope: one(2, weighted(3, 2)), callers: 2, last: 4}),
 		withCallers("window and bucket", callers{scope: two(sliding(2, 1), bucket(2)), callers: 2, last: 1}),
+		withCallers("worn", callers{scope: one(1, sliding(2, 1)).wornOut(), callers: 2, last: 2}),
+		withCallers("worn, 1 down", callers{scope: window.wornOut(), callers: 2, last: 2, downs: 1}),
+		withCallers("worn, 1 up", callers{scope: one(1, sliding(2, 0)).wornOut(), callers: 2, last: 1, ups: 1}),
+		withCallers("worn, transactions", callers{scope: window.wornOut(), callers: 2, last: 2, transacts: true}),
 	}
 }
 
@@ -111,6 +115,13 @@ func smallAdversaries() []run {
 		withAny("any transactions, weighted", adversary{scope: one(1, weighted(2, 3)), clocks: 9, transactions: true}),
 		withAny("any transactions, bucket", adversary{scope: one(2, bucket(3)), clocks: 6, transactions: true}),
 		withAny("any transactions, log", adversary{scope: one(2, logged(3, 2)), clocks: 4, transactions: true}),
+		withAny("any worn", adversary{scope: one(2, sliding(3, 1)).wornOut(), clocks: 4}),
+		withAny("any worn, capacities", adversary{scope: one(1, sliding(3, 1), sliding(1, 1)).wornOut(), clocks: 3}),
+		withAny("any worn, 1 down, 1 up, delete", adversary{scope: window.wornOut(), clocks: 3, downs: 1, ups: 1, deletes: 1}),
+		withAny("any worn, pruning", adversary{scope: window.wornOut(), clocks: 4, prunes: true}),
+		withAny("any worn, weighted", adversary{scope: one(2, weighted(3, 3)).wornOut(), clocks: 9}),
+		withAny("any worn, 2 limits", adversary{scope: two(sliding(2, 1), sliding(1, 0)).wornOut(), clocks: 3}),
+		withAny("any worn, transactions", adversary{scope: window.wornOut(), clocks: 4, transactions: true}),
 		withAny("any transactions, 2 limits", adversary{scope: two(sliding(2, 1), bucket(2)), clocks: 2, transactions: true}),
 	}
 }

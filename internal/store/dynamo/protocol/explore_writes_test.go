@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/slidegate/slidegate/internal/limit"
 )
 
@@ -149,6 +151,7 @@ type scope struct {
 	costs  [][]int64
 	deltas [][]int64
 	ttl    bool // whether expiry is explored; otherwise items have no ttl
+	worn   bool // the first item's totals are so large that another charge lowers them
 	mutant *mutant
 }
 
@@ -205,6 +208,34 @@ func two(a, b limit.Limit, deltas ...[]int64) scope {
 func (s scope) expiring() scope {
 	s.ttl = true
 	return s
+}
+
+// wornOut has a search begin with an item that has charged maxTotal units, long
+// ago.
+func (s scope) wornOut() scope {
+	s.worn = true
+	return s
+}
+
+// first returns the item with which a search begins, and how many generations
+// there were.
+func (o *oracle) first() (i uint32, generations int8) {
+	if !o.worn {
+		return 0, 0
+	}
+	attributes := item{AttributeKey: &types.AttributeValueMemberS{Value: "key"},
+		attributeGeneration: &types.AttributeValueMemberS{Value: generationName(1)}}
+	for n := range o.limits[0] {
+		l, prefix := &o.limits[0][n], prefixOf(n)
+		if !l.Correctable() {
+			continue
+		}
+		old := l.SlotAt(dawn) - l.Slots() - 1
+		attributes[prefix+attributeTotal], attributes[prefix+attributeNewest] = number(maxTotal), number(old)
+		attributes[slotName(prefix, old)] = number(0)
+		attributes[prefix+attributeCredit], attributes[prefix+attributeCapacity] = number(0), number(l.Capacity)
+	}
+	return o.item(attributes), 1
 }
 
 // charge returns a charge of the explored key.

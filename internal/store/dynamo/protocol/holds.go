@@ -15,9 +15,10 @@ import (
 )
 
 // Attributes of an item that has had holds. A hold's own attribute is holdPrefix
-// and its ID in base64. Its value is binary: the end in Unix milliseconds, six
-// bytes so that values are ordered by their ends, and then for each limit the slot
-// and the units that the charge took, as varints. It takes about 25 bytes.
+// and its ID in base64. Its value is binary: when it was opened and its end in
+// Unix milliseconds, six bytes each so that values of one opening are ordered by their
+// ends, and then for each limit the slot and the units that the charge took, as
+// varints. It takes about 30 bytes.
 const (
 	attributeHolds   = "I" // how many holds there are: a condition cannot count them
 	attributeChanges = "V" // how often they have changed: orders snapshots
@@ -25,7 +26,7 @@ const (
 )
 
 const (
-	endSize = 6
+	timeSize = 6
 	// maxEnded and maxOpened bound the holds that one write removes and opens:
 	// DynamoDB accepts at most 300 operators and 4 KB of expression.
 	maxEnded, maxOpened = 60, 20
@@ -36,7 +37,7 @@ func holdName(id uint64) string {
 }
 
 func encodeHold(h *limit.Hold) []byte {
-	value := binary.BigEndian.AppendUint64(nil, uint64(h.End))[8-endSize:]
+	value := append(encodeTime(h.Opened), encodeTime(h.End)...)
 	for _, took := range h.Took {
 		value = binary.AppendVarint(value, took.Slot)
 		value = binary.AppendUvarint(value, uint64(took.Units))
@@ -44,17 +45,25 @@ func encodeHold(h *limit.Hold) []byte {
 	return value
 }
 
+func encodeTime(millis int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(millis))[8-timeSize:]
+}
+
+func readTime(b []byte) int64 {
+	return int64(binary.BigEndian.Uint64(append(make([]byte, 8-timeSize), b[:timeSize]...)))
+}
+
 // readHold reads the attribute of a hold, and refuses what this package has not
 // written.
 func readHold(name string, value types.AttributeValue, limits int) (h limit.Hold, err error) {
 	id, err := base64.RawURLEncoding.Strict().DecodeString(name[len(holdPrefix):])
 	b, ok := value.(*types.AttributeValueMemberB)
-	if err != nil || len(id) != 8 || !ok || len(b.Value) < endSize {
+	if err != nil || len(id) != 8 || !ok || len(b.Value) < 2*timeSize {
 		return h, fmt.Errorf("%w: attribute %s is no hold", ErrForeign, name)
 	}
 	h.ID = binary.BigEndian.Uint64(id)
-	h.End = int64(binary.BigEndian.Uint64(append(make([]byte, 8-endSize), b.Value[:endSize]...)))
-	rest := b.Value[endSize:]
+	h.Opened, h.End = readTime(b.Value), readTime(b.Value[timeSize:])
+	rest := b.Value[2*timeSize:]
 	for range limits {
 		slot, n := binary.Varint(rest)
 		units, m := binary.Uvarint(rest[max(0, n):])
@@ -99,17 +108,21 @@ func readHolds(item Item, limits int) (*limit.Holds, error) {
 	return limit.NewHolds(open, changes), nil
 }
 
-// holdPlan opens the holds of a write, and removes ended ones.
+// holdPlan opens the holds of a write, and removes ended ones. If there is no room for
+// the hold of a charge, the write only makes sure that it is not a repeated one.
 type holdPlan struct {
 	opened []limit.Hold
 	before []*limit.Hold // by opened: a hold of the same ID that is over; nil for none
 	ended  []limit.Hold
+	freed  int // of before, those that have ended
 	most   int64
+	full   bool
 }
 
-// opens reports whether the charge opens a hold, as far as the snapshot shows.
+// opens reports whether the charge opens a hold, as far as the snapshot shows. If the
+// hold is there already, only the refusal of the write shows that it still is.
 func (s *Snapshot) opens(c *limit.Charge, now time.Time) bool {
-	return c.Hold.ID != 0 && s.held().Live(now) < c.MostHolds()
+	return c.Reserves() && (s.held().Live(now) < c.MostHolds() || s.held().Find(c.Hold.ID) != nil && s.held().Over(c.Hold.ID, now) == nil)
 }
 
 // planHolds plans the holds of a charge that the snapshot does not deny. It
@@ -122,7 +135,8 @@ func planHolds(s *Snapshot, opened []limit.Hold, most int64, now time.Time) *hol
 	for i := range opened {
 		if before := s.held().Over(opened[i].ID, now); before != nil {
 			p.before[i] = before
-			ended = slices.DeleteFunc(ended, func(h limit.Hold) bool { return h.ID == before.ID })
+			others := slices.DeleteFunc(ended, func(h limit.Hold) bool { return h.ID == before.ID })
+			p.freed, ended = p.freed+len(ended)-len(others), others
 		}
 	}
 	k := min(max(s.excess(len(opened), most), len(opened)), len(ended), maxEnded)
@@ -141,14 +155,17 @@ func (s *Snapshot) excess(opened int, most int64) int {
 func (p *holdPlan) addTo(u *Update) {
 	gone := len(p.ended)
 	for i := range p.opened {
-		name := u.nameAs("h"+strconv.Itoa(i), holdName(p.opened[i].ID))
+		name := u.nameAs("id"+strconv.Itoa(i), holdName(p.opened[i].ID))
 		if before := p.before[i]; before == nil {
 			u.require("attribute_not_exists(" + name + ")")
-		} else {
-			u.require(name, "=", u.binary("o"+strconv.Itoa(i), encodeHold(before)))
+		} else { // it must not have been renewed
+			u.require(name, "=", u.binary("was"+strconv.Itoa(i), encodeHold(before)))
 			gone++
 		}
-		u.sets = append(u.sets, name+" = "+u.binary("h"+strconv.Itoa(i), encodeHold(&p.opened[i])))
+		if p.full {
+			return
+		}
+		u.sets = append(u.sets, name+" = "+u.binary("id"+strconv.Itoa(i), encodeHold(&p.opened[i])))
 	}
 	for i := range p.ended {
 		name := u.nameAs("x"+strconv.Itoa(i), holdName(p.ended[i].ID))
@@ -156,7 +173,8 @@ func (p *holdPlan) addTo(u *Update) {
 		u.removals = append(u.removals, name)
 	}
 	count, more := u.name(attributeHolds), int64(len(p.opened)-gone)
-	u.require("(attribute_not_exists("+count+") OR", count, "<=", u.number("most", p.most-more)+")")
+	room := p.most - int64(len(p.opened)-len(p.ended)-p.freed)
+	u.require("(attribute_not_exists("+count+") OR", count, "<=", u.number("most", room)+")")
 	u.set(attributeHolds, u.orElse(attributeHolds, u.number("zero", 0)), "+", u.number("more", more))
 	u.changeHolds()
 	u.keepTTL()
@@ -196,12 +214,22 @@ func PlanRelease(s *Snapshot, c *limit.Charge, now time.Time) *Update {
 
 // closeHold adds the removal of a receipt's hold to its settlement. The write can
 // be repeated, because the hold is there once.
-func (u *Update) closeHold(id uint64) {
-	name := u.nameAs("h", holdName(id))
-	u.require("attribute_exists(" + name + ")")
+func (u *Update) closeHold(r *limit.Receipt) {
+	name := u.nameAs("id", holdName(r.Hold))
+	if r.Opened == 0 {
+		u.require("attribute_exists(" + name + ")")
+	} else {
+		u.require(name, "<", u.binary("later", encodeTime(r.Opened+1)))
+		u.requireOpening(name, r)
+	}
 	u.removals = append(u.removals, name)
 	u.set(attributeHolds, u.name(attributeHolds), "-", u.number("one", 1))
 	u.changeHolds()
+}
+
+// requireOpening refuses the write if the hold is gone, or of a later opening.
+func (u *Update) requireOpening(name string, r *limit.Receipt) {
+	u.require(name, ">=", u.binary("opened", encodeTime(r.Opened)))
 }
 
 // PlanRenewal plans to move the end of a receipt's hold to c.Hold.For from now,
@@ -210,10 +238,12 @@ func PlanRenewal(s *Snapshot, c *limit.Charge, r *limit.Receipt, now, wall time.
 	u := newUpdate()
 	slots := r.Slots
 	renewed := c.HoldAt(now, &slots)
-	name := u.nameAs("h", holdName(r.Hold))
+	renewed.ID, renewed.Opened = r.Hold, r.Opened
+	name := u.nameAs("id", holdName(r.Hold))
 	u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
-	u.require(name, "<", u.binary("h", encodeHold(&renewed)))
-	u.sets = append(u.sets, name+" = :h")
+	u.require(name, "<", u.binary("id", encodeHold(&renewed)))
+	u.requireOpening(name, r)
+	u.sets = append(u.sets, name+" = :id")
 	u.changeHolds()
 	u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), holdExpiry(c.Hold.For, wall))))
 	u.keepTTL()
@@ -233,10 +263,9 @@ func (s *Snapshot) held() *limit.Holds {
 	return s.holds
 }
 
-// lasts returns the ttl that the snapshot shows, which must not shrink while there
-// are holds; 0 without.
+// lasts returns the ttl that the snapshot shows, which no write of a hold may shorten.
 func (s *Snapshot) lasts() int64 {
-	if len(s.held().All()) == 0 {
+	if s == nil {
 		return 0
 	}
 	return s.ttl

@@ -10,6 +10,7 @@ import (
 // DynamoDB expressions.
 type Plan struct {
 	generation string      // the snapshot's; empty without one
+	successor  string      // the generation that the write begins; mostly empty
 	limits     []limitPlan // the limits that cost something
 	ttl        int64       // Unix seconds
 	// snapshotOnly excludes the credit: the snapshot alone must prove the room,
@@ -35,12 +36,16 @@ type limitPlan interface {
 // without a snapshot would keep failing otherwise.
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
-	p := &Plan{ttl: max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))}
+	p := &Plan{ttl: expiry(s, c.Limits, &slots, now, wall)}
+	if len(s.held().All()) > 0 {
+		p.ttl = max(p.ttl, s.lasts())
+	}
 	if s != nil {
 		p.generation = s.Generation
 	}
-	if s.opens(c, now) {
+	if c.Reserves() {
 		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
+		p.holds.full = !s.opens(c, now)
 	}
 	removals := maxRemovals
 	for i := range c.Limits {
@@ -55,6 +60,9 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 			sp := planSlots(s, i, l, now, cost, first)
 			sp.expired = sp.expired[:min(len(sp.expired), removals)]
 			removals -= len(sp.expired)
+			if sp.surplus > 0 {
+				p.successor = successor(p.generation)
+			}
 			p.limits = append(p.limits, sp)
 		}
 	}
@@ -64,7 +72,7 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 // open has the plan open holds.
 func (p *Plan) open(opened []limit.Hold, s *Snapshot, c *limit.Charge, now, wall time.Time) {
 	p.holds = planHolds(s, opened, c.MostHolds(), now)
-	p.ttl = max(p.ttl, holdExpiry(c.Hold.For, wall))
+	p.ttl = max(p.ttl, s.lasts(), holdExpiry(c.Hold.For, wall))
 }
 
 // Update formats the plan. newGeneration marks the item if the write creates
@@ -73,6 +81,9 @@ func (p *Plan) Update(newGeneration string) *Update {
 	u := newUpdate()
 	if p.generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(p.generation))
+		if p.successor != "" {
+			u.set(attributeGeneration, u.text("g", p.successor))
+		}
 	} else {
 		u.set(attributeGeneration, u.orElse(attributeGeneration, u.generation(newGeneration)))
 		if p.snapshotOnly {

@@ -45,16 +45,18 @@ func PlanSettlement(
 		}
 	}
 	if r.Hold != 0 {
-		u.closeHold(r.Hold)
+		u.closeHold(r)
 	}
 	if len(u.sets) == 0 {
 		return nil
 	}
 	if grows {
-		u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), expiry(s, c.Limits, &slots, now, wall))))
+		ttl := expiry(s, c.Limits, &slots, now, wall)
 		if r.Hold != 0 {
+			ttl = max(ttl, s.lasts())
 			u.keepTTL()
 		}
+		u.set(AttributeTTL, u.number(AttributeTTL, ttl))
 	}
 	if r.Generation != "" {
 		u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
@@ -129,6 +131,9 @@ func chargeMore(u *Update, prefix string, l *limit.Limit, slot, units int64) {
 	capacity := u.number(prefix+"n", l.Capacity)
 	newest := u.name(prefix + attributeNewest)
 	u.require("(attribute_not_exists("+newest+") OR", newest, "<=", u.number(prefix+"q", slot)+")")
+	if units >= 1<<32 { // a few thousand of these would leave 63 bits; no window has as many smaller ones
+		u.require("(attribute_not_exists("+newest+") OR", u.name(prefix+attributeTotal), "<=", u.number(prefix+"m", maxTotal+maxTotal/2)+")")
+	}
 	for _, counter := range []string{prefix + attributeTotal, slotName(prefix, slot)} {
 		u.set(counter, u.orElse(counter, zero), "+", more)
 	}

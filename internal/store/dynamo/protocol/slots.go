@@ -27,7 +27,10 @@ type slotPlan struct {
 	// again says that the snapshot shows the slot to charge. Then the ceiling is
 	// exact but for refunds, so no credit covers more; the slot exists, because
 	// it is the newest; and the credit only has to shrink.
-	again   bool
+	again bool
+	// surplus is by how much the charge lowers the total besides, which begins a
+	// new generation; mostly 0.
+	surplus int64
 	expired []int64 // slots of the snapshot that no window can reach any more
 }
 
@@ -38,7 +41,7 @@ func planSlots(s *Snapshot, i int, l *limit.Limit, now time.Time, cost int64, ke
 	if !charged {
 		return p
 	}
-	p.charged = true
+	p.charged, p.surplus = true, s.surplus(i)
 	p.slot = max(p.slot, h)
 	p.ceiling = s.totals[i] - state.Used(l, now) + l.Capacity - cost
 	first := p.slot - l.Slots() // the window is first … slot
@@ -99,13 +102,17 @@ func (p *slotPlan) assign(u *Update) {
 		u.set(slot, u.orElse(slot, u.number("zero", 0)), "+", cost)
 		u.set(p.prefix+attributeNewest, u.number(p.prefix+"q", p.slot))
 	}
+	more := cost
+	if p.surplus > 0 {
+		more = u.number(p.prefix+"m", p.cost-p.surplus)
+	}
 	switch {
 	case p.setCredit:
-		u.set(total, u.name(total), "+", cost)
+		u.set(total, u.name(total), "+", more)
 		u.set(credit, u.number(p.prefix+"b", p.ceiling), "-", u.name(total))
 		u.set(capacity, u.number(p.prefix+"n", p.capacity))
 	case p.charged:
-		u.set(total, u.name(total), "+", cost)
+		u.set(total, u.name(total), "+", more)
 		u.set(credit, u.name(credit), "-", cost)
 	default:
 		u.set(total, u.orElse(total, u.number("zero", 0)), "+", cost)

@@ -32,7 +32,7 @@ type Snapshot struct {
 	totals []int64       // C by limit, which never shrinks; 0 for a bucket
 	states []limit.State // by limit
 	holds  *limit.Holds  // nil if the item has never had any
-	ttl    int64         // of an item that has had holds
+	ttl    int64         // Unix seconds
 }
 
 // newSnapshot returns the snapshot of an item whose limits were never charged.
@@ -66,7 +66,7 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 			return nil, err
 		}
 	}
-	if s.holds, err = readHolds(item, len(limits)); err == nil && s.holds != nil {
+	if s.holds, err = readHolds(item, len(limits)); err == nil && item[AttributeTTL] != nil {
 		s.ttl, err = readNumber(AttributeTTL, item[AttributeTTL])
 	}
 	return s, err
@@ -77,9 +77,11 @@ func Read(item Item, limits []limit.Limit, readAt time.Time) (*Snapshot, error) 
 func (s *Snapshot) Limits() int { return len(s.states) }
 
 // Fresh reports whether the verdict that the snapshot leads to needs no other
-// proof: see limit.Fresh. A store reads an older one again first.
-func (s *Snapshot) Fresh(now time.Time, v *limit.Verdict) bool {
-	return limit.Fresh(s.ReadAt, now) && !(v.ByHolds && now.Sub(s.ReadAt).Abs() > limit.HoldAge)
+// proof: see limit.Fresh. A store reads an older one again first. Of the charge's own
+// hold it proves nothing: that may have been renewed.
+func (s *Snapshot) Fresh(c *limit.Charge, now time.Time, v *limit.Verdict) bool {
+	return limit.Fresh(s.ReadAt, now) && !(v.ByHolds && now.Sub(s.ReadAt).Abs() > limit.HoldAge) &&
+		!(c.Reserves() && s.held().Find(c.Hold.ID) != nil)
 }
 
 // FarAhead reports whether a limit was charged later than any correct clock

@@ -35,6 +35,10 @@ func (s *Snapshot) AfterTransaction(c *limit.Charge, now time.Time, newGeneratio
 	for i := range c.Limits {
 		if s != nil {
 			after.totals[i], after.states[i] = s.totals[i], s.states[i].Clone()
+			if l := &c.Limits[i]; c.Costs[i] > 0 && l.Correctable() && s.surplus(i) > 0 {
+				after.totals[i] -= s.surplus(i)
+				after.Generation = successor(s.Generation)
+			}
 		}
 		if c.Limits[i].Algorithm == limit.InFlight {
 			continue

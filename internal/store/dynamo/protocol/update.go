@@ -65,8 +65,10 @@ func (u *Update) value(name string, value types.AttributeValue) string {
 
 func (u *Update) number(name string, n int64) string { return u.value(name, number(n)) }
 
-func (u *Update) generation(id string) string {
-	return u.value("e", &types.AttributeValueMemberS{Value: id})
+func (u *Update) generation(id string) string { return u.text("e", id) }
+
+func (u *Update) text(name, s string) string {
+	return u.value(name, &types.AttributeValueMemberS{Value: s})
 }
 
 func (u *Update) binary(name string, b []byte) string {

@@ -11,16 +11,23 @@
 --   bucket       dI4    seconds and nanoseconds when it is full again
 -- A window of more than two slots and a log have another field, A to H: the
 -- slots before the newest, ascending, each dI4d as above. A charge in the newest
--- slot neither reads nor writes it.
+-- slot neither reads nor writes it. The field holds has the holds, ascending by
+-- end: the ID in 8 bytes, dd its end and when it was opened in Unix milliseconds, and
+-- dd the slot (0 unless it is corrected by slot) and the units that it took from
+-- each limit.
 --
--- ARGV has one text for each key: the mark of a new generation, and its limits.
+-- ARGV has one text for each key: the mark of a new generation, the hold to open,
+-- to close or to renew, if any (h, its ID, and ddd: how long, 0 to close it, and
+-- the most holds, or when the one to close or renew was opened), and its limits.
 -- Then come, unless this is a charge by the server's clock, the mode (c charge,
 -- p peek, s settle) and the caller's time; and to settle the receipt.
 --
 -- The reply is one text: 1 if charged, the time that decided, and for each key
--- its generation and fields. A charge answers without the slots before the
--- newest, unless it has taken the last room. Go's internal/limit computes the
--- units left and retry-after from these. The script only decides and writes.
+-- its generation and fields; if the call has holds, also what became of its own
+-- (opened, or before for a charge that was made before) and all. A charge answers
+-- without the slots before the newest, unless it has taken the last room. Go's
+-- internal/limit computes the units left and retry-after from these. The script
+-- only decides and writes.
 --
 -- A Lua number is exact up to 2^53, which Unix nanoseconds exceed. So a time is
 -- a pair of seconds and nanoseconds, a slot is a whole number of microseconds

@@ -6,7 +6,8 @@ holds = {}
 local now_ms = now_s * 1000 + floor(now_n / 1e6)
 local LONGEST = 86400000 -- milliseconds from a charge to the end of its hold
 
--- put adds the hold behind those that do not end later.
+-- put adds the hold behind those that do not end later. What it took begins with when
+-- it was opened.
 local function put(c, took)
   local at = #c.holds + 1
   while at > 1 and ends(c.holds, at - c.size) > c.till do at = at - c.size end
@@ -37,7 +38,9 @@ function holds.open(c, args, at)
   c.found = string.find(c.holds, c.id, 1, true)
   while c.found and (c.found - 1) % c.size ~= 0 do c.found = string.find(c.holds, c.id, c.found + 1, true) end
   if mode == 's' then
-    c.gone = read('>Bc0', ARGV[3]) ~= c.generation and 'reset' or not c.found and 'closed'
+    local mark = read('>Bc0', ARGV[3]) -- '' if the answer to the charge was lost
+    c.gone = mark ~= '' and mark ~= c.generation and 'reset'
+      or not (c.found and (c.most == 0 or read('>d', c.holds, c.found + 16) == c.most)) and 'closed'
   elseif c.found and ends(c.holds, c.found) > now_ms then
     c.did = 'before'
   end
@@ -54,7 +57,7 @@ end
 -- take opens the hold of a charge.
 function holds.take(c)
   if not c.id or c.did ~= '' or c.live >= c.most then return end
-  local took = ''
+  local took = pack('>d', now_ms)
   for j = 1, #c do
     local l = c[j]
     took = took .. pack('>dd', l.most_nanos == 0 and l.slot or 0, l.cost) -- windows alone are corrected by slot

@@ -11,7 +11,7 @@ for i = 1, #KEYS do
   local key, args = KEYS[i], ARGV[i]
   local mark, n, at = read('>Bc0B', args)
   local stored = call('HMGET', key, 'life', 'holds', unpack(FIELDS, 1, n))
-  local c = {key = key, generation = stored[1] or '', mark = mark, holds = stored[2] or '', size = 16 + 16 * n}
+  local c = {key = key, generation = stored[1] or '', mark = mark, holds = stored[2] or '', size = 24 + 16 * n}
   if c.generation == '' and (stored[1] or call('HGETALL', key)[1]) then return foreign(key, 'life') end
   if #c.holds % c.size ~= 0 or not is_end(last_end(c)) then return foreign(key, 'holds') end
   if holds then

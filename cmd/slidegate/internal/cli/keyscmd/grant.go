@@ -88,10 +88,10 @@ type grantReport struct {
 }
 
 // grant checks a grant against the rules and the key's override, and gives it.
-func (t *target) grant(ctx context.Context, g ruletable.Grant) (*grantReport, error) {
+func (t target) grant(ctx context.Context, g ruletable.Grant) (*grantReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
-	o, report, err := operator.NewLookup(t.set, t.table, g.When).Overlay(ctx, t.Rule, t.Key)
+	o, report, err := operator.NewLookup(t.Set, t.Table, g.When).Overlay(ctx, t.Rule, t.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +103,12 @@ func (t *target) grant(ctx context.Context, g ruletable.Grant) (*grantReport, er
 		return nil, err
 	}
 	g.Limit = granted.Limit
-	return granted, t.table.Grant(ctx, t.Rule, t.Key, g)
+	return granted, t.Grant(ctx, t.Rule, t.Key, g)
 }
 
 // raise reports what a grant changes on top of an override; nil for none.
-func (t *target) raise(o *rules.Override, g ruletable.Grant) (*grantReport, error) {
-	rule, err := operator.RuleNamed(t.set, t.Rule)
+func (t target) raise(o *rules.Override, g ruletable.Grant) (*grantReport, error) {
+	rule, err := operator.RuleNamed(t.Set, t.Rule)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *target) raise(o *rules.Override, g ruletable.Grant) (*grantReport, erro
 	}
 	one := rules.Grant{Limit: report.Limit, Add: g.Add, Until: g.Until}
 	check := rules.Override{Limits: raised.Limits, Costs: raised.Costs, Grants: []rules.Grant{one}}
-	if err := t.set.CheckOverride(t.Rule, t.Key, &check); err != nil {
+	if err := t.Set.CheckOverride(t.Rule, t.Key, &check); err != nil {
 		return nil, err
 	}
 	raised.Grants = append(slices.Clip(raised.Grants), one)
@@ -135,7 +135,7 @@ func (t *target) raise(o *rules.Override, g ruletable.Grant) (*grantReport, erro
 		return nil, fmt.Errorf("%s is at %s already, the most that a limit can have", engine.PolicyName(t.Rule, report.Limit),
 			text.Thousands(report.To))
 	}
-	report.ByPlan = slices.ContainsFunc(t.set.Plans(), func(plan string) bool {
+	report.ByPlan = slices.ContainsFunc(t.Set.Plans(), func(plan string) bool {
 		planned := terms(plan, &raised)
 		return planned.Unlimited || planned.Limits[i].Capacity != report.To
 	})
@@ -143,7 +143,7 @@ func (t *target) raise(o *rules.Override, g ruletable.Grant) (*grantReport, erro
 }
 
 // noLimit says what to write instead of a limit that the key does not have.
-func (t *target) noLimit(o *rules.Override, limits []limit.Limit, name string) error {
+func (t target) noLimit(o *rules.Override, limits []limit.Limit, name string) error {
 	whose := "rule " + t.Rule
 	if o != nil && o.Limits != nil {
 		whose = fmt.Sprintf("the override of %s for %s", t.Rule, t.Key)

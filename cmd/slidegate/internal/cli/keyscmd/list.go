@@ -93,7 +93,7 @@ func (l *overrideList) show(ctx context.Context, table *ruletable.Table, args []
 }
 
 func (l *overrideList) report(o *ruletable.Override, now time.Time) *listedOverride {
-	report := &listedOverride{Key: o.Key, Document: ruletable.JSONText(o.Document), Note: o.Note, Unused: unused(l.set, l.rule, o.Key)}
+	report := &listedOverride{Key: o.Key, Document: ruletable.JSONText(o.Document), Note: o.Note, Unused: why(l.set.CheckOverride(l.rule, o.Key, &rules.Override{}))}
 	if report.Unused != "" {
 		l.unused++
 		l.reason = cmp.Or(l.reason, report.Unused)

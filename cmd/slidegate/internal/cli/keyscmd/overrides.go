@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/operator/session"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/text"
 	"github.com/slidegate/slidegate/internal/rules"
-	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/ruledoc"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 )
@@ -77,20 +74,10 @@ func printOverride(p *command.Printer, r *shownOverride) {
 	p.Table("ll", rows)
 }
 
-// overrideDocument is an override as the table stores it.
-type overrideDocument struct {
-	Capacity  ruledoc.Capacities `json:"capacity,omitempty"`
-	Deny      bool               `json:"deny,omitempty"`
-	Limits    json.RawMessage    `json:"limits,omitempty"`
-	Plan      string             `json:"plan,omitempty"`
-	Unlimited bool               `json:"unlimited,omitempty"`
-	Until     time.Time          `json:"until,omitzero"`
-	Why       string             `json:"why"`
-}
-
 func setCommand(c *command.Console) *cobra.Command {
 	var note ruletable.Note
-	var o overrideDocument
+	var o ruledoc.Override
+	var limits json.RawMessage
 	cmd := &cobra.Command{
 		Use:   "set RULE KEY (--capacity [LIMIT=]N… | --limits JSON | --unlimited | --deny | --plan NAME) --why TEXT --rules dynamodb://TABLE",
 		Short: "Set the override of a key",
@@ -107,7 +94,7 @@ the key gets a new counter.`,
 	}
 	command.Note(cmd, &note, nil)
 	capacities := cmd.Flags().StringArray("capacity", nil, "another capacity, `[LIMIT=]N`; may be repeated for several limits")
-	command.Var(cmd, &o.Limits, "limits", "limits that replace the rule's, a `JSON` list as in rules", parseLimits)
+	command.Var(cmd, &limits, "limits", "limits that replace the rule's, a `JSON` list as in rules", parseLimits)
 	cmd.Flags().BoolVar(&o.Unlimited, "unlimited", false, "the rule does not limit the key")
 	cmd.Flags().BoolVar(&o.Deny, "deny", false, "every request of the key is refused")
 	cmd.Flags().StringVar(&o.Plan, "plan", "", "the caller's plan, a `NAME` among the rules' plans; for RULE plan")
@@ -117,7 +104,7 @@ the key gets a new counter.`,
 			return err
 		}
 		given := 0
-		for _, one := range []bool{len(o.Capacity) > 0, o.Limits != nil, o.Unlimited, o.Deny, o.Plan != ""} {
+		for _, one := range []bool{len(o.Capacity) > 0, limits != nil, o.Unlimited, o.Deny, o.Plan != ""} {
 			if one {
 				given++
 			}
@@ -128,16 +115,18 @@ the key gets a new counter.`,
 		return nil
 	})
 	return onKey(c, cmd, func(ctx context.Context, table *ruletable.Table, rule, key string) (*changeReport, error) {
-		o.Why = note.Why
-		document, err := json.Marshal(o)
-		if err != nil {
-			return nil, err
-		}
 		t, err := open(ctx, table, rule, key)
 		if err != nil {
 			return nil, err
 		}
-		return t.replace(ctx, string(document), note)
+		if limits != nil {
+			_, stated, err := parseOverride(`{"limits": ` + string(limits) + "}")
+			if err != nil {
+				return nil, err
+			}
+			o.Limits = stated.Limits
+		}
+		return t.replace(ctx, o, note)
 	}, printChange)
 }
 
@@ -151,7 +140,7 @@ func parseLimits(text string) (json.RawMessage, error) {
 // parseCapacities reads one number for a rule's only limit, or several by the
 // limits' names.
 func parseCapacities(texts []string) (ruledoc.Capacities, error) {
-	byName := ruledoc.Capacities{}
+	var byName ruledoc.Capacities
 	for _, text := range texts {
 		name, digits, named := strings.Cut(text, "=")
 		if !named {
@@ -167,6 +156,9 @@ func parseCapacities(texts []string) (ruledoc.Capacities, error) {
 			return nil, fmt.Errorf("--capacity %s: the same limit twice", text)
 		case len(byName) > 0 && (!named || unnamed):
 			return nil, fmt.Errorf("--capacity %s: several limits each need a name, LIMIT=NUMBER", text)
+		}
+		if byName == nil {
+			byName = ruledoc.Capacities{}
 		}
 		byName[name] = n
 	}
@@ -215,111 +207,53 @@ func printChange(p *command.Printer, r *changeReport) {
 	p.Table("ll", append(before, overrideRows("  now", r.After)...))
 }
 
-// target is one key of a rule in a table whose override a command shows
-// or changes.
-type target struct {
-	Rule string // or rules.PlanOverrides
-	Key  string
+// target is the override of one key that a command shows or changes.
+type target struct{ *ruletable.Target }
 
-	table  *ruletable.Table
-	set    *rules.Set // in force
-	unused string     // why no request looks the key up; empty if requests do
-}
-
-// open returns the target for a key that the rule's requests look up. The key has
-// its values as they are, or as overrides list prints it.
-func open(ctx context.Context, table *ruletable.Table, rule, key string) (*target, error) {
-	set, _, err := session.InForce(ctx, table)
-	t := &target{Rule: rule, table: table, set: set}
-	if err == nil {
-		err = operator.CheckOverrideRule(set, rule)
+// open returns the target for a key that the rule's requests look up.
+func open(ctx context.Context, table *ruletable.Table, rule, key string) (target, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
+	defer cancel()
+	t, err := table.Target(ctx, rule, key)
+	if errors.Is(err, rules.ErrNoRule) {
+		err = operator.CheckOverrideRule(t.Set, rule) // names all rules
 	}
-	if err == nil {
-		t.Key, err = set.OverrideKey(rule, key)
-	}
-	return t, err
+	return target{t}, err
 }
 
 // openStored returns the target for an override that may have outlived its rule
 // or the form of its keys. It warns if no request looks the key up.
-func openStored(ctx context.Context, c *command.Console, table *ruletable.Table, rule, key string) (*target, error) {
+func openStored(ctx context.Context, c *command.Console, table *ruletable.Table, rule, key string) (target, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
-	set, _, err := session.InForce(ctx, table)
-	if err != nil {
-		return nil, err
-	}
-	t := &target{Rule: rule, table: table, set: set}
-	wanted, err := t.find(ctx, key)
-	if err == nil && t.unused != "" {
-		c.Warn("the %s is in the table under a key that no request looks up: %s", t.name(), t.unused)
-		if wanted != "" {
-			c.Warn("requests look up key %s: write that for its override", text.Printable(wanted))
+	found, err := table.StoredTarget(ctx, rule, key)
+	t := target{found}
+	if err == nil && t.Unused != nil {
+		c.Warn("the %s is in the table under a key that no request looks up: %s", t.name(), why(t.Unused))
+		if t.Wanted != "" {
+			c.Warn("requests look up key %s: write that for its override", text.Printable(t.Wanted))
 		}
 	}
 	return t, err
 }
 
 // name is how messages name the override.
-func (t *target) name() string {
+func (t target) name() string {
 	return fmt.Sprintf("override of rule %s for key %s", t.Rule, text.Printable(t.Key))
 }
 
-// find selects the key that the user typed, if the table has it, and else the one
-// by which requests look it up, which it returns; empty if that is not known.
-func (t *target) find(ctx context.Context, typed string) (wanted string, err error) {
-	wanted, mismatch := t.set.OverrideKey(t.Rule, typed)
-	asTyped, err := t.has(ctx, typed)
-	switch {
-	case err != nil:
-	case asTyped:
-		t.Key, t.unused = typed, unused(t.set, t.Rule, typed)
-	case errors.Is(mismatch, key.ErrHashSecret):
-		err = mismatch // requests look up a hash of it, which is not known here
-	case mismatch != nil:
-		err = t.addHint(ctx, mismatch)
-	default:
-		t.Key = wanted
+// why is why no request looks up a key of the table; empty if requests do.
+func why(unused error) string {
+	if unused == nil {
+		return ""
 	}
-	return wanted, err
-}
-
-// has reports whether the table has an override of the key, readable or not.
-func (t *target) has(ctx context.Context, text string) (bool, error) {
-	if text == "" || len(text) > key.MaxLen || !utf8.ValidString(text) {
-		return false, nil // no command could have set it
-	}
-	stored, err := t.table.Override(ctx, t.Rule, text)
-	if errors.Is(err, ruletable.ErrUnreadable) {
-		return true, nil
-	}
-	return stored != nil, err
-}
-
-// addHint adds to a mismatch where keys are listed, if the table has any of the
-// rule.
-func (t *target) addHint(ctx context.Context, mismatch error) error {
-	next, stop := iter.Pull2(t.table.Overrides(ctx, t.Rule, ""))
-	defer stop()
-	if _, err, ok := next(); !ok || err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
-		return mismatch
-	}
-	return errors.Join(mismatch, fmt.Errorf("the table has overrides of %s: write the key as `slidegate overrides list %s` prints it", t.Rule, t.Rule))
-}
-
-// unused returns why no request looks up a key of the table; empty if requests
-// do.
-func unused(set *rules.Set, rule, key string) string {
-	if err := set.CheckOverride(rule, key, &rules.Override{}); err != nil {
-		return text.Printable(err.Error())
-	}
-	return ""
+	return text.Printable(unused.Error())
 }
 
 // read returns what the table has for the key, and a report on the override that
 // decides: nil for none, and for one that cannot be read.
-func (t *target) read(ctx context.Context, now time.Time) (ruletable.Override, *operator.OverrideReport, error) {
-	lookup := operator.NewLookup(t.set, t.table, now)
+func (t target) read(ctx context.Context, now time.Time) (ruletable.Override, *operator.OverrideReport, error) {
+	lookup := operator.NewLookup(t.Set, t.Table, now)
 	found, err := lookup.Stored(ctx, t.Rule, t.Key)
 	if err != nil {
 		return found.Override, nil, err
@@ -348,54 +282,39 @@ type changeReport struct {
 }
 
 // get shows the override of the key. It fails if there is none.
-func (t *target) get(ctx context.Context) (*shownOverride, error) {
+func (t target) get(ctx context.Context) (*shownOverride, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.LookTime)
 	defer cancel()
 	stored, report, err := t.read(ctx, time.Now())
 	if err == nil && report == nil {
 		err = fmt.Errorf("%s: %w", t.name(), ruletable.ErrNoOverride)
 	}
-	return &shownOverride{t.Rule, t.Key, report, ruletable.JSONText(stored.Document), t.unused}, err
+	return &shownOverride{t.Rule, t.Key, report, ruletable.JSONText(stored.Document), why(t.Unused)}, err
 }
 
-// replace sets the override of the key to a document, which it checks against the
-// rules in force. Grants stay.
-func (t *target) replace(ctx context.Context, document string, note ruletable.Note) (*changeReport, error) {
-	o, _, err := parseOverride(document)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.set.CheckOverride(t.Rule, t.Key, o); err != nil {
-		return nil, err
-	}
-	return t.change(ctx, note.When, func(ctx context.Context, revision int64, err error) error {
-		if err != nil {
-			return err
-		}
-		return t.table.SetOverride(ctx, ruletable.Override{Rule: t.Rule, Key: t.Key, Document: document, Note: note, Revision: revision})
-	})
+// replace sets the override of the key to a document. Grants stay.
+func (t target) replace(ctx context.Context, o ruledoc.Override, note ruletable.Note) (*changeReport, error) {
+	return t.change(ctx, note.When, func(ctx context.Context, revision int64) error { return t.Replace(ctx, o, revision, note) })
 }
 
 // remove deletes the override of the key and its grants. One that cannot be read
 // can be deleted too.
-func (t *target) remove(ctx context.Context, note ruletable.Note) (*changeReport, error) {
-	return t.change(ctx, note.When, func(ctx context.Context, _ int64, err error) error {
-		if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
-			return err
-		}
-		return t.table.DeleteOverride(ctx, t.Rule, t.Key, note)
-	})
+func (t target) remove(ctx context.Context, note ruletable.Note) (*changeReport, error) {
+	return t.change(ctx, note.When, func(ctx context.Context, _ int64) error { return t.DeleteOverride(ctx, t.Rule, t.Key, note) })
 }
 
 // change makes a change of the override and reports it. The change gets the
-// revision of the override, 0 for none, or the error of reading it.
-func (t *target) change(
-	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64, err error) error,
+// revision of the override, 0 for none, and for an item that cannot be read.
+func (t target) change(
+	ctx context.Context, now time.Time, apply func(ctx context.Context, revision int64) error,
 ) (*changeReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.ChangeTime)
 	defer cancel()
 	stored, before, err := t.read(ctx, now)
-	if err := apply(ctx, stored.Revision, err); err != nil {
+	if err != nil && !errors.Is(err, ruletable.ErrUnreadable) {
+		return nil, err
+	}
+	if err := apply(ctx, stored.Revision); err != nil {
 		return nil, err
 	}
 	_, after, err := t.read(ctx, now)

@@ -120,8 +120,9 @@ func (p *plan) check(s *imports.Source, path string) {
 // periods are the calendar's windows, in UTC.
 var periods = map[string]string{"DAY": "1d", "WEEK": "1w", "MONTH": "1mo"}
 
-// highestRate is one request per nanosecond, the most that a bucket counts.
-const highestRate = 1e9
+// highestRate is the highest to which a bucket counts every rate: above it, whole
+// nanoseconds for a request may be more than 1% off.
+const highestRate = 1e7
 
 func (t *throttle) check(s *imports.Source, path string) {
 	if t == nil {

@@ -24,12 +24,7 @@ func OpenTable(ctx context.Context, name string) (*ruletable.Table, error) {
 func InForce(ctx context.Context, table *ruletable.Table) (*rules.Set, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ChangeTime)
 	defer cancel()
-	version, err := table.Current(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	set, err := ReadVersion(ctx, table, version)
-	return set, version, err
+	return table.InForce(ctx)
 }
 
 // ReadVersion returns the rules of a published version.

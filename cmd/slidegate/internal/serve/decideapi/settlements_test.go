@@ -351,13 +351,27 @@ func TestRepeated(t *testing.T) {
 	if again := s.reserve(`, "id": "a"`); again.Before || again.Receipt == "" {
 		t.Errorf("after a reset of one rule: %+v", again)
 	}
-	// A call that is repeated as the reservation ends charges nothing, and settles nothing.
+	// After its reservation has ended, it charges again. The late receipt does not settle
+	// the new reservation of the same ID.
 	s = newServers(t, chat)
+	old := s.reserve(`, "id": "a"`)
+	s.now = s.now.Add(15*time.Minute + time.Second)
+	again := s.reserve(`, "id": "a"`)
+	for i, want := range []int{410, 200} {
+		got := s.post(0, "/v1/settlements", fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 812}}`, []string{old.Receipt, again.Receipt}[i]))
+		if again.Before || got.StatusCode != want {
+			t.Errorf("receipt %d: %+v, status %d, %s", i, again, got.StatusCode, got.body)
+		}
+	}
+	// Neither does one that was settled, before the ID was opened again.
+	s = newServers(t, chat)
+	old = s.reserve(`, "id": "a"`)
+	settled := fmt.Sprintf(`{"receipt": %q, "costs": {"chat.tokens": 812}}`, old.Receipt)
+	s.post(0, "/v1/settlements", settled)
+	s.now = s.now.Add(time.Second)
 	s.reserve(`, "id": "a"`)
-	s.now = s.now.Add(15*time.Minute + limit.HoldMargin)
-	last := s.reserve(`, "id": "a"`)
-	if got := s.post(0, "/v1/settlements", fmt.Sprintf(`{"receipt": %q}`, last.Receipt)); !last.Before || got.StatusCode != 410 || s.used() != "1 4000" {
-		t.Errorf("as it ends: %+v, then status %d, %s", last, got.StatusCode, got.body)
+	if got := s.post(1, "/v1/settlements", settled); got.body != `{"before":true}`+"\n" || s.used() != "2 4812" {
+		t.Errorf("a settled receipt: %s, used %s", got.body, s.used())
 	}
 	for _, id := range []string{`""`, `"a\nb"`, `"\u0000"`, `"\ud800"`, `7`, `null`, `"` + strings.Repeat("é", 129) + `"`} {
 		if got := s.post(0, "/v1/decisions", "{"+ask+`, "id": `+id+"}"); got.StatusCode != 400 || !strings.Contains(got.body, `"pointer":"/id"`) {

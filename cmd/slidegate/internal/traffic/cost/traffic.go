@@ -55,8 +55,8 @@ func TrafficOf(requests, denied float64, set *rules.Set, charges func(counter st
 			continue
 		}
 		each := units(r.Limits)
-		if r.Atomic && atomic > 1 {
-			each *= 2 // a transaction
+		if r.Atomic && atomic > 1 || rules.InFlight(r.Limits) >= 0 {
+			each *= 2 // a transaction, or another write that gives a place back
 		}
 		t.writes += charges(cmp.Or(set.Document().Rules[i].Counter, r.Name)) * float64(each)
 		t.rules++
@@ -72,13 +72,15 @@ func TrafficOf(requests, denied float64, set *rules.Set, charges func(counter st
 // units returns how many write request units a charge of these limits takes at
 // most: one for each KB of the counter. docs/protocol.md lists what it holds.
 func units(limits []limit.Limit) int {
-	const item, each, slot, stamp = 100, 30, 10, 6 // bytes
+	const item, each, slot, stamp, hold = 100, 30, 10, 6, 20 // bytes
 	size := int64(item)
 	for i := range limits {
 		l := &limits[i]
 		size += each
 		if l.Algorithm == limit.SlidingWindowLog {
 			size += stamp * l.Capacity
+		} else if l.Algorithm == limit.InFlight {
+			size += hold * l.Capacity
 		} else {
 			size += slot * min(l.Slots()+1, l.Capacity) // a slot without units is not stored
 		}

@@ -27,7 +27,7 @@ const AsItIs = "the limits as they are"
 func Variants(set *rules.Set) []Variant {
 	var single []*rules.Rule
 	for _, r := range set.Rules {
-		if r.Mode != rules.Off && len(r.Limits) == 1 {
+		if r.Mode != rules.Off && len(r.Limits) == 1 && rules.InFlight(r.Limits) < 0 {
 			single = append(single, r)
 		}
 	}
@@ -69,6 +69,7 @@ func variant(set *rules.Set, name string, change func(*ruledoc.Limit), times flo
 	if len(problems) > 0 {
 		return Variant{Name: name, Why: fmt.Sprint(problems[0])}
 	}
+	compiled.WithoutPlaces()
 	return Variant{Name: name, Set: compiled}
 }
 
@@ -86,7 +87,7 @@ func multiply(n int64, times float64) int64 {
 
 // convert gives a limit another algorithm with the defaults of that.
 func convert(l *ruledoc.Limit, algorithm string) {
-	if l.Algorithm == algorithm || l.Algorithm == "" && algorithm == limit.SlidingWindow.String() {
+	if l.IsInFlight() || l.Algorithm == algorithm || l.Algorithm == "" && algorithm == limit.SlidingWindow.String() {
 		return
 	}
 	l.Algorithm, l.Burst, l.Queue, l.Granularity = algorithm, 0, 0, ""

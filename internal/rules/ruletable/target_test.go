@@ -1,40 +1,35 @@
-package keyscmd
+package ruletable_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
-	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-// TestFindOverride finds keys of the table and of the rules by texts that users
+// TestStoredTarget finds keys of the table and of the rules by texts that users
 // may type.
-func TestFindOverride(t *testing.T) {
-	const document = `
+func TestStoredTarget(t *testing.T) {
+	const text = `
 rules:
   - {name: api, key: "user:{jwt.sub}", overrides: true, limits: [{capacity: 5, window: 60s}]}
   - {name: none, key: "ip:{ip}", limits: [{capacity: 5, window: 60s}]}
 overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 `
-	set, err := rulefile.Parse("rules.yaml", []byte(document))
+	inForce, err := rulefile.Parse("rules.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := dynamotest.Connect(t)
-	table := ruletable.New(client, dynamotest.Create(t, client, ruletable.Description(dynamotest.Name())))
+	table := opened(t)
+	publish(t, table, ruletable.Version{Text: []byte(text), Document: inForce.Document(), Note: note(0, "")})
 	for _, o := range []ruletable.Override{
 		{Rule: "api", Key: "user:a%7Cb"}, {Rule: "api", Key: "user:c|d"}, {Rule: "api", Key: "user:e%7Cf"}, {Rule: "api", Key: "user:e|f"},
 		{Rule: "api", Key: "user:w|ritten"}, {Rule: "api", Key: "tenant:x"}, {Rule: "none", Key: "ip:203.0.113.9"}, {Rule: "gone", Key: "user:a%7Cb"},
 	} {
-		o.Document, o.Note = `{"deny": true}`, ruletable.Note{Who: "jo", When: time.Unix(1_800_000_000, 0)}
-		if err := table.SetOverride(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		set(t, table, o.Rule, o.Key, `{"deny": true}`)
 	}
 	long := "user:" + strings.Repeat("x", 2000)
 	for _, tc := range []struct {
@@ -59,17 +54,15 @@ overrides: {api: {"user:written": {deny: true}, "user:w|ritten": {deny: true}}}
 		{rule: "gone", text: "user:a|b", listed: true},
 		{rule: "never", text: "user:a|b"},
 	} {
-		target := target{table: table, set: set, Rule: tc.rule}
-		_, err := target.find(t.Context(), tc.text)
+		target, err := table.StoredTarget(t.Context(), tc.rule, tc.text)
 		if (err != nil) != (tc.key == "") || strings.Contains(fmt.Sprint(err), "`slidegate overrides list") != tc.listed {
 			t.Errorf("%s %q: error %v", tc.rule, tc.text, err)
 		}
-		if err == nil && (target.Key != tc.key || (target.unused != "") != tc.unused) {
-			t.Errorf("%s %q: key %q, unused %q; want %+v", tc.rule, tc.text, target.Key, target.unused, tc)
+		if err == nil && (target.Key != tc.key || (target.Unused != nil) != tc.unused) {
+			t.Errorf("%s %q: key %q, unused %v; want %+v", tc.rule, tc.text, target.Key, target.Unused, tc)
 		}
 	}
-	target := target{table: table, set: set, Rule: "api"}
-	if _, err := target.find(t.Context(), long); err != nil || len(target.Key) != key.MaxLen {
+	if target, err := table.StoredTarget(t.Context(), "api", long); err != nil || len(target.Key) != key.MaxLen {
 		t.Errorf("a long key is taken for one of %d bytes, error %v", len(target.Key), err)
 	}
 }
