@@ -60,12 +60,12 @@ build: ## build the command with the Lambdas of this machine, or of LAMBDAS=arm6
 
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
 	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j5 install-cdk install-aws install-redis install-proxies compile
+	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-proxies install-clients compile
 	@$(MAKE) --no-print-directory -j2 -Otarget test-e2e test-others
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
 # every package, but does not link the programs, as go build would.
-.PHONY: install-cdk install-aws install-redis install-proxies compile
+.PHONY: install-cdk install-aws install-redis install-proxies install-clients compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
@@ -74,6 +74,8 @@ install-redis:
 	@localstack/redis.sh >/dev/null
 install-proxies:
 	@localstack/proxies.sh >/dev/null
+install-clients:
+	@localstack/clients.sh >/dev/null
 compile:
 	@go list -export ./... >/dev/null
 	@cd infra && go list -export ./... >/dev/null
@@ -97,11 +99,12 @@ test-modules:
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
-WIDE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' internal cmd))))
+WIDE = $(addprefix ./,$(sort $(dir $(shell grep -rl --include=*_test.go 'flag.Bool."wide"' internal cmd examples))))
 test-wide: ## run what `make test` leaves out: more random calls, other modules, a browser
 	@localstack/require.sh go cc node npm python
 	@localstack/redis.sh >/dev/null
 	@localstack/proxies.sh >/dev/null
+	@localstack/clients.sh >/dev/null
 	@$(LOCAL) $(TEST) -count=1 -timeout 1h $(WIDE) -wide
 	@for module in limitgrpc limitotel; do (cd $$module && CGO_ENABLED=1 $(TEST) -race -count=1 ./...) || exit; done
 	@cd tools/bench && $(CURDIR)/$(LOCAL) $(TEST) -count=1 -bench . -benchtime 1x ./...

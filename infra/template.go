@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssns"
+	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"github.com/slidegate/slidegate/infra/ratelimit"
@@ -78,6 +79,8 @@ func newLimiterStack(app awscdk.App, version string) (awscdk.Stack, error) {
 		OperationsCode: awslambda.Code_FromBucket(code, operations, nil),
 		Architecture:   awslambda.Architecture_Custom(architecture, nil),
 		Standalone:     true,
+		Decide:         true, // unless a parameter leaves it out, as the next one
+		Settle:         true,
 		RulesObject: &ratelimit.RulesObject{
 			Bucket: required(stack, "RulesBucket", "the bucket of the rules file"), Key: key,
 			Hash: optional(stack, "RulesHash", "SHA-256 of the rules file, in hex"), Suffix: ".yaml",
@@ -98,6 +101,7 @@ func newLimiterStack(app awscdk.App, version string) (awscdk.Stack, error) {
 	if err := allowWithout(stack, limiter); err != nil {
 		return nil, err
 	}
+	onDemand(stack, limiter)
 	published := given(stack, "PublishesRules", key)
 	limiter.PublishedRules.Node().DefaultChild().(awscdk.CfnResource).CfnOptions().SetCondition(published)
 	next := limiter.Node().FindChild(jsii.String("OutputNext")).(awscdk.CfnOutput)
@@ -130,7 +134,9 @@ func allowWithout(stack awscdk.Stack, limiter *ratelimit.RateLimit) error {
 	parameter, metrics := with("Metrics")
 	_, alarms := with("Alarms")
 	_, dashboard := with("Dashboard")
-	limiter.Function.AddEnvironment(jsii.String("SLIDEGATE_METRICS"), parameter, nil)
+	for _, function := range []awslambda.Function{limiter.Function, limiter.DecideFunction, limiter.SettleFunction} {
+		function.AddEnvironment(jsii.String("SLIDEGATE_METRICS"), parameter, nil)
+	}
 	own := condition(stack, "WithOwnAlarms", awscdk.Fn_ConditionAnd(alarms, metrics))
 	for _, name := range slices.Sorted(maps.Keys(limiter.Alarms)) {
 		needed := own
@@ -148,6 +154,24 @@ func allowWithout(stack awscdk.Stack, limiter *ratelimit.RateLimit) error {
 	resource := limiter.Dashboard.Node().DefaultChild().(awscloudwatch.CfnDashboard)
 	resource.CfnOptions().SetCondition(shown)
 	return showAlarms(stack, resource, alarms)
+}
+
+// onDemand has parameters add the functions that programs invoke.
+func onDemand(stack awscdk.Stack, limiter *ratelimit.RateLimit) {
+	for _, name := range []string{"Decide", "Settle"} {
+		parameter := choice(stack, name, "on adds the function "+strings.ToLower(name)+", which programs invoke; it needs ReceiptSecret", "off", "on")
+		on := condition(stack, "With"+name, awscdk.Fn_ConditionEquals(parameter, jsii.String("on")))
+		for _, part := range []string{name, name + "Role", "Output" + name + "Function"} {
+			for _, child := range *limiter.Node().FindChild(&part).Node().FindAll(constructs.ConstructOrder_PREORDER) {
+				switch element := child.(type) {
+				case awscdk.CfnResource:
+					element.CfnOptions().SetCondition(on)
+				case awscdk.CfnOutput:
+					element.SetCondition(on)
+				}
+			}
+		}
+	}
 }
 
 // showAlarms keeps the status of alarms out of a dashboard if there are none: a

@@ -2,6 +2,14 @@
 // requests. The function's handler chooses what that is:
 //
 //	publish  answers a custom resource of CloudFormation: publishes a rules file
+//	decide   answers programs that invoke it: decisions, and usage
+//	settle   answers programs that invoke it: settlements, and renewals
+//
+// Package internal/decide/api documents what decide and settle take and answer. Their
+// environment is that of functions/authorizer, and SLIDEGATE_RECEIPT_SECRET is
+// required. The role of decide needs dynamodb:GetItem and dynamodb:UpdateItem on
+// the counters, and dynamodb:GetItem on the rules. That of settle needs the counters
+// alone.
 //
 // infra/ratelimit makes the functions and the custom resource.
 package main
@@ -22,11 +30,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/slidegate/slidegate/internal/assemble/inlambda"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/store/dynamo/awsconfig"
 )
 
 func main() {
+	inlambda.CollectLess(os.Getenv)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	slog.SetDefault(log) // of package cfn too
 	handler, err := build(context.Background(), os.Getenv("_HANDLER"), log)
@@ -34,7 +44,7 @@ func main() {
 		log.Error("operations cannot start", "error", err)
 		os.Exit(1)
 	}
-	lambda.Start(handler)
+	lambda.StartWithOptions(handler, options(handler)...)
 }
 
 // handlers are the functions of this Lambda by their handlers' names. Each
@@ -44,6 +54,8 @@ var handlers = map[string]func(context.Context, *slog.Logger) (any, error){
 		p, err := newPublisher(ctx, log)
 		return cfn.LambdaWrap(p.handle), err
 	},
+	"decide": newDecider,
+	"settle": newSettler,
 }
 
 func build(ctx context.Context, name string, log *slog.Logger) (any, error) {

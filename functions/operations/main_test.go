@@ -26,7 +26,7 @@ import (
 
 func TestUnknownHandler(t *testing.T) {
 	_, err := build(t.Context(), "bootstrap", slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), `the function's handler is "bootstrap": set it to one of publish`) {
+	if err == nil || !strings.Contains(err.Error(), `the function's handler is "bootstrap": set it to one of decide, publish, settle`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -28,11 +28,25 @@ func (r *RateLimit) GrantReadCounters(grantee awsiam.IGrantable) awsiam.Grant {
 	return r.grantStack(grantee).Combine(grantRead(grantee, r.CountersTable, "dynamodb:GetItem"))
 }
 
-// GrantSettle lets a backend settle and refund by the authorizer's receipts: it
-// may update counters, and do nothing else. The backend finds their table by
-// CountersTable.TableName.
-func (r *RateLimit) GrantSettle(backend awsiam.IGrantable) awsiam.Grant {
-	return grantWrite(backend, r.CountersTable, "dynamodb:UpdateItem")
+// GrantDecide lets a program ask for decisions and usage: it may invoke
+// DecideFunction, and do nothing else. Props need Decide.
+func (r *RateLimit) GrantDecide(program awsiam.IGrantable) awsiam.Grant {
+	if r.DecideFunction == nil {
+		panic("ratelimit: GrantDecide has no function to grant: set Decide in Props")
+	}
+	return grant(program, r.DecideFunction.FunctionArn(), "lambda:InvokeFunction")
+}
+
+// GrantSettle lets a program settle. With Settle in Props, it may invoke
+// SettleFunction, and do nothing else. Without, it may update counters, and do
+// nothing else, as Go backends do that settle by the authorizer's receipts: they
+// find the table by CountersTable.TableName. An app with both kinds grants these
+// backends dynamodb:UpdateItem by CountersTable.Grant.
+func (r *RateLimit) GrantSettle(program awsiam.IGrantable) awsiam.Grant {
+	if r.SettleFunction != nil {
+		return grant(program, r.SettleFunction.FunctionArn(), "lambda:InvokeFunction")
+	}
+	return grantWrite(program, r.CountersTable, "dynamodb:UpdateItem")
 }
 
 // GrantOverrides lets a program set and delete overrides of single keys, by package

@@ -104,8 +104,16 @@ type Props struct {
 	// these metrics, but not the alarms on AWS's own.
 	WithoutAlarms, WithoutDashboard, WithoutMetrics bool
 
+	// Decide and Settle add functions that programs without a server invoke, in any
+	// language: Decide for decisions and usage, Settle for settlements and
+	// renewals. GrantDecide and GrantSettle let programs call them. Both need
+	// SLIDEGATE_RECEIPT_SECRET in Secrets. They share the authorizer's tables, log and
+	// metrics. Of its FunctionOptions, they have none but the environment of Decide.
+	Decide, Settle bool
+
 	// OperationsCode is functions/operations built for Architecture, which
-	// publishes rules. Nil means the one of the module infra/lambdas.
+	// publishes rules, decides and settles. Nil means the one of the module
+	// infra/lambdas.
 	OperationsCode awslambda.Code
 
 	// RemovalPolicy applies to the tables and the log when the stack is
@@ -237,19 +245,26 @@ func (p *Props) checkEnvironment() error {
 	return nil
 }
 
+// receiptSecret is the variable with what signs receipts.
+const receiptSecret = "SLIDEGATE_RECEIPT_SECRET"
+
 // checkSecrets refuses secrets that CloudFormation does not give to a function,
-// and rules that read one which the authorizer lacks.
+// and parts and rules that need one which there is not.
 func (p *Props) checkSecrets(scope constructs.Construct, file *predeploy.File) error {
 	for name, secret := range p.Secrets {
 		if s, _ := awscdk.Stack_Of(scope).Resolve(secret).(string); strings.HasPrefix(s, "{{resolve:ssm-secure:") {
 			return fmt.Errorf("the secret %s is a secure parameter of SSM, which CloudFormation gives to no function: use Secrets Manager", name)
 		}
 	}
+	lacks := func(name string) bool { return p.Secrets[name] == nil && environmentOf(p.FunctionOptions)[name] == nil }
+	if (p.Decide || p.Settle) && lacks(receiptSecret) {
+		return fmt.Errorf("there are no receipts for Decide and Settle without the variable %s: add it to Secrets", receiptSecret)
+	}
 	if file == nil {
 		return nil
 	}
 	for _, name := range file.Secrets {
-		if p.Secrets[name] == nil && environmentOf(p.FunctionOptions)[name] == nil {
+		if lacks(name) {
 			return fmt.Errorf("the Rules read a secret from the variable %s, which the authorizer lacks: add it to Secrets", name)
 		}
 	}

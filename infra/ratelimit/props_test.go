@@ -182,6 +182,33 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestGrantsOfFunctions: programs may invoke one function each, and update no
+// counters. The functions are those of the template's golden file, without the
+// environment that a settlement does not need.
+func TestGrantsOfFunctions(t *testing.T) {
+	props := ratelimit.Props{
+		Standalone: true, Decide: true, Settle: true, OperationsCode: code(t),
+		Secrets: map[string]awscdk.SecretValue{
+			"SLIDEGATE_RECEIPT_SECRET": awscdk.SecretValue_UnsafePlainText(jsii.String("0123456789abcdef")),
+			"SHOP_SECRET":              awscdk.SecretValue_UnsafePlainText(jsii.String("fedcba9876543210")),
+		},
+	}
+	tpl := synth(t, props, func(stack stackOf, l limiter) {
+		l.GrantDecide(awsiam.NewUser(stack, jsii.String("Asker"), nil))
+		l.GrantSettle(awsiam.NewUser(stack, jsii.String("Payer"), nil))
+	})
+	for user, tt := range map[string]struct {
+		function string
+		shop     any
+	}{"Asker": {"RateLimitDecide", "fedcba9876543210"}, "Payer": {"RateLimitSettle", nil}} {
+		want := []any{object{"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": arn(tpl.ID(t, "AWS::Lambda::Function", tt.function))}}
+		diff(t, "statements of "+user, want, tpl.One(t, "AWS::IAM::Policy", user).Properties["PolicyDocument"].(object)["Statement"].([]any))
+		env := tpl.One(t, "AWS::Lambda::Function", tt.function).Properties["Environment"].(object)["Variables"].(object)
+		diff(t, "secrets of "+tt.function, []any{"0123456789abcdef", tt.shop}, []any{env["SLIDEGATE_RECEIPT_SECRET"], env["SHOP_SECRET"]})
+		diff(t, "output of "+tt.function, any(ref(tpl.ID(t, "AWS::Lambda::Function", tt.function))), tpl.Outputs[tt.function+"Function"].Value)
+	}
+}
+
 // TestGrantOverrides: a program changes overrides and adds to the history. It can
 // neither publish rules nor delete history.
 func TestGrantOverrides(t *testing.T) {

@@ -40,6 +40,10 @@ type RateLimit struct {
 	Operations     awslambda.Function
 	PublishedRules awscdk.CustomResource
 
+	// DecideFunction and SettleFunction are what programs invoke. They are nil
+	// without Decide and Settle.
+	DecideFunction, SettleFunction awslambda.Function
+
 	// Alarms are by their names in docs/runbook.md, such as SlowStore. Dashboard
 	// is nil without one.
 	Alarms    map[string]awscloudwatch.Alarm
@@ -74,7 +78,7 @@ func newRateLimit(scope constructs.Construct, id *string, props *Props) (*RateLi
 		return nil, err
 	}
 	publishes := file != nil || p.RulesObject != nil
-	if publishes {
+	if publishes || p.Decide || p.Settle {
 		if p.OperationsCode, err = code(scope, p.OperationsCode, "operations", p.Architecture); err != nil {
 			return nil, err
 		}
@@ -85,6 +89,7 @@ func newRateLimit(scope constructs.Construct, id *string, props *Props) (*RateLi
 	if publishes {
 		publishRules(r, p, file)
 	}
+	addCalled(r, p)
 	if !p.WithoutAlarms {
 		addAlarms(r, p)
 	}
@@ -134,6 +139,12 @@ func addOutputs(r *RateLimit) {
 	}
 	if r.Dashboard != nil {
 		outputs = append(outputs, output{"Dashboard", "the dashboard in CloudWatch", r.Dashboard.DashboardName()})
+	}
+	if r.DecideFunction != nil {
+		outputs = append(outputs, output{"DecideFunction", "the function that programs invoke for decisions and usage", r.DecideFunction.FunctionName()})
+	}
+	if r.SettleFunction != nil {
+		outputs = append(outputs, output{"SettleFunction", "the function that programs invoke for settlements and renewals", r.SettleFunction.FunctionName()})
 	}
 	for _, o := range outputs {
 		added := awscdk.NewCfnOutput(r, jsii.String("Output"+o.name), &awscdk.CfnOutputProps{Description: &o.description, Value: o.value})

@@ -196,6 +196,8 @@ func TestNewRefuses(t *testing.T) {
 		{ratelimit.Props{Secrets: map[string]awscdk.SecretValue{"SHOP": secret}, FunctionOptions: environment("SHOP")},
 			"the variable SHOP is in Secrets and in FunctionOptions.Environment"},
 		{ratelimit.Props{Rules: hashed}, "the Rules read a secret from the variable SHOP_SECRET, which the authorizer lacks: add it to Secrets"},
+		{ratelimit.Props{Settle: true, Secrets: map[string]awscdk.SecretValue{"SHOP": secret}},
+			"there are no receipts for Decide and Settle without the variable SLIDEGATE_RECEIPT_SECRET: add it to Secrets"},
 	} {
 		tt.props.Code = code(t)
 		refuses(t, &tt.props, tt.want)

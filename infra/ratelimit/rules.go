@@ -101,21 +101,28 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 }
 
 func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Function {
-	return awslambda.NewFunction(r, jsii.String("Operations"), &awslambda.FunctionProps{
-		Description:  jsii.String("Slidegate operations: publishes the rules of a deployment"),
-		Code:         p.OperationsCode,
-		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
-		Handler:      jsii.String("publish"), // functions/operations chooses by it what it does
-		Architecture: p.Architecture,
-		MemorySize:   jsii.Number(predeploy.MemoryMB),
-		Timeout:      awscdk.Duration_Minutes(jsii.Number(1)),
-		// Lambda would keep an event for six hours, and run it after the rollback.
-		MaxEventAge:      awscdk.Duration_Minutes(jsii.Number(publishMinutes - 1)), // less Timeout
-		Role:             newOperationsRole(r, object),
+	function := operation(r, p, "publish", "publishes the rules of a deployment")
+	function.Timeout = awscdk.Duration_Minutes(jsii.Number(1))
+	// Lambda would keep an event for six hours, and run it after the rollback.
+	function.MaxEventAge = awscdk.Duration_Minutes(jsii.Number(publishMinutes - 1)) // less Timeout
+	function.Role = newOperationsRole(r, object)
+	return awslambda.NewFunction(r, jsii.String("Operations"), function)
+}
+
+// operation returns a function of functions/operations, which does what its handler
+// says.
+func operation(r *RateLimit, p Props, handler, does string) *awslambda.FunctionProps {
+	return &awslambda.FunctionProps{
+		Description:      jsii.String("Slidegate operations: " + does),
+		Code:             p.OperationsCode,
+		Runtime:          awslambda.Runtime_PROVIDED_AL2023(),
+		Handler:          &handler,
+		Architecture:     p.Architecture,
+		MemorySize:       jsii.Number(predeploy.MemoryMB),
 		LogGroup:         r.LogGroup,
 		LoggingFormat:    awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2: awslambda.SystemLogLevel_WARN,
-	})
+	}
 }
 
 // newOperationsRole lists its permissions as grantAuthorizer does; a test of
@@ -123,15 +130,21 @@ func newOperations(r *RateLimit, p Props, object *RulesObject) awslambda.Functio
 // bucket: a policy that changed with each file would take effect too late, also
 // when a stack rolls back. Of its own stack the Lambda asks whether it does.
 func newOperationsRole(r *RateLimit, object *RulesObject) awsiam.Role {
-	role := awsiam.NewRole(r, jsii.String("OperationsRole"), &awsiam.RoleProps{
-		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
-	})
-	r.LogGroup.GrantWrite(role)
+	role := newFunctionRole(r, "OperationsRole")
 	bucket := awss3.Bucket_FromBucketName(r, jsii.String("RulesBucket"), object.Bucket)
 	grantWrite(role, r.RulesTable, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query")
 	grant(role, bucket.ArnForObjects(jsii.String("*"+object.Suffix)), "s3:GetObject")
 	acknowledge(role, "IAM5[Resource::arn:<AWS::Partition>:s3:::"+r.flat(object.Bucket)+"/*"+object.Suffix+"]", "a policy for one file would change with it, and take effect after the deployment that publishes it")
 	grant(role, awscdk.Stack_Of(r).StackId(), "cloudformation:DescribeStacks")
+	return role
+}
+
+// newFunctionRole returns the role of a function, which may write the log.
+func newFunctionRole(r *RateLimit, id string) awsiam.Role {
+	role := awsiam.NewRole(r, &id, &awsiam.RoleProps{
+		AssumedBy: awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+	})
+	r.LogGroup.GrantWrite(role)
 	return role
 }
 

@@ -144,12 +144,13 @@ func build(b *testing.B, module, path string) string {
 }
 
 // BenchmarkLambda has new processes of functions answer events: the hello-world
-// function in testdata, and the authorizer, which makes the same call to the same
-// DynamoDB. It reports the CPU time, and the most memory that was resident.
+// function in testdata, the authorizer, which makes the same call to the same
+// DynamoDB, and operations, which programs invoke for decisions. It reports the CPU time, and the most memory that was resident.
 func BenchmarkLambda(b *testing.B) {
 	event, err := os.ReadFile("../../internal/lambda/apigw/testdata/http-2.0.event.json")
 	check(b, err)
-	hello, authorizer := build(b, ".", "./testdata/hello"), build(b, "../..", "./functions/authorizer")
+	hello, authorizer, operations := build(b, ".", "./testdata/hello"), build(b, "../..", "./functions/authorizer"), build(b, "../..", "./functions/operations")
+	invoked := []byte(`{"decisions": {"method": "GET", "path": "/v1/items", "ip": "203.0.113.9"}}`)
 	for _, load := range []struct {
 		name   string
 		events int
@@ -157,7 +158,7 @@ func BenchmarkLambda(b *testing.B) {
 		for _, f := range []struct {
 			name, binary string
 			rules        int
-		}{{bare, hello, 1}, {"authorizer", authorizer, 1}, {"1k-rules", authorizer, 1000}, {"5k-rules", authorizer, 5000}} {
+		}{{bare, hello, 1}, {"authorizer", authorizer, 1}, {"decide", operations, 1}, {"1k-rules", authorizer, 1000}, {"5k-rules", authorizer, 5000}} {
 			if load.events > 1 && f.rules > 1 {
 				continue
 			}
@@ -167,12 +168,16 @@ func BenchmarkLambda(b *testing.B) {
 				var memory int64 // in KB
 				for b.Loop() {
 					command := exec.Command(f.binary)
-					command.Env, command.Stderr = append([]string{}, env...), os.Stderr
+					command.Env, command.Stderr = append([]string{"_HANDLER=decide", "SLIDEGATE_RECEIPT_SECRET=0123456789abcdef"}, env...), os.Stderr
+					event, allows := event, `"isAuthorized":true`
+					if f.binary == operations {
+						event, allows = invoked, `"allowed":true`
+					}
 					process, err := servers.StartLambda(command)
 					check(b, err)
 					for i := range load.events { // of a hundred clients in turn
 						answer, err := process.Invoke(b.Context(), bytes.ReplaceAll(event, []byte("203.0.113.9"), fmt.Appendf(nil, "203.0.113.%d", i%100)))
-						if err != nil || !bytes.Contains(answer, []byte(`"isAuthorized":true`)) {
+						if err != nil || !bytes.Contains(answer, []byte(allows)) {
 							b.Fatalf("%s answers %s, %v", f.name, answer, err)
 						}
 					}

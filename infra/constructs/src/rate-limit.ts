@@ -68,6 +68,23 @@ export interface RateLimitProps {
   readonly passDenials?: boolean;
 
   /**
+   * Adds a function that programs without a server invoke for decisions and usage, in
+   * any language: see `grantDecide`. It needs SLIDEGATE_RECEIPT_SECRET in `secrets`.
+   *
+   * @default false
+   */
+  readonly decide?: boolean;
+
+  /**
+   * Adds a function that programs without a server invoke for settlements and
+   * renewals, in any language: see `grantSettle`. It needs SLIDEGATE_RECEIPT_SECRET in
+   * `secrets`.
+   *
+   * @default false
+   */
+  readonly settle?: boolean;
+
+  /**
    * A topic that hears of each alarm, and of its end.
    *
    * @default - alarms show in CloudWatch alone
@@ -121,7 +138,7 @@ export interface RateLimitProps {
 
 /**
  * Slidegate for the APIs that share rules: two tables, the Lambda authorizer, the
- * Lambda that publishes rules, alarms and a dashboard. They are those of the
+ * Lambda that publishes rules, functions that programs invoke, alarms and a dashboard. They are those of the
  * release's CloudFormation template. A stack has one.
  */
 export class RateLimit extends RateLimitMetrics {
@@ -133,10 +150,16 @@ export class RateLimit extends RateLimitMetrics {
   public readonly authorizer: lambda.IFunction;
   /** The authorizer's resource, for options that RateLimitProps lack, such as memory. */
   public readonly cfnAuthorizer: lambda.CfnFunction;
+  /** What programs invoke for decisions and usage; undefined without `decide`. */
+  public readonly decideFunction?: lambda.IFunction;
+  /** What programs invoke for settlements and renewals; undefined without `settle`. */
+  public readonly settleFunction?: lambda.IFunction;
   /** The template, whose resources an app may change. */
   public readonly template: CfnInclude;
 
   private readonly counters: dynamodb.CfnTable;
+  private readonly cfnDecide?: lambda.CfnFunction;
+  private readonly cfnSettle?: lambda.CfnFunction;
 
   constructor(scope: Construct, id: string, props: RateLimitProps = {}) {
     super(scope, id);
@@ -150,9 +173,14 @@ export class RateLimit extends RateLimitMetrics {
     this.template = include(this, this.parameters(props), drop);
     this.cfnAuthorizer = this.resource<lambda.CfnFunction>('Function');
     this.counters = this.resource<dynamodb.CfnTable>('Counters');
-    this.authorizer = lambda.Function.fromFunctionAttributes(this, 'Authorizer', {
-      functionArn: this.cfnAuthorizer.attrArn, sameEnvironment: true,
+    const reference = (name: string, of?: lambda.CfnFunction) => of && lambda.Function.fromFunctionAttributes(this, name, {
+      functionArn: of.attrArn, sameEnvironment: true,
     });
+    this.authorizer = reference('Authorizer', this.cfnAuthorizer)!;
+    this.cfnDecide = this.resource<lambda.CfnFunction>('Decide');
+    this.cfnSettle = this.resource<lambda.CfnFunction>('Settle');
+    this.decideFunction = reference('DecideFunction', this.cfnDecide);
+    this.settleFunction = reference('SettleFunction', this.cfnSettle);
     this.countersTable = dynamodb.Table.fromTableName(this, 'CountersTable', this.counters.ref);
     this.rulesTable = dynamodb.Table.fromTableName(this, 'RulesTable', this.resource('Rules').ref);
     this.setEnvironment(props);
@@ -180,15 +208,30 @@ export class RateLimit extends RateLimitMetrics {
   }
 
   /**
-   * Lets a backend settle and refund by the authorizer's receipts. It may update
-   * counters, and do nothing else.
+   * Lets a program ask for decisions and usage: it may invoke `decideFunction`, and
+   * do nothing else. The props need `decide`.
    *
-   * @param backend the role or function
+   * @param program the role or function
    */
-  public grantSettle(backend: iam.IGrantable): iam.Grant {
-    return iam.Grant.addToPrincipal({
-      grantee: backend, actions: ['dynamodb:UpdateItem'], resourceArns: [this.counters.attrArn],
-    });
+  public grantDecide(program: iam.IGrantable): iam.Grant {
+    if (!this.cfnDecide) {
+      throw new Error(`RateLimit ${this.node.id}: grantDecide has no function to grant: set decide`);
+    }
+    return grant(program, 'lambda:InvokeFunction', this.cfnDecide.attrArn);
+  }
+
+  /**
+   * Lets a program settle. With `settle` in the props, it may invoke
+   * `settleFunction`, and do nothing else. Without, it may update counters, and do
+   * nothing else, as Go backends do that settle by the authorizer's receipts. An app
+   * with both kinds grants these backends dynamodb:UpdateItem by `countersTable.grant`.
+   *
+   * @param program the role or function
+   */
+  public grantSettle(program: iam.IGrantable): iam.Grant {
+    return this.cfnSettle
+      ? grant(program, 'lambda:InvokeFunction', this.cfnSettle.attrArn)
+      : grant(program, 'dynamodb:UpdateItem', this.counters.attrArn);
   }
 
   /** @internal */
@@ -217,16 +260,16 @@ export class RateLimit extends RateLimitMetrics {
       OnChangedRules: props.onChangedRules ?? OnChangedRules.FAIL,
       AlarmTopic: props.alarmTopic?.topicArn ?? '',
       MaxWritesPerDay: String(props.maxWritesPerDay ?? 0),
+      Decide: props.decide ? 'on' : 'off',
+      Settle: props.settle ? 'on' : 'off',
       Metrics: props.withoutMetrics ? 'off' : 'on',
       Alarms: props.withoutAlarms ? 'off' : 'on',
       Dashboard: props.withoutDashboard ? 'off' : 'on',
     };
   }
 
+  /** setEnvironment gives each function what Go's construct does. A settlement needs no secret but that of receipts. */
   private setEnvironment(props: RateLimitProps): void {
-    if (!props.withoutMetrics) { // as the Go construct, which does not state a default
-      this.cfnAuthorizer.addPropertyDeletionOverride('Environment.Variables.SLIDEGATE_METRICS');
-    }
     const variables: { [name: string]: string } = {};
     for (const [name, secret] of Object.entries(props.secrets ?? {})) {
       variables[name] = secret.unsafeUnwrap();
@@ -234,8 +277,14 @@ export class RateLimit extends RateLimitMetrics {
     if (props.passDenials) {
       variables.SLIDEGATE_PASS_DENIALS = 'true';
     }
-    for (const [name, value] of Object.entries(variables)) {
-      this.cfnAuthorizer.addPropertyOverride(`Environment.Variables.${name}`, value);
+    const receipts = { [RECEIPT_SECRET]: variables[RECEIPT_SECRET] };
+    for (const [f, given] of [[this.cfnAuthorizer, variables], [this.cfnDecide, variables], [this.cfnSettle, receipts]] as const) {
+      if (!props.withoutMetrics) { // as the Go construct, which does not state a default
+        f?.addPropertyDeletionOverride('Environment.Variables.SLIDEGATE_METRICS');
+      }
+      for (const [name, value] of Object.entries(given)) {
+        f?.addPropertyOverride(`Environment.Variables.${name}`, value);
+      }
     }
   }
 
@@ -254,6 +303,12 @@ export class RateLimit extends RateLimitMetrics {
   }
 }
 
+const RECEIPT_SECRET = 'SLIDEGATE_RECEIPT_SECRET';
+
+function grant(grantee: iam.IGrantable, action: string, resource: string): iam.Grant {
+  return iam.Grant.addToPrincipal({ grantee, actions: [action], resourceArns: [resource] });
+}
+
 function checkProps(id: string, props: RateLimitProps): void {
   const refuse = (problem: string) => {
     throw new Error(`RateLimit ${id}: ${problem}`);
@@ -267,6 +322,9 @@ function checkProps(id: string, props: RateLimitProps): void {
   }
   if ((props.withoutAlarms && props.alarmTopic) || ((props.withoutAlarms || props.withoutMetrics) && writes > 0)) {
     refuse('alarmTopic and maxWritesPerDay are for alarms, and the latter is on a metric: leave them out, or withoutAlarms and withoutMetrics');
+  }
+  if ((props.decide || props.settle) && !props.secrets?.[RECEIPT_SECRET]) {
+    refuse(`there are no receipts for decide and settle without the variable ${RECEIPT_SECRET}: add it to secrets`);
   }
   for (const name of Object.keys(props.secrets ?? {})) {
     if (!/^[A-Za-z][A-Za-z0-9_]+$/.test(name)) {

@@ -362,7 +362,7 @@ func (d *decoder) byName(n node, t reflect.Type) map[string]entry {
 	}
 	for _, e := range d.elsewhere(n, t, found, unknown) {
 		meant, reason := meantField(e.key.Value, flow(e.Node, false), t, found)
-		if !fieldName.MatchString(e.key.Value) { // it may be a secret of another file
+		if !quotable(e.key.Value) { // it may be a secret of another file
 			e.key.path = n.path
 		}
 		d.fail(e.key, "unknown field: %s", reason)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -150,8 +151,13 @@ func someField(t reflect.Type) ruledoc.Field {
 	return fields[max(0, slices.IndexFunc(fields, func(f ruledoc.Field) bool { return f.Tags.Need != "" }))]
 }
 
-// fieldName matches names that messages quote.
-var fieldName = regexp.MustCompile(`^[\pL\d_-]{1,48}$`)
+var fieldName = regexp.MustCompile(`^[\pL\d_-]+$`)
+
+// quotable reports whether messages quote a name. In the expression, a bound would
+// repeat all letters, and take milliseconds of each start.
+func quotable(name string) bool {
+	return fieldName.MatchString(name) && utf8.RuneCountInString(name) <= 48
+}
 
 // meantField returns the field of a struct that an unknown name was probably
 // meant to be, empty for none, and what to write. found are the fields that the

@@ -32,15 +32,16 @@ var allowed = map[string]string{
 	"examples/llm":      ". limithttp",
 	"examples/outbound": ". limithttp",
 	"examples/proxies":  "",
+	"examples/spend":    "",
 	"examples/worker":   ".",
 	"functions/authorizer": `
-		internal/assemble/app internal/decide/authn internal/decide/engine internal/decide/receipt internal/lambda/apigw
-		internal/observe/oplog internal/observe/telemetry internal/rules internal/rules/ruledoc internal/rules/ruletable
-		internal/store/breaker internal/store/dynamo internal/store/memory github.com/aws/aws-lambda-go`,
+		internal/assemble/inlambda internal/decide/receipt internal/lambda/apigw internal/observe/oplog
+		github.com/aws/aws-lambda-go`,
 	"functions/backend": `
 		. limithttp limitlambda store/dynamostore github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2`,
 	"functions/operations": `
-		internal/lambda/predeploy internal/rules/rulefile internal/rules/ruletable internal/store/dynamo/awsconfig
+		internal/assemble/inlambda internal/decide/api internal/decide/engine internal/decide/usage
+		internal/lambda/predeploy internal/observe/oplog internal/rules/rulefile internal/rules/ruletable internal/store/dynamo/awsconfig
 		github.com/aws/aws-lambda-go github.com/aws/aws-sdk-go-v2`,
 	"gate": `
 		. internal/assemble/setup internal/decide/engine internal/observe/oplog internal/request internal/rules
@@ -72,6 +73,10 @@ var allowed = map[string]string{
 	"internal/assemble/httplimit": `
 		internal/assemble/setup internal/decide/engine internal/decide/headers internal/decide/receipt
 		internal/decide/usage internal/kit/clock internal/observe/oplog internal/request`,
+	"internal/assemble/inlambda": `
+		internal/assemble/app internal/decide/authn internal/decide/engine internal/decide/receipt internal/observe/oplog
+		internal/observe/telemetry internal/rules internal/rules/ruledoc internal/rules/ruletable internal/store/breaker
+		internal/store/dynamo internal/store/memory`,
 	"internal/assemble/meter": `
 		internal/assemble/setup internal/decide/engine internal/observe/telemetry internal/observe/telemetry/metric
 		internal/request`,

@@ -100,8 +100,8 @@ func size(t *testing.T, program string) int64 {
 // argument, so its tests and replays decide what time it is.
 var clocks = []string{
 	"cmd/slidegate/internal/aws", "cmd/slidegate/internal/cli", "cmd/slidegate/internal/operator", "cmd/slidegate/internal/serve/gateway",
-	"cmd/slidegate/internal/traffic/replay", "internal/assemble/httplimit", "internal/kit/clock", "internal/observe/oplog",
-	"internal/test/dynamotest", "internal/test/servers",
+	"cmd/slidegate/internal/traffic/replay", "internal/assemble/httplimit", "internal/assemble/inlambda", "internal/kit/clock",
+	"internal/observe/oplog", "internal/test/dynamotest", "internal/test/servers",
 }
 
 // TestClocks reports each reference to a function that reads the clock.

@@ -303,7 +303,7 @@ func rulesFile(t *testing.T, text string) (path string) {
 func writeTemplate(t *testing.T, path, version string) {
 	t.Helper()
 	text := `{"Parameters": {"CodeBucket": {}, "AuthorizerKey": {}, "OperationsKey": {}, "Architecture": {}, "RulesBucket": {}, "RulesKey": {}, "RulesHash": {},
-		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "PermissionsBoundary": {}, "MaxWritesPerDay": {}, "Metrics": {}, "Alarms": {}, "Dashboard": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
+		"OnChangedRules": {}, "ReceiptSecret": {}, "HashSecret": {}, "OriginSecret": {}, "AlarmTopic": {}, "PermissionsBoundary": {}, "MaxWritesPerDay": {}, "Metrics": {}, "Alarms": {}, "Dashboard": {}, "Decide": {}, "Settle": {}}, "Outputs": {"SlidegateVersion": {"Value": "` + version + `"}}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

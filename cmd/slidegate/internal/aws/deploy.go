@@ -41,6 +41,7 @@ type Options struct {
 	// alarm, nil keeps it.
 	MaxWritesPerDay *int
 	Without         []string // Parts to leave out; empty for none, nil to leave out the same as the stack
+	With            []string // Functions to add; empty for none, nil for those of the stack
 	Downgrade       bool     // deploys over a newer version
 	// PermissionsBoundary is the ARN of a policy that bounds the roles of the stack;
 	// "" for none, nil for the stack's. Role is that of the role with which

@@ -115,6 +115,25 @@ func TestDeploy(t *testing.T) {
 		c.keep("shop")
 	}
 	o.Without = nil
+	for _, step := range []struct {
+		with   []string
+		secret string
+		want   string // the parameters of both functions, or the error
+	}{
+		{[]string{"settle"}, "shop/receipts", "off on"}, {nil, "", "(previous) (previous)"}, {[]string{"decide", "settle"}, "", "on on"}, {[]string{"none"}, "", "off off"},
+	} {
+		o.With, o.Secrets = step.with, nil
+		if step.secret != "" {
+			o.Secrets = map[string]string{"SLIDEGATE_RECEIPT_SECRET": step.secret}
+		}
+		c.stacks["shop"].Outputs = nil // of another version
+		_, err := c.account().Deploy(t.Context(), o, l)
+		if sent := c.sent["Decide"] + " " + c.sent["Settle"]; err != nil || sent != step.want {
+			t.Errorf("with %q: %v, parameters %s, want %s", step.with, err, sent, step.want)
+		}
+		c.keep("shop")
+	}
+	o.With, o.Secrets = nil, nil
 	writeTemplate(t, o.Template, "v1.2.0+1")
 	c.stacks["shop"].Outputs = outputs(versionOutput, "v1.2.0+2")
 	if r, err = c.account().Deploy(t.Context(), o, l); err != nil || r.Status != Updated || r.Version != "v1.2.0" {
@@ -174,6 +193,14 @@ func TestRefusals(t *testing.T) {
 			c.stacks["shop"].Parameters = append(slices.Clip(ours), types.Parameter{ParameterKey: aws.String("Metrics"), ParameterValue: aws.String("off")})
 			o.MaxWritesPerDay = aws.Int(5)
 		}, "the stack is without metrics: ", 0},
+		{"a function without its secret", func(_ *cloud, o *Options) { o.With = []string{"settle"} },
+			"the function settle needs the secret that signs receipts: give --secret SLIDEGATE_RECEIPT_SECRET=NAME", 0},
+		{"the secret of a function that the stack has", func(c *cloud, o *Options) {
+			stack(types.StackStatusCreateComplete)(c, o)
+			c.stacks["shop"].Parameters = append(slices.Clip(ours), types.Parameter{ParameterKey: aws.String("Decide"), ParameterValue: aws.String("on")},
+				types.Parameter{ParameterKey: aws.String("ReceiptSecret"), ParameterValue: aws.String("shop/receipts")})
+			o.Secrets = map[string]string{"SLIDEGATE_RECEIPT_SECRET": ""}
+		}, "the function decide needs the secret that signs receipts", 0},
 		{"a queue", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sqs:eu-north-1:123456789012:alarms") }, "is not the ARN of an SNS topic", 0},
 		{"a topic of another region", func(_ *cloud, o *Options) { o.AlarmTopic = aws.String("arn:aws:sns:us-east-1:123456789012:alarms") },
 			"is in region us-east-1, and the alarms are in eu-north-1: give a topic there", 0},

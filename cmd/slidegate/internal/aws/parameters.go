@@ -40,6 +40,10 @@ var Secrets = map[string]string{
 // Parts are what a stack can be without, and the template's parameters for them.
 var Parts = map[string]string{"metrics": "Metrics", "alarms": "Alarms", "dashboard": "Dashboard"}
 
+// Functions are what programs invoke and a stack can have, and the template's
+// parameters for them.
+var Functions = map[string]string{"decide": "Decide", "settle": "Settle"}
+
 // settings returns the parameters that the options state. It refuses rules whose
 // secrets the authorizer would not have.
 func settings(old *types.Stack, t *template, o Options, rules *rules) (map[string]string, error) {
@@ -59,15 +63,18 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	if o.MaxWritesPerDay != nil {
 		given[maxWritesPerDay] = strconv.Itoa(*o.MaxWritesPerDay)
 	}
-	if o.Without != nil {
-		for part, name := range Parts {
-			given[name] = "on"
-			if slices.Contains(o.Without, part) {
-				given[name] = off
+	give := func(parts map[string]string, listed []string, is, otherwise string) {
+		for part, name := range parts {
+			if slices.Contains(listed, part) {
+				given[name] = is
+			} else if listed != nil {
+				given[name] = otherwise
 			}
 		}
 	}
-	if err := checkParts(old, given); err != nil {
+	give(Parts, o.Without, off, on)
+	give(Functions, o.With, on, off)
+	if err := cmp.Or(checkParts(old, given), checkFunctions(old, given)); err != nil {
 		return nil, err
 	}
 	for name := range given {
@@ -91,8 +98,25 @@ func settings(old *types.Stack, t *template, o Options, rules *rules) (map[strin
 	return given, nil
 }
 
-// off is the value of the parameter for a part that a stack is without.
-const off = "off"
+// Values of the parameters for parts and functions.
+const on, off = "on", "off"
+
+// checkFunctions refuses functions that programs invoke without the secret that
+// signs receipts: they would not start.
+func checkFunctions(old *types.Stack, given map[string]string) error {
+	value := func(name string) string {
+		if stated, ok := given[name]; ok {
+			return stated
+		}
+		return parameterOf(old, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(Functions)) {
+		if value(Functions[name]) == on && value(Secrets["SLIDEGATE_RECEIPT_SECRET"]) == "" {
+			return fmt.Errorf("the function %s needs the secret that signs receipts: give --secret SLIDEGATE_RECEIPT_SECRET=NAME, its name in Secrets Manager", name)
+		}
+	}
+	return nil
+}
 
 // checkParts refuses settings for alarms that the stack would be without.
 func checkParts(old *types.Stack, given map[string]string) error {

@@ -86,6 +86,7 @@ that somebody has published since the last deployment are not overwritten, unles
 		Example: `  slidegate aws deploy --rules rules.yaml
   slidegate aws deploy --stack shop --rules rules.yaml --secret SLIDEGATE_HASH_SECRET=shop/hash --yes --json
   slidegate aws deploy --without alarms,dashboard
+  slidegate aws deploy --with decide,settle --secret SLIDEGATE_RECEIPT_SECRET=shop/receipts
   slidegate aws deploy --alarm-topic arn:aws:sns:eu-west-1:123456789012:alarms --max-writes-per-day 5000000
   slidegate aws deploy --code dist/authorizer_arm64.zip --code dist/operations_arm64.zip --template dist/template.json`,
 		Args: command.NoArguments,
@@ -99,6 +100,8 @@ that somebody has published since the last deployment are not overwritten, unles
 	command.Refuse(cmd, func() bool { return o.OnChangedRules != "" && o.Rules == "" }, "--on-changed-rules is for --rules FILE, which is missing")
 	addSecrets(cmd, &o.Secrets)
 	addWatch(cmd, &o)
+	addParts(cmd, &o.With, aws.Functions, "with", "add functions that programs invoke, `FUNCTIONS`: a list of decide, for decisions and usage, and settle, "+
+		"for settlements and renewals, or none")
 	addARN(cmd, &o.Role, "role-arn", "role", "the `ARN` of a role with which CloudFormation changes the stack, now and later, in place of your rights")
 	addARN(cmd, &o.PermissionsBoundary, "permissions-boundary", "policy", "the `ARN` of a policy that bounds the rights of the stack's roles; an empty one removes it")
 	cmd.Flags().StringVar(&o.Bucket, "bucket", "", "the `BUCKET` for code and rules")
@@ -154,20 +157,25 @@ func addWatch(cmd *cobra.Command, o *aws.Options) {
 		o.MaxWritesPerDay = &writes
 		return nil
 	})
-	parts := slices.Sorted(maps.Keys(aws.Parts))
-	cmd.Flags().Func("without", "leave out `PARTS`: a list of metrics, alarms and dashboard, or none; without metrics there is no dashboard either", func(text string) error {
-		o.Without = []string{}
+	addParts(cmd, &o.Without, aws.Parts, "without", "leave out `PARTS`: a list of metrics, alarms and dashboard, or none; without metrics there is no dashboard either")
+	command.Complete(cmd, "alarm-topic", command.NoWords)
+	command.Complete(cmd, "max-writes-per-day", command.NoWords)
+}
+
+// addParts adds a flag for a list of parts of the stack, or none.
+func addParts(cmd *cobra.Command, to *[]string, of map[string]string, name, usage string) {
+	parts := slices.Sorted(maps.Keys(of))
+	cmd.Flags().Func(name, usage, func(text string) error {
+		*to = []string{}
 		for part := range strings.SplitSeq(text, ",") {
-			if aws.Parts[part] == "" && text != "none" {
-				return command.Usagef("--without %s: want a list of %s, or none", text, strings.Join(parts, ", "))
+			if of[part] == "" && text != "none" {
+				return command.Usagef("--%s %s: want a list of %s, or none", name, text, strings.Join(parts, ", "))
 			}
-			o.Without = append(o.Without, part)
+			*to = append(*to, part)
 		}
 		return nil
 	})
-	command.Complete(cmd, "without", command.OneOf(append(parts, "none")...))
-	command.Complete(cmd, "alarm-topic", command.NoWords)
-	command.Complete(cmd, "max-writes-per-day", command.NoWords)
+	command.Complete(cmd, name, command.OneOf(append(parts, "none")...))
 }
 
 func printDeployed(p *command.Printer, r *aws.DeployReport) {

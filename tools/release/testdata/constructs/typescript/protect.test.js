@@ -1,7 +1,7 @@
 // What protect says of APIs that it cannot limit, or not wholly: `node --test`.
 const assert = require('node:assert');
 const { test } = require('node:test');
-const { App, Aspects, Duration, Stack } = require('aws-cdk-lib');
+const { App, Aspects, Duration, SecretValue, Stack } = require('aws-cdk-lib');
 const { Annotations, Match, Template } = require('aws-cdk-lib/assertions');
 const apigateway = require('aws-cdk-lib/aws-apigateway');
 const apigatewayv2 = require('aws-cdk-lib/aws-apigatewayv2');
@@ -166,6 +166,7 @@ test('props', () => {
   refused({ maxWritesPerDay: -1 }, /maxWritesPerDay -1/);
   refused({ secrets: { 'a-b': undefined } }, /the secret "a-b"/);
   refused({ secrets: { SLIDEGATE_LIMITER: undefined } }, /the construct sets the variable SLIDEGATE_LIMITER/);
+  refused({ settle: true }, /there are no receipts for decide and settle without the variable SLIDEGATE_RECEIPT_SECRET/);
   const stack = new Stack(new App(), 'Stack');
   new RateLimit(stack, 'RateLimit');
   assert.throws(() => new RateLimit(stack, 'Second'), /a stack has one/);
@@ -182,4 +183,27 @@ test('metrics and grants', () => {
   Template.fromStack(stack).hasResourceProperties('AWS::IAM::Policy', {
     PolicyDocument: { Statement: [{ Action: 'dynamodb:UpdateItem', Resource: stack.resolve(limiter.template.getResource('RateLimitCounters29223C4A').attrArn) }] },
   });
+});
+
+test('functions that programs invoke', () => {
+  const stack = new Stack(new App(), 'Stack');
+  const secrets = { SLIDEGATE_RECEIPT_SECRET: SecretValue.unsafePlainText('receipts'), SHOP_SECRET: SecretValue.unsafePlainText('shop') };
+  const limiter = new RateLimit(stack, 'RateLimit', { decide: true, settle: true, secrets });
+  const program = new iam.Role(stack, 'Program', { assumedBy: new iam.AccountRootPrincipal() });
+  limiter.grantDecide(program);
+  limiter.grantSettle(program);
+  const template = Template.fromStack(stack);
+  template.hasResourceProperties('AWS::IAM::Policy', {
+    PolicyDocument: {
+      Statement: [limiter.decideFunction, limiter.settleFunction].map(f => ({ Action: 'lambda:InvokeFunction', Resource: stack.resolve(f.functionArn) })),
+    },
+  });
+  for (const [handler, given] of Object.entries({ decide: 'shop', settle: undefined })) {
+    const [f] = Object.values(template.findResources('AWS::Lambda::Function', { Properties: { Handler: handler } }));
+    const { SLIDEGATE_RECEIPT_SECRET: receipts, SHOP_SECRET: shop, SLIDEGATE_METRICS: metrics } = f.Properties.Environment.Variables;
+    assert.deepEqual([receipts, shop, metrics], ['receipts', given, undefined]);
+  }
+  const without = new RateLimit(new Stack(new App(), 'Without'), 'RateLimit');
+  assert.equal(without.decideFunction, undefined);
+  assert.throws(() => without.grantDecide(program), /set decide/);
 });

@@ -1,4 +1,4 @@
-package main
+package inlambda
 
 import (
 	"runtime/debug"
@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// garbagePercent is GOGC of the authorizer. Its live heap is a few MB, and
-	// at Go's 100 a tenth of the CPU time of an event went to collecting it.
+	// garbagePercent is GOGC of the functions. The authorizer's live heap is a few
+	// MB, and at Go's 100 a tenth of the CPU time of an event went to collecting it.
 	garbagePercent = 400
 	// memoryShare is the part of the Lambda's memory above which Go collects
 	// more often. The rest is for stacks, the binary and the runtime.
 	memoryShare = 0.75
 )
 
-// collectLess lets garbage take more of the memory that the Lambda has anyway.
+// CollectLess lets garbage take more of the memory that the Lambda has anyway.
 // GOGC and GOMEMLIMIT take precedence where the environment has them. Outside
 // of Lambda, it changes nothing.
-func collectLess(getenv func(string) string) {
+func CollectLess(getenv func(string) string) {
 	mb, err := strconv.Atoi(getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))
 	if err != nil || mb <= 0 {
 		return
