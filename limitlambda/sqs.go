@@ -134,7 +134,7 @@ type charge struct {
 // wrap limits the messages of a handler's batches.
 func (c *sqsConfig) wrap(handler SQSHandler, decide func(context.Context, *events.SQSMessage) (charge, context.Context, error)) SQSHandler {
 	return func(ctx context.Context, ev events.SQSEvent) (answer events.SQSEventResponse, err error) {
-		b, whole := batch{charged: map[string]charge{}, held: map[string]bool{}, hide: c.hide}, false
+		b, whole := batch{held: map[string]bool{}, hide: c.hide}, false
 		defer func() { b.finish(whole, answer.BatchItemFailures) }()
 		for i := range ev.Records {
 			if ctx, err = b.add(ctx, &ev.Records[i], decide); err != nil {
@@ -161,9 +161,9 @@ type batch struct {
 	hide    func(context.Context, events.SQSMessage, int32)
 	allowed []events.SQSMessage
 	denied  []events.SQSBatchItemFailure
-	charged map[string]charge // of allowed messages, by their ids
-	delay   time.Duration     // until all of them have had their turn
-	held    map[string]bool   // groups of a FIFO queue with a denied message
+	charged []charge        // of allowed; SQS may deliver a message twice in a batch
+	delay   time.Duration   // until all of them have had their turn
+	held    map[string]bool // groups of a FIFO queue with a denied message
 }
 
 // add decides a message. It returns the context to work under, which ends as well
@@ -184,10 +184,12 @@ func (b *batch) add(
 		return ctx, err
 	}
 	if c.Allowed && !clock.EndsBefore(ctx, c.Delay) {
-		b.allowed, b.charged[m.MessageId], b.delay = append(b.allowed, *m), c, max(b.delay, c.Delay)
+		b.allowed, b.charged, b.delay = append(b.allowed, *m), append(b.charged, c), max(b.delay, c.Delay)
 		return work, nil
 	}
-	c.finish(gate.Outcome{}) // the charge stays, and places are given back
+	if c.Allowed {
+		c.finish(gate.Outcome{}) // the charge stays, and places are given back
+	}
 	b.deny(m)
 	b.held[group] = group != ""
 	if wait := max(c.RetryAfter, c.Delay); wait > 0 { // below, waiting does not help
@@ -210,9 +212,9 @@ func (b *batch) finish(whole bool, failed []events.SQSBatchItemFailure) {
 	for _, f := range failed {
 		failures[f.ItemIdentifier] = true
 	}
-	for id, c := range b.charged {
+	for i, c := range b.charged {
 		o := gate.Outcome{Status: http.StatusOK, Aborted: !whole}
-		if !whole || failures[id] {
+		if !whole || failures[b.allowed[i].MessageId] {
 			o.Status = http.StatusInternalServerError
 		}
 		c.finish(o)

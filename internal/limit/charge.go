@@ -206,15 +206,18 @@ func Decide(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) {
 		q := s.current(l, n)
 		v.add(i, l, n, q, s.decide(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.clear("")
-	if v.ByHolds, v.Before = false, nil; c.Reserves() {
+	if v.clear(""); c.Reserves() {
 		h.decideHold(c, now, v)
 	}
 }
 
-// clear makes r the receipt of a charge without a hold.
-func (r *Receipt) clear(generation string) {
-	r.Generation, r.Serial, r.Hold, r.Opened, r.Until = generation, 0, 0, 0, 0
+// clear makes v the verdict of a charge without a hold. Most are, one after the other,
+// and to store takes longer than to look.
+func (v *Verdict) clear(generation string) {
+	v.Receipt.Generation, v.Receipt.Serial = generation, 0
+	if v.Receipt.Hold != 0 || v.ByHolds || v.Before != nil {
+		v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until, v.ByHolds, v.Before = 0, 0, 0, false, nil
+	}
 }
 
 // Apply decides a charge on these states and holds, and makes it if they allow
@@ -227,8 +230,8 @@ func Apply(states []State, h *Holds, c *Charge, now time.Time, v *Verdict) bool 
 		v.Resize(1)
 		r := &v.Limits[0]
 		s.apply(l, n, q, c.Costs[0], r)
-		v.Receipt.clear("")
-		v.Receipt.Slots[0], v.ByHolds, v.Before = l.receipt(n, q, r), false, nil
+		v.clear("")
+		v.Receipt.Slots[0] = l.receipt(n, q, r)
 		v.set(r.Allowed, r.Remaining, r.Reset, r.RetryAfter, r.Delay)
 		return v.Allowed && c.Costs[0] > 0
 	}
@@ -272,8 +275,7 @@ func AfterCharge(states []State, h *Holds, generation string, c *Charge, now tim
 		q := s.current(l, n)
 		v.add(i, l, n, q, s.afterCharge(l, n, q, c.Costs[i]))
 	}
-	v.Receipt.clear(generation)
-	v.ByHolds, v.Before = false, nil
+	v.clear(generation)
 	if hold := h.Find(c.Hold.ID); hold != nil && c.Reserves() && !hold.over(n) {
 		v.Receipt.Hold, v.Receipt.Opened, v.Receipt.Until = hold.ID, hold.Opened, hold.End
 	}

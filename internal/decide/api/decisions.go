@@ -90,7 +90,7 @@ func (a *API) issue(ctx context.Context, r *request.Request, out *Decided) {
 		if reason := why(r, v); !settles && v.Pends() {
 			out.Unsettled = append(out.Unsettled, v.Rule.Name)
 			if _, again := a.told.LoadOrStore(v.Rule.Name, true); r.Reserve != nil || !again { // else it is so for every request
-				a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "reason", reason)
+				a.Log.WarnContext(ctx, "nothing settles a charge of this rule", "rule", v.Rule.Name, "key", v.Key, "reason", reason)
 			}
 		}
 	}

@@ -3,10 +3,9 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
@@ -42,7 +41,9 @@ func (r *Resolution) openHold(reserve *request.Reserve, id *uint64) {
 	if *id == 0 {
 		*id = holdID(reserve)
 	}
-	c.Hold.ID = max(1, *id^xxhash.Sum64String(r.Rule.Name))
+	own := fnv.New64a()
+	_, _ = own.Write([]byte(r.Rule.Name)) // never fails
+	c.Hold.ID = max(1, *id^own.Sum64())
 }
 
 // place reports whether the charge takes a place in flight.

@@ -20,15 +20,17 @@ func (s *counters) keep(c *limit.Charge, item protocol.Item, now time.Time) (*pr
 		return nil, err
 	}
 	s.snapshots.put(c.Key, snapshot)
-	return s.sure(snapshot), nil
+	return s.sure(snapshot, now), nil
 }
 
 // latest returns the latest snapshot of the charge's counter; nil for none.
-func (s *counters) latest(c *limit.Charge) *protocol.Snapshot { return s.sure(s.snapshots.get(c)) }
+func (s *counters) latest(c *limit.Charge, now time.Time) *protocol.Snapshot {
+	return s.sure(s.snapshots.get(c), now)
+}
 
 // sure returns the snapshot as a clock that may not be confirmed shows it.
-func (s *counters) sure(snapshot *protocol.Snapshot) *protocol.Snapshot {
-	if s.opts.Confirmed == nil || s.opts.Confirmed() {
+func (s *counters) sure(snapshot *protocol.Snapshot, now time.Time) *protocol.Snapshot {
+	if s.opts.Confirmed == nil || s.opts.Confirmed() && !now.After(s.opts.Wall()) {
 		return snapshot
 	}
 	return snapshot.Unsure()

@@ -24,7 +24,7 @@ type attempt struct {
 // refresh takes over the latest snapshot of the process, which other attempts
 // may have brought while this one waited.
 func (a *attempt) refresh() {
-	if latest := a.latest(a.charge); latest != nil {
+	if latest := a.latest(a.charge, a.now); latest != nil {
 		a.snapshot = latest
 	}
 	a.decided, a.answered = false, false
@@ -48,14 +48,24 @@ func (a *attempt) decide() (done bool, err error) {
 	return !a.decided || a.answered && !a.charge.Takes(a.verdict), nil
 }
 
+// maxReleases bounds the writes before a charge that remove ended holds. They suffice
+// for the most that a counter may have.
+const maxReleases = 20
+
 // write makes the charge by a write of its own, and fills in the verdict once the
 // write has succeeded. It fails with ErrForeign if the answer shows an item that
 // the write cannot have left.
 func (a *attempt) write() (outcome, error) {
-	if release := protocol.PlanRelease(a.snapshot, a.charge, a.now); release != nil {
-		after, _, err := a.send(a.ctx, a.now, a.charge, release)
-		a.refused(after, conditionFailed)
-		return conditionFailed, err
+	for range maxReleases {
+		release := protocol.PlanRelease(a.snapshot, a.charge, a.now)
+		if release == nil {
+			break
+		}
+		after, o, err := a.send(a.ctx, a.now, a.charge, release)
+		if err != nil || o == transactionConflict {
+			return o, err
+		}
+		a.refused(after, o)
 	}
 	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
 	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))

@@ -57,6 +57,7 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) Confirmed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.read()
 	return c.offset.confirmed
 }
 
@@ -90,6 +91,7 @@ func (c *Clock) read() (r clock.Reading, back time.Duration) {
 		return r, 0
 	}
 	c.anchor = r
+	c.offset.confirmed = c.offset.confirmed && ahead < clock.Noticeable
 	back = max(0, -ahead)
 	c.offset.shift(back)
 	return r, back

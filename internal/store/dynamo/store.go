@@ -117,7 +117,7 @@ func (s *Store) Charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 // too old to deny is decided on again in the queue, so that one read serves all
 // who wait.
 func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *limit.Verdict) error {
-	snapshot := s.latest(c)
+	snapshot := s.latest(c, now)
 	err := s.evaluate(snapshot, c, now, v)
 	allowed, old := err == nil && v.Allowed, tooOld(snapshot, c, now, err, v)
 	switch {
@@ -129,7 +129,7 @@ func (s *Store) charge(ctx context.Context, now time.Time, c *limit.Charge, v *l
 		if err := s.Peek(ctx, now, c, v); err != nil || !v.Allowed || !c.Takes(v) {
 			return err
 		}
-		snapshot = s.latest(c)
+		snapshot = s.latest(c, now)
 	}
 	defer s.pruneOther(ctx, c.Key)()
 	return s.queue.charge(&attempt{
@@ -146,7 +146,7 @@ func (s *Store) Denies(now time.Time, c *limit.Charge, v *limit.Verdict) bool {
 	if c.Lease > 1 && s.leases.Covers(now, c) {
 		return false
 	}
-	snapshot := s.latest(c)
+	snapshot := s.latest(c, now)
 	return snapshot != nil && s.evaluate(snapshot, c, now, v) == nil && !v.Allowed && snapshot.Fresh(c, now, v)
 }
 

@@ -40,7 +40,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 	var members []*member
 	for i, c := range cs {
 		if !c.ZeroCost() {
-			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.latest(c)})
+			members = append(members, &member{charge: c, verdict: vs[i], snapshot: s.latest(c, now)})
 		} else if err := s.Peek(ctx, now, c, vs[i]); err != nil {
 			return err
 		}
