@@ -33,6 +33,8 @@ func TestReadme(t *testing.T) {
 
 func TestService(t *testing.T) { follow(t, startShell(t), "../../../../docs/start/service.md") }
 
+func TestSpend(t *testing.T) { follow(t, startLocalShell(t), "../../../../docs/spend.md") }
+
 // The page from a log to a limit promises five minutes of typing: 1,000
 // characters, at 40 words a minute.
 func TestFiveMinutes(t *testing.T) {
@@ -78,7 +80,7 @@ type guidePart struct {
 	console          bool   // the body has commands and their output
 }
 
-var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl))`:\n+$")
+var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl|py))`:\n+$")
 
 func splitGuide(text string) (parts []guidePart) {
 	for {
