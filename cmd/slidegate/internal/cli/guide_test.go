@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/start and README.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/spend.md, docs/start and README.md print into them")
 
 func TestGuide(t *testing.T) { follow(t, startShell(t), "../../../../docs/guide.md") }
 
