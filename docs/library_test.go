@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 			sources = append(sources, "\n"+read(t, file))
 		}
 	}
-	for _, page := range []string{"../README.md", "library.md", "migrating.md", "start/library.md", "start/cdk-go.md"} {
+	for _, page := range []string{"../README.md", "library.md", "spend.md", "migrating.md", "start/library.md", "start/cdk-go.md"} {
 		blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go code", page)
@@ -200,6 +200,21 @@ func Example_reserve() {
 	left, err := lim.Peek(ctx, "user:7")
 	fmt.Println(answer, left.Remaining, err)
 	// Output: an answer 9488 <nil>
+}
+
+func Example_places() {
+	workers, err := slidegate.New(slidegate.InFlight(20, 90*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	place, err := workers.Acquire(ctx, "tenant:7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer place.Cancel(ctx) // gives the place back
+
+	fmt.Println(place.Allowed, place.Remaining)
+	// Output: true 19
 }
 
 func Example_settle() {

@@ -128,6 +128,35 @@ func TestLimitNewToASnapshot(t *testing.T) {
 	}
 }
 
+// TestCallsOfHolds: opening a hold, its renewal and its settlement are a write each.
+// A flood that finds no place is a read a second, because one may be free at any time.
+func TestCallsOfHolds(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	c := w.charge(1)
+	c.Limits = []limit.Limit{{Algorithm: limit.InFlight, Capacity: 1, Window: time.Minute}}
+	c.Hold = limit.Opening{ID: 1, For: time.Minute}
+	var held, v limit.Verdict
+	if err := w.caller("A").Charge(t.Context(), epoch, c, &held); err != nil || !held.Allowed {
+		t.Fatalf("%+v, %v", held, err)
+	}
+	w.cost("A", 0, 1)
+	for i := range time.Duration(1000) { // in ten seconds
+		c.Hold.ID++
+		if err := w.caller("A").Charge(t.Context(), epoch.Add(i*10*time.Millisecond), c, &v); err != nil || v.Allowed {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	w.cost("A", 9, 0)
+	if err := w.caller("B").Renew(t.Context(), epoch.Add(30*time.Second), c, &held.Receipt); err != nil {
+		t.Error(err)
+	}
+	w.cost("B", 0, 1)
+	if err := w.caller("C").Settle(t.Context(), epoch.Add(40*time.Second), c, &held.Receipt, []int64{0}); err != nil {
+		t.Error(err)
+	}
+	w.cost("C", 0, 1)
+}
+
 // TestLastAnswerDecides takes the last unit just before a caller's third
 // attempt, whose answer then denies.
 func TestLastAnswerDecides(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/slidegate/slidegate/internal/test/dynamotest"
 )
 
-var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/start and README.md print into them")
+var updateGuide = flag.Bool("update-guide", false, "write what the commands of docs/guide.md, docs/spend.md, docs/start and README.md print into them")
 
 func TestGuide(t *testing.T) { follow(t, startShell(t), "../../../../docs/guide.md") }
 
@@ -32,6 +32,8 @@ func TestReadme(t *testing.T) {
 }
 
 func TestService(t *testing.T) { follow(t, startShell(t), "../../../../docs/start/service.md") }
+
+func TestSpend(t *testing.T) { follow(t, startLocalShell(t), "../../../../docs/spend.md") }
 
 // The page from a log to a limit promises five minutes of typing: 1,000
 // characters, at 40 words a minute.
@@ -78,7 +80,7 @@ type guidePart struct {
 	console          bool   // the body has commands and their output
 }
 
-var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl))`:\n+$")
+var saves = regexp.MustCompile("`([a-z0-9-]+\\.(?:yaml|json|jsonl|py))`:\n+$")
 
 func splitGuide(text string) (parts []guidePart) {
 	for {
