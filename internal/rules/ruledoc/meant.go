@@ -3,11 +3,9 @@ package ruledoc
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Home says in which field a name belongs that a map of type of has and cannot
@@ -181,51 +179,11 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	_, value, _ := strings.Cut(right, ": ")
 	switch {
 	case right == "":
-		return insteadOfPlans(values, list)
+		return instead(ofType(reflect.TypeFor[Limit](), "each"), text)
 	case list:
 		return "write [" + strings.Trim(value, "[]") + "]"
 	case value[0] == '[':
 		return "write " + right + ", in place of limit"
 	}
 	return "write " + value
-}
-
-// insteadOfPlans says what to write in place of a limit with a rate for each plan,
-// path or method; "" if it is none. Plans replace capacities, and no windows.
-func insteadOfPlans(rates [][2]string, list bool) string {
-	var first Limit
-	plans := ""
-	for i, r := range rates {
-		if n, ok := MeantNumber(r[1]); ok {
-			r[1] = fmt.Sprintf("%d/minute", n)
-		}
-		l, ok := readRate(cmp.Or(meantRate(r[1]), r[1]))
-		when := strings.TrimPrefix(Instead("", reflect.TypeFor[Selector](), r[0]), "write ")
-		switch {
-		case !ok || new(described).add(r[0], r[1]):
-			return ""
-		case when != "" || i > 0 && l.Window != first.Window:
-			return fmt.Sprintf("write a rule for each, such as one with when: %s and limit: %s", cmp.Or(when, "{match: {jwt.plan: "+r[0]+"}}"), l.Rate())
-		case i == 0:
-			first = l
-		default:
-			plans += fmt.Sprintf(", %s: {<RULE>: %d}", r[0], l.Capacity)
-		}
-	}
-	if plans == "" {
-		return ""
-	}
-	own := strings.Trim("["+first.Rate()+"]", map[bool]string{false: "[]"}[list])
-	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", own, plans[2:])
-}
-
-// wholeRate returns the rate of whole units that a rate with a fraction is, such
-// as 3 per 2s for 1.5 in 1s; "" for none.
-func wholeRate(units, window string) string {
-	ratio, ok := new(big.Rat).SetString(units)
-	length, fixed := ParseDuration(window)
-	if !ok || !fixed || len(units) > 8 || ratio.Sign() <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s per %s", ratio.Num(), FormatDuration(length*time.Duration(ratio.Denom().Int64())))
 }
