@@ -193,8 +193,11 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 			return err
 		}
 	}
-	if ct == nil || r.Generation != "" && !ct.owns(r) {
-		return gone(r)
+	switch gone := ct == nil || r.Generation != "" && !ct.owns(r); {
+	case gone && r.Hold != 0:
+		return limit.ErrReset
+	case gone: // and there is nothing to correct any more
+		return nil
 	}
 	if err := ct.fits(c); err != nil {
 		return err
@@ -203,15 +206,6 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 		return err
 	}
 	sh.keep(ct, now, ct.expiry(c, now))
-	return nil
-}
-
-// gone returns the error of a settlement whose counter is gone. Without a hold
-// there is nothing to correct any more.
-func gone(r *limit.Receipt) error {
-	if r.Hold != 0 {
-		return limit.ErrReset
-	}
 	return nil
 }
 
