@@ -2,10 +2,9 @@ package slidegate
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -275,10 +274,8 @@ func (l *Limiter) resolve(ctx context.Context, c *call, key string, n units) err
 // no other's, so that only who has the reservation gives the place back.
 func (l *Limiter) opening(places int64) (o limit.Opening) {
 	if places > 0 {
-		var id [8]byte
-		_, _ = rand.Read(id[:]) // never fails
 		of := &l.rule.Limits[l.place]
-		o = limit.Opening{ID: max(1, binary.NativeEndian.Uint64(id[:])), For: of.Window, Most: of.Capacity}
+		o = limit.Opening{ID: max(1, rand.Uint64()), For: of.Window, Most: of.Capacity}
 	}
 	return o
 }

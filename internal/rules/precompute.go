@@ -98,11 +98,7 @@ func suffix(limits []limit.Limit) string {
 				anchor = strconv.Itoa(c.Anchor)
 			}
 		}
-		window := l.Window
-		if l.Algorithm == limit.InFlight {
-			window = 0
-		}
-		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, window, l.Granularity, timezone, anchor)
+		fmt.Fprintf(&text, "%s/%s/%d/%d/%s/%s", l.Name, l.Algorithm, l.Window, l.Granularity, timezone, anchor)
 	}
 	return "|" + fmt.Sprintf("%016x", xxhash.Sum64String(text.String()))[:8]
 }

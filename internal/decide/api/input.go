@@ -23,7 +23,7 @@ func (f *fields) request() *request.Request {
 	req := &request.Request{
 		Method: f.string("method"), Route: f.string("route"), Stage: f.string("stage"), IP: f.address("ip"),
 		Headers: f.headers("headers"), PathParams: f.strings("path_params"),
-		Claims: f.claims("jwt"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
+		Claims: take[map[string]any](f, "jwt", "the claims of a token, an object, and not the token itself"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
 		Reserve: &request.Reserve{ID: f.id("id")},
 	}
 	f.refuseOthers()
@@ -139,10 +139,6 @@ func (f *fields) units(name string, most int64) map[string]int64 {
 	return units
 }
 
-func (f *fields) claims(name string) map[string]any {
-	return take[map[string]any](f, name, "the claims of a token, an object, and not the token itself")
-}
-
 func (f *fields) address(name string) (ip netip.Addr) {
 	sent := f.string(name)
 	if sent == "" {
@@ -155,9 +151,8 @@ func (f *fields) address(name string) (ip netip.Addr) {
 }
 
 func (f *fields) strings(name string) map[string]string {
-	object := take[map[string]any](f, name, "an object of strings")
-	values := make(map[string]string, len(object))
-	for key, value := range object {
+	values := map[string]string{}
+	for key, value := range take[map[string]any](f, name, "an object of strings") {
 		member, ok := value.(string)
 		if !ok {
 			f.fail("/"+name+"/"+request.EscapePointer(key), "want a string")
@@ -169,9 +164,8 @@ func (f *fields) strings(name string) map[string]string {
 
 // headers takes an object whose values are strings or lists of strings.
 func (f *fields) headers(name string) map[string][]string {
-	object := take[map[string]any](f, name, "an object of strings or lists of strings")
-	values := make(map[string][]string, len(object))
-	for key, value := range object {
+	values := map[string][]string{}
+	for key, value := range take[map[string]any](f, name, "an object of strings or lists of strings") {
 		items, ok := value.([]any)
 		if !ok {
 			items = []any{value}

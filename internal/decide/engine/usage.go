@@ -2,13 +2,11 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
-	"strconv"
 
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/rules"
@@ -20,7 +18,7 @@ const MaxUsage = 999_999_999_999_999
 
 // UsageError says why an outcome's usage settles nothing.
 type UsageError struct {
-	Rule, Key string // of the charge that it cannot settle; "" of ParseUsage
+	Rule, Key string // of the charge that it cannot settle
 	Limit     string // its policy name
 	Name      string // of the usage; "" if the fault is in no single name
 	Reason    string // names the limit, and says what to write instead
@@ -28,25 +26,6 @@ type UsageError struct {
 
 // Error returns the reason.
 func (e *UsageError) Error() string { return e.Reason }
-
-func notUsage(name string) *UsageError {
-	return &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q must be a whole number from 0 to %d", name, int64(MaxUsage))}
-}
-
-// ParseUsage reads the usage of an outcome, a JSON object whose numbers are
-// json.Number. The error is a *UsageError.
-func ParseUsage(object map[string]any) (map[string]int64, error) {
-	usage := make(map[string]int64, len(object))
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		number, _ := object[name].(json.Number)
-		n, err := strconv.ParseInt(string(number), 10, 64)
-		if err != nil || n < 0 || n > MaxUsage {
-			return nil, notUsage(name)
-		}
-		usage[name] = n
-	}
-	return usage, nil
-}
 
 // CheckUsage reports whether the outcome's usage can settle the charges of a
 // decision. The error is a *UsageError. The caller then settles none of them, so
@@ -99,7 +78,7 @@ func weigh(weights rules.Weights, usage map[string]int64) (units int64, wrong *U
 		}
 		switch {
 		case n < 0 || n > MaxUsage:
-			return 0, notUsage(name)
+			return 0, &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q must be a whole number from 0 to %d", name, int64(MaxUsage))}
 		case !ok:
 			return 0, &UsageError{Name: name, Reason: fmt.Sprintf("usage %.64q has no weight: write one in the limit's cost, "+
 				"0 if it is free, or one for other, which all names without a weight take", name)}

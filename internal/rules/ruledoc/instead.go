@@ -142,7 +142,7 @@ func meantRate(text string) string {
 	window := MeantDuration(parts[2])
 	units, ok := MeantNumber(parts[1])
 	if !ok || window == "" {
-		return wholeRate(strings.Replace(parts[1], ",", ".", 1), window)
+		return ""
 	}
 	return (&Limit{Capacity: units, Window: window}).Rate()
 }

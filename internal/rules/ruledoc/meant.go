@@ -3,11 +3,9 @@ package ruledoc
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Home says in which field a name belongs that a map of type of has and cannot
@@ -20,7 +18,7 @@ func Home(of reflect.Type, name, value string) (field, inner string) {
 	case i > 0 && right[i] == '.':
 		return right[:i], right[i+1:]
 	case right != "" || of != reflect.TypeFor[Rule]():
-	case (&described{}).add(name, value):
+	case limitsFrom([][2]string{{name, value}}) != "":
 		return fieldLimit, name
 	case has(reflect.TypeFor[Document](), name):
 		return name, ""
@@ -57,67 +55,10 @@ func WriteField(of reflect.Type, field string, values [][2]string) string {
 	return text
 }
 
-// described are the limits that names and values describe, as people write them.
-type described struct {
-	rates  []Limit
-	own    Limit    // that single values describe
-	quota  Limit    // a second one, of names such as quota_period
-	others []string // fields of limits with their values
-}
-
 var windowName = Regexp(`(?i)^(?:(?:time_?|rate_?|(?:re)?fill_?|evaluation_?)?(?:window|period|interval|duration)_?(?:size|in)?_?([a-z]*)|per|per_?(seconds|minutes|hours|days)|every|seconds|time|ttl|(?:time_?)?unit)$`)
 
 // unitOfName leaves the unit of names such as daily_limit.
 var unitOfName = strings.NewReplacer("hourly", "hour", "daily", "day", "weekly", "week", "monthly", "month", "_limit", "", "_quota", "", "_max", "")
-
-// add adds a name and its value; ok is false if they do not describe a limit.
-func (d *described) add(name, value string) (ok bool) {
-	own, prefix := &d.own, ""
-	if rest, ok := strings.CutPrefix(strings.ToLower(name), "quota"); ok {
-		own, prefix, name = &d.quota, "quota_", cmp.Or(strings.Trim(rest, "_-"), fieldLimit)
-	}
-	n, isNumber := MeantNumber(value)
-	word := unitOfName.Replace(strings.ToLower(name))
-	word = word[strings.LastIndexByte(word, '_')+1:]
-	if len(word) == 3 && word[1] == 'p' { // rps, rpm
-		word = word[2:]
-	}
-	window := windowName().FindStringSubmatch(name)
-	field := cmp.Or(strings.TrimPrefix(InsteadOfField(reflect.TypeFor[Limit](), name, value), "write "), name)
-	unit := slices.IndexFunc(rateWords, func(w rateWord) bool { return word != "" && (word == w.word || word == w.short) })
-	switch {
-	case window != nil:
-		length, _ := ParseDuration(MeantDuration(value + window[1] + window[2]))
-		own.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s"))
-		return own.Window != ""
-	case isNumber && unit >= 0:
-		d.rates = append(d.rates, Limit{Capacity: n, Window: rateWords[unit].window})
-	case field == "burst":
-		d.own.Burst = cmp.Or(n, -1) // twice the capacity
-	case field == "capacity" && isNumber || field == fieldLimit && isNumber:
-		if own.Capacity != 0 && own.Capacity != n { // a rate, and the size of its bucket
-			own.Burst, n = max(own.Capacity, n), min(own.Capacity, n)
-		}
-		own.Capacity = n
-	case field == "capacity" || field == fieldLimit || field == fieldLimits:
-		if strings.HasPrefix(value, "{") {
-			return !slices.ContainsFunc(valuesOf(value), func(e [2]string) bool { return !d.add(prefix+e[0], e[1]) })
-		}
-		for rate := range strings.SplitSeq(strings.Trim(value, "[]"), ", ") {
-			l, ok := readRate(cmp.Or(meantRate(rate), rate))
-			if strings.Trim(l.Window, "0123456789") == "" {
-				l.Window += "s"
-			}
-			if d.rates = append(d.rates, l); !ok {
-				return false
-			}
-		}
-	default:
-		d.others = append(d.others, field+": "+value)
-		return has(reflect.TypeFor[statedLimit](), field)
-	}
-	return true
-}
 
 // valuesOf returns the names and values of a map in one line.
 func valuesOf(text string) (all [][2]string) {
@@ -129,38 +70,89 @@ func valuesOf(text string) (all [][2]string) {
 }
 
 // limitsFrom returns the field of a rule with the limits that names and values
-// describe; "" if they describe none.
+// describe, as people write them; "" if one of them describes none.
 func limitsFrom(values [][2]string) string {
-	var d described
-	if slices.ContainsFunc(values, func(v [2]string) bool { return !d.add(v[0], v[1]) }) {
-		return ""
+	var rates []Limit
+	var own, quota Limit // that single values describe: the second of names such as quota_period
+	var others []string  // fields of limits with their values
+	for len(values) > 0 {
+		name, value := values[0][0], values[0][1]
+		values = values[1:]
+		into, prefix := &own, ""
+		if rest, ok := strings.CutPrefix(strings.ToLower(name), "quota"); ok {
+			into, prefix, name = &quota, "quota_", cmp.Or(strings.Trim(rest, "_-"), fieldLimit)
+		}
+		n, isNumber := MeantNumber(value)
+		word := unitOfName.Replace(strings.ToLower(name))
+		word = word[strings.LastIndexByte(word, '_')+1:]
+		if len(word) == 3 && word[1] == 'p' { // rps, rpm
+			word = word[2:]
+		}
+		window := windowName().FindStringSubmatch(name)
+		field := cmp.Or(strings.TrimPrefix(InsteadOfField(reflect.TypeFor[Limit](), name, value), "write "), name)
+		unit := slices.IndexFunc(rateWords, func(w rateWord) bool { return word != "" && (word == w.word || word == w.short) })
+		switch size := field == "capacity" || field == fieldLimit; {
+		case window != nil:
+			length, _ := ParseDuration(MeantDuration(value + window[1] + window[2]))
+			if into.Window = cmp.Or(MeantDuration(value), strings.TrimPrefix(FormatDuration(length), "0s"), MeantDuration(value+"s")); into.Window == "" {
+				return ""
+			}
+		case isNumber && unit >= 0:
+			rates = append(rates, Limit{Capacity: n, Window: rateWords[unit].window})
+		case field == "burst":
+			own.Burst = cmp.Or(n, -1) // twice the capacity
+		case size && isNumber:
+			if into.Capacity != 0 && into.Capacity != n { // a rate, and the size of its bucket
+				into.Burst, n = max(into.Capacity, n), min(into.Capacity, n)
+			}
+			into.Capacity = n
+		case (size || field == fieldLimits) && strings.HasPrefix(value, "{"):
+			for _, inner := range slices.Backward(valuesOf(value)) {
+				values = slices.Insert(values, 0, [2]string{prefix + inner[0], inner[1]})
+			}
+		case size || field == fieldLimits:
+			for rate := range strings.SplitSeq(strings.Trim(value, "[]"), ", ") {
+				l, ok := readRate(cmp.Or(meantRate(rate), rate))
+				if !ok {
+					return ""
+				}
+				if strings.Trim(l.Window, "0123456789") == "" {
+					l.Window += "s"
+				}
+				rates = append(rates, l)
+			}
+		case !has(reflect.TypeFor[statedLimit](), field):
+			return ""
+		default:
+			others = append(others, field+": "+value)
+		}
 	}
-	if d.quota.Capacity != 0 && d.quota.Window == "" { // period, beside quota
-		d.quota.Window, d.own.Window = cmp.Or(d.own.Window, "1mo"), ""
+	if quota.Capacity != 0 && quota.Window == "" { // period, beside quota
+		quota.Window, own.Window = cmp.Or(own.Window, "1mo"), ""
 	}
-	if d.own.Capacity != 0 && d.own == (Limit{Capacity: d.own.Capacity}) && len(d.rates) > 0 { // the size of a bucket
-		d.own.Capacity, d.own.Burst = 0, d.own.Capacity
+	if own.Capacity != 0 && own == (Limit{Capacity: own.Capacity}) && len(rates) > 0 { // the size of a bucket
+		own.Capacity, own.Burst = 0, own.Capacity
 	}
-	if d.own.Capacity != 0 || len(d.rates) == 0 && d.quota.Capacity == 0 {
-		window := map[bool]string{true: "1m", false: "1s"}[d.own.Burst == 0] // buckets of other programs fill by the second
-		d.rates = slices.Insert(d.rates, 0, Limit{Capacity: cmp.Or(d.own.Capacity, 100), Window: cmp.Or(d.own.Window, window)})
+	if own.Capacity != 0 || len(rates) == 0 && quota.Capacity == 0 {
+		window := map[bool]string{true: "1m", false: "1s"}[own.Burst == 0] // buckets of other programs fill by the second
+		rates = slices.Insert(rates, 0, Limit{Capacity: cmp.Or(own.Capacity, 100), Window: cmp.Or(own.Window, window)})
 	}
-	if d.quota.Capacity != 0 {
-		d.rates = append(d.rates, d.quota)
+	if quota.Capacity != 0 {
+		rates = append(rates, quota)
 	}
 	size := func(l Limit) string { return fmt.Sprintf("capacity: %d, window: %s", l.Capacity, l.Window) }
 	var written []string
-	for _, l := range d.rates {
+	for _, l := range rates {
 		written = append(written, cmp.Or(l.Rate(), "{"+size(l)+"}"))
 	}
-	first := d.rates[0]
-	if burst := d.own.Burst; burst != 0 { // of a bucket, which does not follow the calendar
+	first := rates[0]
+	if burst := own.Burst; burst != 0 { // of a bucket, which does not follow the calendar
 		first.Window = cmp.Or(map[string]string{"1w": "7d", "1mo": "30d"}[first.Window], first.Window)
-		rest := slices.DeleteFunc(d.others, func(other string) bool { return strings.HasPrefix(other, "algorithm: ") })
-		d.others = append([]string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}, rest...)
+		rest := slices.DeleteFunc(others, func(other string) bool { return strings.HasPrefix(other, "algorithm: ") })
+		others = append([]string{"algorithm: token_bucket", fmt.Sprintf("burst: %d", max(burst, -2*burst*first.Capacity))}, rest...)
 	}
-	if len(d.others) > 0 {
-		written[0] = "{" + strings.Join(slices.Insert(d.others, 1, size(first)), ", ") + "}"
+	if len(others) > 0 {
+		written[0] = "{" + strings.Join(slices.Insert(others, 1, size(first)), ", ") + "}"
 	}
 	if len(written) > 1 {
 		return fieldLimits + ": [" + strings.Join(written, ", ") + "]"
@@ -181,51 +173,11 @@ func insteadOfLimits(of reflect.Type, text string) string {
 	_, value, _ := strings.Cut(right, ": ")
 	switch {
 	case right == "":
-		return insteadOfPlans(values, list)
+		return instead(ofType(reflect.TypeFor[Limit](), "each"), text)
 	case list:
 		return "write [" + strings.Trim(value, "[]") + "]"
 	case value[0] == '[':
 		return "write " + right + ", in place of limit"
 	}
 	return "write " + value
-}
-
-// insteadOfPlans says what to write in place of a limit with a rate for each plan,
-// path or method; "" if it is none. Plans replace capacities, and no windows.
-func insteadOfPlans(rates [][2]string, list bool) string {
-	var first Limit
-	plans := ""
-	for i, r := range rates {
-		if n, ok := MeantNumber(r[1]); ok {
-			r[1] = fmt.Sprintf("%d/minute", n)
-		}
-		l, ok := readRate(cmp.Or(meantRate(r[1]), r[1]))
-		when := strings.TrimPrefix(Instead("", reflect.TypeFor[Selector](), r[0]), "write ")
-		switch {
-		case !ok || new(described).add(r[0], r[1]):
-			return ""
-		case when != "" || i > 0 && l.Window != first.Window:
-			return fmt.Sprintf("write a rule for each, such as one with when: %s and limit: %s", cmp.Or(when, "{match: {jwt.plan: "+r[0]+"}}"), l.Rate())
-		case i == 0:
-			first = l
-		default:
-			plans += fmt.Sprintf(", %s: {<RULE>: %d}", r[0], l.Capacity)
-		}
-	}
-	if plans == "" {
-		return ""
-	}
-	own := strings.Trim("["+first.Rate()+"]", map[bool]string{false: "[]"}[list])
-	return fmt.Sprintf("write %s, plan: {from: jwt.plan} and plans: {%s} at the top of the document", own, plans[2:])
-}
-
-// wholeRate returns the rate of whole units that a rate with a fraction is, such
-// as 3 per 2s for 1.5 in 1s; "" for none.
-func wholeRate(units, window string) string {
-	ratio, ok := new(big.Rat).SetString(units)
-	length, fixed := ParseDuration(window)
-	if !ok || !fixed || len(units) > 8 || ratio.Sign() <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s per %s", ratio.Num(), FormatDuration(length*time.Duration(ratio.Denom().Int64())))
 }

@@ -57,7 +57,7 @@ func TestWhatIsNoRate(t *testing.T) {
 	const write = " is no rate: write a whole number from 1 and a window, such as 100/minute, 100/60s or 5 per 10s"
 	const units = " is no rate: its units are 1 to 999999999999999"
 	for _, tt := range []struct{ text, want string }{
-		{"100", `"100"` + write}, {"0/minute", `"0/minute"` + units}, {"007/minute", `"007/minute" is no rate: write 7/minute`}, {"-5/s", `"-5/s"` + write}, {"1.5/s", `"1.5/s" is no rate: write 3 per 2s`}, {"0.5/week", `"0.5/week"` + write}, {"1,000/hour", `"1,000/hour" is no rate: write 1000/hour`},
+		{"100", `"100"` + write}, {"0/minute", `"0/minute"` + units}, {"007/minute", `"007/minute" is no rate: write 7/minute`}, {"-5/s", `"-5/s"` + write}, {"1.5/s", `"1.5/s"` + write}, {"0.5/week", `"0.5/week"` + write}, {"1,000/hour", `"1,000/hour" is no rate: write 1000/hour`},
 		{"10k/hour", `"10k/hour" is no rate: write 10000/hour`}, {"100/", `"100/"` + write}, {"/minute", `"/minute"` + write}, {"100 minute", `"100 minute" is no rate: write 100/minute`},
 		{"1000000000000000/s", `"1000000000000000/s"` + units}, {"", `""` + write}, {"100/fortnight", `"100/fortnight"` + write},
 		{"100/min", `"100/min" is no rate: write 100/minute`}, {"100/sec", `"100/sec" is no rate: write 100/second`},

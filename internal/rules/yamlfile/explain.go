@@ -172,24 +172,14 @@ func meantField(name, value string, t reflect.Type, found map[string]entry) (mea
 		}
 		return meant, right
 	}
-	if reason := belongs(name, t, found); reason != "" {
-		return "", reason
+	if list := fieldWith(name, t, found, reflect.Slice); list != "" {
+		return "", fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", list)
 	}
 	var names []string
 	for _, f := range ruledoc.Fields(t) {
 		names = append(names, f.Name)
 	}
 	return ruledoc.Closest(name, names), ruledoc.Suggest(name, names, "there are", "and")
-}
-
-// belongs says in which list of a struct an unknown name is a field of the
-// entries, if it is one: one that the document has, or else the first.
-func belongs(name string, t reflect.Type, found map[string]entry) (reason string) {
-	field := fieldWith(name, t, found, reflect.Slice)
-	if field == "" {
-		return ""
-	}
-	return fmt.Sprintf("it belongs to an entry of %s: indent it like the fields of that entry", field)
 }
 
 // fieldWith returns the field of a struct whose values, or those that it lists or

@@ -193,8 +193,13 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 			return err
 		}
 	}
-	if ct == nil || r.Generation != "" && !ct.owns(r) {
-		return gone(r)
+	switch gone := ct == nil || r.Generation != "" && !ct.owns(r); {
+	case gone && r.Hold != 0 && r.Generation == "": // a charge whose answer was lost may not have been made
+		return limit.ErrClosed
+	case gone && r.Hold != 0:
+		return limit.ErrReset
+	case gone: // and there is nothing to correct any more
+		return nil
 	}
 	if err := ct.fits(c); err != nil {
 		return err
@@ -204,19 +209,6 @@ func (s *Store) Settle(_ context.Context, now time.Time, c *limit.Charge, r *lim
 	}
 	sh.keep(ct, now, ct.expiry(c, now))
 	return nil
-}
-
-// gone returns the error of a settlement whose counter is gone. Without a hold
-// there is nothing to correct any more. A charge whose answer was lost may not
-// have been made.
-func gone(r *limit.Receipt) error {
-	switch {
-	case r.Hold == 0:
-		return nil
-	case r.Generation == "":
-		return limit.ErrClosed
-	}
-	return limit.ErrReset
 }
 
 // Renew moves the end of a charge's hold, unless a later call has.
