@@ -90,7 +90,7 @@ func LeakyBucket(n int64, window time.Duration, queue int64) Limit {
 // its place from [Limiter.Reserve] or [Limiter.Acquire] until
 // [Reservation.Settle] or [Reservation.Cancel], for the time expires at most,
 // 1 s to 24 h, unless [Reservation.Renew] prolongs it. A crash keeps the place for
-// expires and three seconds more. State: about 20 bytes for each place in use.
+// expires and three seconds more. State: about 30 bytes for each place in use.
 //
 // A request takes one place, however many units it takes from other limits. A
 // limiter has one such limit at most.

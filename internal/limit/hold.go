@@ -12,7 +12,7 @@ const (
 	// than clocks that agree with a store's can be apart, and than a holder needs
 	// to notice the end.
 	HoldMargin = 3 * time.Second
-	// MaxHolds is the most holds of a counter: each hundred takes about 2 KB.
+	// MaxHolds is the most holds of a counter: each hundred takes about 3 KB.
 	MaxHolds = 1000
 	// HoldAge is how old a state may be that proves by its holds alone that there
 	// is no place. Holds end at any time, unlike windows.

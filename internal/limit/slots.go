@@ -124,7 +124,12 @@ func (s *Slots) answer(l *Limit, now, q, cost, used int64, r *Result) {
 
 // apply is decide, and then take if that is allowed.
 func (s *Slots) apply(l *Limit, now, q, cost int64, r *Result) {
-	used := s.used(l, now, q)
+	var used int64
+	if l.Algorithm == SlidingWindowCounter {
+		used = s.weighted(l, now, q)
+	} else { // as used does, without one more call
+		used = s.held(l, q)
+	}
 	if cost == 0 || cost > l.Capacity-used {
 		s.answer(l, now, q, cost, used, r)
 		return

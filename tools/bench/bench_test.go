@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate"
+	"github.com/slidegate/slidegate/internal/limit"
 )
 
 const (
@@ -39,6 +40,7 @@ type opened struct {
 	// steady load. It is nil for limiters whose state does not grow.
 	fill  func(ctx context.Context, key string, units int64) error
 	calls *atomic.Int64 // round trips to its server; nil in memory
+	store limit.Store   // of a limiter whose holds are measured
 }
 
 type decide func(ctx context.Context, key string) (allowed bool, err error)

@@ -220,10 +220,11 @@ func tables(b *testing.B, n int) []string {
 	return env
 }
 
-func BenchmarkRedis(b *testing.B) {
+// onRedis returns a function that gives a limiter connections of its own, whose calls
+// are counted.
+func onRedis(b *testing.B) func(name string, open func(*testing.B, *redis.Client, int64) *opened) subject {
 	address := servers.StartRedis(b).Address
-	// on gives a limiter connections of its own, whose calls are counted.
-	on := func(name string, open func(b *testing.B, client *redis.Client, quota int64) *opened) subject {
+	return func(name string, open func(b *testing.B, client *redis.Client, quota int64) *opened) subject {
 		return subject{name, func(b *testing.B, quota int64) *opened {
 			client, calls := redis.NewClient(&redis.Options{Addr: address, DisableIdentity: true, ContextTimeoutEnabled: true}), &tally{}
 			b.Cleanup(func() { _ = client.Close() })
@@ -233,6 +234,10 @@ func BenchmarkRedis(b *testing.B) {
 			return o
 		}}
 	}
+}
+
+func BenchmarkRedis(b *testing.B) {
+	on := onRedis(b)
 	library := func(by func(int64, time.Duration) slidegate.Limit) subject {
 		return on(ours, func(b *testing.B, client *redis.Client, quota int64) *opened {
 			return onStore(b, quota, by, redisstore.New(client), redisstore.New(client, redisstore.WithCallerClock()))
@@ -294,13 +299,13 @@ func redisRate(_ *testing.B, client *redis.Client, quota int64) *opened {
 	}}
 }
 
-func BenchmarkDynamoDB(b *testing.B) {
+// onDynamoDB returns a function that gives a limiter connections of its own, as many
+// as the documentation of dynamostore advises, whose calls are counted.
+func onDynamoDB(b *testing.B) func(name string, open func(*testing.B, *items, int64) *opened) subject {
 	table := dynamotest.Counters(b, dynamotest.Connect(b))
 	cfg, err := config.LoadDefaultConfig(b.Context())
 	check(b, err)
-	// on gives a limiter connections of its own, as many as the documentation of
-	// dynamostore advises, whose calls are counted.
-	on := func(name string, open func(b *testing.B, items *items, quota int64) *opened) subject {
+	return func(name string, open func(b *testing.B, items *items, quota int64) *opened) subject {
 		return subject{name, func(b *testing.B, quota int64) *opened {
 			calls := &counter{next: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 				t.MaxIdleConnsPerHost, t.MaxConnsPerHost = 64, 128
@@ -310,24 +315,30 @@ func BenchmarkDynamoDB(b *testing.B) {
 			return o
 		}}
 	}
+}
+
+func BenchmarkDynamoDB(b *testing.B) {
+	on := onDynamoDB(b)
 	library := func(by func(int64, time.Duration) slidegate.Limit) subject {
 		return on(ours, func(b *testing.B, i *items, quota int64) *opened {
-			return onStore(b, quota, by, dynamostore.New(i.client, table), dynamostore.New(i.client, table, dynamostore.WithCallerClock()))
+			return onStore(b, quota, by, dynamostore.New(i.client, i.table), dynamostore.New(i.client, i.table, dynamostore.WithCallerClock()))
 		})
 	}
-	// The smallest write that could limit: a conditional increment that returns its
-	// item.
-	least := on(bare, func(_ *testing.B, i *items, _ int64) *opened {
-		return &opened{decide: func(ctx context.Context, key string) (bool, error) {
-			_, err := i.update(ctx, key, "ADD #n :one", "attribute_not_exists(#n) OR #n < :max", map[string]int64{":one": 1, ":max": unlimited})
-			return err == nil, err
-		}}
-	})
+	least := on(bare, conditional)
 	onServer(b,
 		[]subject{least, library(slidegate.SlidingWindow), on("two-counters", twoItems), on("fixed-window", func(_ *testing.B, i *items, quota int64) *opened {
 			return &opened{decide: fixed(quota, i.add)}
 		})},
 		[]subject{least, library(tokenBucket), on("swapped-bucket", swapped)})
+}
+
+// conditional is the smallest write that could limit: a conditional increment that
+// returns its item.
+func conditional(_ *testing.B, i *items, _ int64) *opened {
+	return &opened{decide: func(ctx context.Context, key string) (bool, error) {
+		_, err := i.update(ctx, key, "ADD #n :one", "attribute_not_exists(#n) OR #n < :max", map[string]int64{":one": 1, ":max": unlimited})
+		return err == nil, err
+	}}
 }
 
 // counter counts the calls that pass an HTTP client.

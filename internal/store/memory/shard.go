@@ -44,8 +44,17 @@ func (sh *shard) boundFor(key string) int {
 // yet.
 func (sh *shard) charge(c *limit.Charge, hash uint32, now time.Time, v *limit.Verdict) error {
 	ct, err := sh.counter(c, hash)
-	if err != nil || !ct.apply(c, now, v) {
+	if err != nil {
 		return err
+	}
+	var made bool
+	if c.Hold.ID == 0 { // as of most charges: apply, without one more call
+		made = limit.Apply(ct.states(), ct.holds(), c, now, v)
+	} else {
+		made = ct.apply(c, now, v)
+	}
+	if !made {
+		return nil
 	}
 	if ct.link == nil {
 		if err := sh.add(ct, now); err != nil {
@@ -83,7 +92,11 @@ func (sh *shard) add(ct *counter, now time.Time) error {
 // left their windows, and its holds may last longer.
 func (sh *shard) charged(ct *counter, now time.Time, v *limit.Verdict) {
 	v.Receipt.Generation, v.Receipt.Serial = generation, uint64(ct.serial)
-	sh.keep(ct, now, max(v.Reset, ct.holds().Expiry(now)))
+	lasts := v.Reset
+	if ct.more != nil {
+		lasts = max(lasts, ct.holds().Expiry(now))
+	}
+	sh.keep(ct, now, lasts)
 }
 
 // keep computes how long a counter charged now is kept: until the last of its

@@ -18,7 +18,7 @@ import (
 // and its ID in base64. Its value is binary: when it was opened and its end in
 // Unix milliseconds, six bytes each so that values of one opening are ordered by their
 // ends, and then for each limit the slot and the units that the charge took, as
-// varints. It takes about 30 bytes.
+// varints. With its name a place in flight takes 26 bytes, and a reservation about 31.
 const (
 	attributeHolds   = "I" // how many holds there are: a condition cannot count them
 	attributeChanges = "V" // how often they have changed: orders snapshots

@@ -72,7 +72,7 @@ func TrafficOf(requests, denied float64, set *rules.Set, charges func(counter st
 // units returns how many write request units a charge of these limits takes at
 // most: one for each KB of the counter. docs/protocol.md lists what it holds.
 func units(limits []limit.Limit) int {
-	const item, each, slot, stamp, hold = 100, 30, 10, 6, 20 // bytes
+	const item, each, slot, stamp, hold = 100, 30, 10, 6, 26 // bytes
 	size := int64(item)
 	for i := range limits {
 		l := &limits[i]
