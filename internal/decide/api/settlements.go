@@ -69,12 +69,14 @@ var refusals = [...]struct {
 	{limit.ErrReset, http.StatusGone, "reset", "The counter of this receipt is gone", "there is nothing to settle or to renew"},
 }
 
+const problemsPage = "https://github.com/slidegate/slidegate/blob/main/docs/problems.md"
+
 // refused returns the problem of an error, and its short name; nil for none.
 func refused(err error) (p *Problem, name string) {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {
 			p = NewProblem(r.status, "%v: %s", err, r.do)
-			p.Type, p.Title = "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#receipt-"+r.name, r.title
+			p.Type, p.Title = problemsPage+"#receipt-"+r.name, r.title
 			return p, r.name
 		}
 	}
@@ -192,6 +194,9 @@ func (a *API) renew(ctx context.Context, f *fields) (any, *Problem) {
 func (a *API) open(f *fields) *receipt.Receipt {
 	text := f.string("receipt")
 	r, err := receipt.Parse(text)
+	if text == "" {
+		err = fmt.Errorf("%w: it is missing", receipt.ErrMalformed)
+	}
 	if err != nil && !errors.Is(err, receipt.ErrMalformed) { // a time zone that is not known here
 		err = fmt.Errorf("%w: %w", receipt.ErrMalformed, err)
 	} else if err == nil {

@@ -46,6 +46,7 @@ func (d *Decider) DecideRequest(ctx context.Context, req *request.Request) (*Dec
 		return nil, err
 	}
 	if err := refusal(decision, req); err != nil {
+		decision.disown()
 		d.Finish(ctx, decision, &Outcome{}) // the charge stays, and places are given back
 		if d.Rejected != nil {
 			d.Rejected()

@@ -71,6 +71,16 @@ func (r *Resolution) correctable() bool {
 	return false
 }
 
+// disown leaves what an earlier decision of the same ID has charged to that one: it may
+// be at work.
+func (d *Decision) disown() {
+	for v := range d.All() {
+		if v.Before != nil {
+			v.charged = notCharged
+		}
+	}
+}
+
 // take notes that the shared store has made the charge: now, or in an earlier call
 // with the same ID, whose costs it then has.
 func (v *Verdict) take() {

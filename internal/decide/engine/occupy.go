@@ -59,7 +59,7 @@ func (e *Engine) Occupier(now func() time.Time) func(context.Context, *Decision)
 // keep renews the place of v until the context ends, or the place is lost.
 func (e *Engine) keep(ctx context.Context, now func() time.Time, v *Verdict, end context.CancelCauseFunc) {
 	length := v.Charge.Hold.For
-	until, wait := now().Add(length), length/2
+	until, wait, late := now().Add(length), length/2, false
 	for clock.Sleep(ctx, wait) == nil {
 		sent := now()
 		bounded, cancel := context.WithTimeout(ctx, correctionTimeout)
@@ -69,12 +69,19 @@ func (e *Engine) keep(ctx context.Context, now func() time.Time, v *Verdict, end
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			until, wait = sent.Add(length), length/2
-		case isGone(err) || !now().Before(until):
+			until, wait, late = sent.Add(length), length/2, false
+		case isGone(err):
 			e.lose(ctx, v, err, end)
 			return
-		default: // an outage
+		case now().Before(until): // an outage
 			wait = min(length/2/renewTries, until.Sub(now()))
+		default: // it lasts; the work may go on, and its place is free for others only once they take it
+			if !late {
+				e.lose(ctx, v, err, end)
+			}
+			if late, wait = true, length/2/renewTries; v.Rule.OnError == rules.OnErrorDeny {
+				return
+			}
 		}
 	}
 }

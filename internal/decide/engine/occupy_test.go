@@ -138,8 +138,8 @@ func TestOccupy(t *testing.T) {
 		"the place is another's":    {"enforce", "allow", from(0, 999*s, limit.ErrClosed), 100 * s, []time.Duration{45 * s}, 45 * s, []failure{{"renew", "work", "all"}}},
 		"the counter was reset":     {"enforce", "deny", from(0, 999*s, limit.ErrReset), 100 * s, []time.Duration{45 * s}, 0, []failure{{"renew", "work", "all"}}},
 		"an outage, on_error deny":  {"enforce", "deny", from(0, 999*s, errDown), 100 * s, outage(), 90 * s, []failure{{"renew: deny", "work", "all"}}},
-		"an outage, on_error allow": {"enforce", "allow", from(0, 999*s, errDown), 100 * s, outage(), 0, []failure{{"renew: allow", "work", "all"}}},
-		"an outage, on_error local": {"enforce", "local", from(0, 999*s, errDown), 100 * s, outage(), 0, []failure{{"renew: local", "work", "all"}}},
+		"an outage, on_error allow": {"enforce", "allow", from(0, 999*s, errDown), 100 * s, append(outage(), 94500*time.Millisecond, 99*s), 0, []failure{{"renew: allow", "work", "all"}}},
+		"an outage, on_error local": {"enforce", "local", from(0, 999*s, errDown), 100 * s, append(outage(), 94500*time.Millisecond, 99*s), 0, []failure{{"renew: local", "work", "all"}}},
 		"a shadow rule":             {"shadow", "deny", from(0, 999*s, limit.ErrClosed), 100 * s, []time.Duration{45 * s}, 0, []failure{{"renew", "work", "all"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,9 @@ func (s *Store) decide(ctx context.Context, mode byte, now time.Time, cs []*limi
 		} else if err != nil {
 			return err
 		}
+		if r := &vs[i].Receipt; r.Hold != 0 && !s.opts.CallerClock { // only the server knows its clock
+			r.Until += now.UnixMilli() - a.now.UnixMilli()
+		}
 		allowed = allowed && vs[i].Allowed
 	}
 	if mode == modeCharge && a.charged != allowed || mode != modeCharge && a.charged {
