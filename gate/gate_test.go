@@ -320,7 +320,7 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 			`and one with When: Match{Callers: []string{"anonymous"}} and Key: "ip:{ip}"`: {of(func(r *gate.Rule) { r.Key = "user:{header.x-user|ip}" }), nil},
 		`Rules[0].Key: unknown source {header.cookie.session}: rules read no cookies: write {jwt.sub} for verified callers, or {header.x-session} if a header holds the value`: {
 			of(func(r *gate.Rule) { r.Key = "{header.cookie.session}" }), nil},
-		`Rules[0].Cost must be from 0 to 999999999999999`:                                   {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
+		`Rules[0].Cost must be from 0 to 999999999999999`:                              {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
 		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`: {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
 		`Rules[0].When.Methods: is empty: give a value, or nil`:                        {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
 		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
