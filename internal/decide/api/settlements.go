@@ -111,11 +111,11 @@ func (a *API) settle(ctx context.Context, f *fields) (any, *Problem) {
 	if p != nil {
 		return nil, p
 	}
-	settles := func(err error) bool { return err == nil || err == errBefore }
+	settles := func(err error) bool { return err == nil || errors.Is(err, errBefore) }
 	if first, _ := refused(errs[0]); !slices.ContainsFunc(errs, settles) {
 		return nil, first
 	}
-	if !slices.ContainsFunc(errs, func(err error) bool { return err != errBefore }) {
+	if !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errBefore) }) {
 		return settlement{Before: true}, nil
 	}
 	return settlement{Limits: describeSettled(r, errs, o)}, nil
@@ -224,7 +224,7 @@ func (a *API) each(ctx context.Context, action string, r *receipt.Receipt, do fu
 	}
 	writes.Wait()
 	for i, err := range errs {
-		if gone, _ := refused(err); gone == nil && err != nil && err != errBefore {
+		if gone, _ := refused(err); gone == nil && err != nil && !errors.Is(err, errBefore) {
 			a.Observer.StoreFailed(ctx, action, r.Pending[i].Rule, r.Pending[i].Key(), err)
 			p = unavailable("the store did not answer for all charges: send the same call again. Nothing counts twice")
 		}

@@ -73,11 +73,11 @@ func (t *Table) StoredTarget(ctx context.Context, rule, text string) (*Target, e
 // has reports whether the table has an override of the key, readable or not.
 func (t *Target) has(ctx context.Context, text string) (bool, error) {
 	at, invalid := overrideAt(t.Rule, text)
-	if invalid != nil {
-		return false, nil // nothing could have set it
+	if invalid == nil {
+		found, err := t.get(ctx, at, true)
+		return found != nil, err
 	}
-	found, err := t.get(ctx, at, true)
-	return found != nil, err
+	return false, nil // nothing could have set it
 }
 
 // addHint adds to a mismatch where keys are listed, if the table has any of the
