@@ -44,7 +44,7 @@ func TestPlacesOfMessages(t *testing.T) {
 					if got := failures(beside); err != nil || !slices.Equal(got, []string{"x"}) {
 						t.Errorf("%s: beside the batch %v come back, error %v", kind, got, err)
 					}
-					err = ctx.Err()
+					return answer, ctx.Err()
 				}
 				return answer, err
 			})
