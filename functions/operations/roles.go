@@ -21,6 +21,8 @@ type caller struct {
 	function *inlambda.Function
 }
 
+var _ lambda.Handler = caller{}
+
 // Invoke answers an invocation.
 func (c caller) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	c.function.Metrics.Begin(c.function.Now())
