@@ -18,7 +18,7 @@ type attempt struct {
 	snapshot *protocol.Snapshot // that the next write is planned from; nil for none
 	decided  bool               // the snapshot is known to allow the charge
 	refusals int                // writes that DynamoDB refused
-	answered bool               // the snapshot is the answer to the last of these
+	answered bool               // the snapshot is the answer to the last of these, or to a read
 }
 
 // refresh takes over the latest snapshot of the process, which other attempts
@@ -31,7 +31,7 @@ func (a *attempt) refresh() {
 }
 
 // decide reports whether no write is needed: the snapshot denies the charge, or the
-// answer to a write shows that it was made before, or there is nothing to take. The
+// answer to a call shows that it was made before, or there is nothing to take. The
 // verdict says so. An older snapshot does not show whether a hold is still open. decide
 // reads a snapshot too old to deny again.
 func (a *attempt) decide() (done bool, err error) {
@@ -43,7 +43,7 @@ func (a *attempt) decide() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a.decided = a.verdict.Allowed
+	a.decided, a.answered = a.verdict.Allowed, a.answered || a.snapshot != before
 	a.verdict.Snapshot = !a.decided && a.snapshot == before && a.refusals == 0
 	return !a.decided || a.answered && !a.charge.Takes(a.verdict), nil
 }

@@ -168,7 +168,7 @@ func lags(got, want limit.Result) bool {
 // generation if something was charged.
 func (p *pair) receiptsAgree(a *answer) {
 	p.Helper()
-	if !a.want.Allowed {
+	if !a.want.Allowed || !a.got.Allowed { // a lagging client may deny
 		return
 	}
 	if a.want.Before == nil && !a.charge.Takes(&a.want) && a.charge.Hold.ID != 0 {

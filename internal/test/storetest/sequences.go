@@ -193,7 +193,7 @@ func (w *walk) keep(a *answer) {
 
 // opened records when the hold of a charge that was made loses its place.
 func (w *walk) opened(a *answer) {
-	if r := &a.want.Receipt; a.want.Allowed && r.Hold != 0 {
+	if r := &a.want.Receipt; a.want.Allowed && a.got.Allowed && r.Hold != 0 {
 		w.until[r.Hold] = time.UnixMilli(r.Until).Sub(w.start) + limit.HoldMargin
 	}
 }

@@ -197,7 +197,7 @@ func (u *Update) keepTTL() {
 // after a capacity was lowered, say, and all holders have crashed.
 func PlanRelease(s *Snapshot, c *limit.Charge, now time.Time) *Update {
 	ended := s.held().Ended(now)
-	if c.Hold.ID == 0 || min(s.excess(1, c.MostHolds()), len(ended)) <= maxEnded {
+	if !c.Reserves() || min(s.excess(1, c.MostHolds()), len(ended)) <= maxEnded {
 		return nil
 	}
 	u := newUpdate()

@@ -147,6 +147,9 @@ func (s *Snapshot) consistent(i int, l *limit.Limit, now time.Time, cost int64, 
 // Admit fills in the verdict of a charge that was made and has left this state.
 func (s *Snapshot) Admit(c *limit.Charge, now time.Time, v *limit.Verdict) {
 	limit.AfterCharge(s.states, s.holds, s.Generation, c, now, v)
+	if !c.Takes(v) {
+		v.Receipt.Generation = ""
+	}
 }
 
 // NewerThan reports whether s is a later state of the same generation: its holds
