@@ -33,6 +33,8 @@ type recorder struct {
 }
 
 func (r *recorder) StoreFailed(_ context.Context, action, rule, key string, _ error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.failures = append(r.failures, failure{action, rule, key})
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,11 +20,22 @@ import (
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
 
-// sent is a table that notes the calls for it. With hold, a write waits for it.
+// sent is a table that notes the calls for it: those that prune last, because they go
+// on beside others. With hold, a write waits for it.
 type sent struct {
 	*dynamomodel.Table
-	calls strings.Builder
-	hold  chan struct{}
+	mu           sync.Mutex
+	calls, prune strings.Builder
+	hold         chan struct{}
+}
+
+// text returns the calls since it was called last.
+func (s *sent) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.calls.Reset()
+	defer s.prune.Reset()
+	return s.calls.String() + s.prune.String()
 }
 
 func (s *sent) UpdateItem(
@@ -32,8 +44,14 @@ func (s *sent) UpdateItem(
 	if s.hold != nil {
 		<-s.hold
 	}
-	fmt.Fprintf(&s.calls, "  UpdateItem %s, returns %s and %s\n", keyOf(in.Key), in.ReturnValues, in.ReturnValuesOnConditionCheckFailure)
-	s.note(in.ConditionExpression, in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to := &s.calls
+	if strings.HasPrefix(*in.UpdateExpression, "REMOVE") {
+		to = &s.prune
+	}
+	fmt.Fprintf(to, "  UpdateItem %s, returns %s and %s\n", keyOf(in.Key), in.ReturnValues, in.ReturnValuesOnConditionCheckFailure)
+	s.note(to, in.ConditionExpression, in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	return s.Table.UpdateItem(ctx, in, opts...)
 }
 
@@ -50,7 +68,7 @@ func (s *sent) TransactWriteItems(
 	for i := range in.TransactItems {
 		u := in.TransactItems[i].Update
 		fmt.Fprintf(&s.calls, "  TransactWriteItems %s, returns %s\n", keyOf(u.Key), u.ReturnValuesOnConditionCheckFailure)
-		s.note(u.ConditionExpression, u.UpdateExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues)
+		s.note(&s.calls, u.ConditionExpression, u.UpdateExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues)
 	}
 	return s.Table.TransactWriteItems(ctx, in, opts...)
 }
@@ -59,27 +77,27 @@ func keyOf(key map[string]types.AttributeValue) string {
 	return key["k"].(*types.AttributeValueMemberS).Value
 }
 
-func (s *sent) note(condition, update *string, names map[string]string, values map[string]types.AttributeValue) {
+func (*sent) note(to *strings.Builder, condition, update *string, names map[string]string, values map[string]types.AttributeValue) {
 	if condition != nil {
-		fmt.Fprintf(&s.calls, "    if %s\n", *condition)
+		fmt.Fprintf(to, "    if %s\n", *condition)
 	}
-	fmt.Fprintf(&s.calls, "    %s\n   ", *update)
+	fmt.Fprintf(to, "    %s\n   ", *update)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		fmt.Fprintf(&s.calls, " %s=%s", name, names[name])
+		fmt.Fprintf(to, " %s=%s", name, names[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch v := values[name].(type) {
 		case *types.AttributeValueMemberN:
-			fmt.Fprintf(&s.calls, " %s=%s", name, v.Value)
+			fmt.Fprintf(to, " %s=%s", name, v.Value)
 		case *types.AttributeValueMemberS:
-			fmt.Fprintf(&s.calls, " %s=%q", name, v.Value)
+			fmt.Fprintf(to, " %s=%q", name, v.Value)
 		case *types.AttributeValueMemberB:
-			fmt.Fprintf(&s.calls, " %s=0x%x", name, v.Value)
+			fmt.Fprintf(to, " %s=0x%x", name, v.Value)
 		default:
-			fmt.Fprintf(&s.calls, " %s=%T", name, v)
+			fmt.Fprintf(to, " %s=%T", name, v)
 		}
 	}
-	s.calls.WriteString("\n")
+	to.WriteString("\n")
 }
 
 // TestPlainWrites compares the requests of charges that open no hold with those of
@@ -162,8 +180,7 @@ func plainTrace(t *testing.T, calls *strings.Builder, limits []limit.Limit, trac
 				made, last = c, v
 			}
 		}
-		fmt.Fprintf(calls, " %s: allowed %v, error %v\n%s", step, v.Allowed, err, table.calls.String())
-		table.calls.Reset()
+		fmt.Fprintf(calls, " %s: allowed %v, error %v\n%s", step, v.Allowed, err, table.text())
 	}
 }
 
@@ -190,8 +207,7 @@ func plainTogether(t *testing.T, calls *strings.Builder, limits ...limit.Limit) 
 		b := limit.Charge{Key: key + "2", Limits: limits, Costs: []int64{costs[1], 0}}
 		vs := []*limit.Verdict{{}, {}}
 		err := store.ChargeAll(t.Context(), epoch.Add(time.Duration(7*n)*time.Second), []*limit.Charge{&a, &b}, vs)
-		fmt.Fprintf(calls, " %d: allowed %v and %v, error %v\n%s", costs, vs[0].Allowed, vs[1].Allowed, err, table.calls.String())
-		table.calls.Reset()
+		fmt.Fprintf(calls, " %d: allowed %v and %v, error %v\n%s", costs, vs[0].Allowed, vs[1].Allowed, err, table.text())
 	}
 	calls.WriteString("five charges, four of which wait for the first\n")
 	synctest.Test(t, func(t *testing.T) {
@@ -208,7 +224,7 @@ func plainTogether(t *testing.T, calls *strings.Builder, limits ...limit.Limit) 
 		}
 		close(table.hold)
 		synctest.Wait()
-		calls.WriteString(table.calls.String())
+		calls.WriteString(table.text())
 	})
 	calls.WriteString("a lease\n")
 	leased := limit.Charge{Key: key + "3", Limits: limits[:1], Costs: []int64{1}, Lease: 5}
@@ -218,5 +234,5 @@ func plainTogether(t *testing.T, calls *strings.Builder, limits ...limit.Limit) 
 			t.Error(err)
 		}
 	}
-	calls.WriteString(table.calls.String())
+	calls.WriteString(table.text())
 }

@@ -376,7 +376,7 @@ func TestHoldsWriteNothing(t *testing.T) {
 }
 
 // TestHoldsByTheServerClock checks that the end of a hold counts by the server's
-// clock, and that a counter whose holds end more than a day and three seconds
+// clock, that its receipt tells it by the caller's, and that a counter whose holds end more than a day and three seconds
 // after it is an error.
 func TestHoldsByTheServerClock(t *testing.T) {
 	server := servers.StartRedis(t)
@@ -386,8 +386,11 @@ func TestHoldsByTheServerClock(t *testing.T) {
 	before := serverTime(t, server)
 	v := charge(t, store, epoch, c)
 	after := serverTime(t, server)
-	if v.Receipt.Until < c.Hold.Until(before) || v.Receipt.Until > c.Hold.Until(after) {
-		t.Errorf("until %d, want %d to %d", v.Receipt.Until, c.Hold.Until(before), c.Hold.Until(after))
+	if v.Receipt.Opened < before.UnixMilli() || v.Receipt.Opened > after.UnixMilli() {
+		t.Errorf("opened at %d, want %v to %v", v.Receipt.Opened, before, after)
+	}
+	if off := v.Receipt.Until - c.Hold.Until(epoch); off < -1 || off > 1 { // the caller does not know the server's clock
+		t.Errorf("until %d, want %d", v.Receipt.Until, c.Hold.Until(epoch))
 	}
 	for ahead, want := range map[time.Duration]error{limit.MaxHold: nil, limit.MaxHold + 10*sec: redis.ErrAhead} {
 		c.Key = fresh()

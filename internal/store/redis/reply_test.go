@@ -286,7 +286,7 @@ func TestHoldIsProven(t *testing.T) {
 		}
 		store := New(answering{reply(1, now, 0, packCounter("x", append(fields, test.word, test.holds)...))}, Options{})
 		var v limit.Verdict
-		err := store.Charge(t.Context(), time.Now(), c, &v)
+		err := store.Charge(t.Context(), time.Unix(int64(now), 0), c, &v)
 		if !errors.Is(err, test.want) || v.Allowed != (test.want == nil) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
