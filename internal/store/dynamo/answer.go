@@ -30,7 +30,7 @@ func (s *counters) latest(c *limit.Charge, now time.Time) *protocol.Snapshot {
 
 // sure returns the snapshot as a clock that may not be confirmed shows it.
 func (s *counters) sure(snapshot *protocol.Snapshot, now time.Time) *protocol.Snapshot {
-	if s.opts.Confirmed == nil || s.opts.Confirmed() && !now.After(s.opts.Wall()) {
+	if len(snapshot.Holds().All()) == 0 || s.opts.Confirmed == nil || s.opts.Confirmed() && !now.After(s.opts.Wall()) {
 		return snapshot
 	}
 	return snapshot.Unsure()
