@@ -275,16 +275,6 @@ func TestNewErrors(t *testing.T) {
 		{options{slidegate.InFlight(5, time.Minute), slidegate.WithName("x"), withStore(limittest.Fail(errDown)), slidegate.WithLease(2)},
 			"WithLease: a place in flight is taken by one request, never ahead: remove the lease, or limit requests in flight apart"},
 
-		{options{slidegate.InFlight(1001, time.Minute)}, "InFlight(1001, 1m): n must be from 1 to 1000"},
-		{options{slidegate.InFlight(0, 90)}, "InFlight(0, 90ns): n must be at least 1\nInFlight(0, 90ns): the window must be from 1s to 1d: write 90*time.Second"},
-		{options{slidegate.InFlight(5, 25*time.Hour)}, "InFlight(5, 25h): the window must be from 1s to 1d"},
-		{options{slidegate.InFlight(5, time.Hour).WithSlots(time.Second).WithAnchor(3)},
-			"InFlight(5, 1h).WithSlots(1s).WithAnchor(3): only PerMonth takes WithAnchor\nInFlight(5, 1h).WithSlots(1s).WithAnchor(3): only SlidingWindow takes WithSlots"},
-		{options{slidegate.InFlight(5, time.Hour), minute, slidegate.InFlight(9, time.Hour).WithName("more")},
-			`InFlight(9, 1h).WithName("more"): limits requests in flight as InFlight(5, 1h) does: remove one of the two`},
-		{options{slidegate.InFlight(5, time.Minute), slidegate.WithName("x"), withStore(limittest.Fail(errDown)), slidegate.WithLease(2)},
-			"WithLease: a place in flight is taken by one request, never ahead: remove the lease, or limit requests in flight apart"},
-
 		{options{slidegate.PerDay(5, time.FixedZone("CETX", 3600))},
 			`PerDay(5, CETX): unknown time zone "CETX": give time.UTC, or what time.LoadLocation returns for a name of the IANA database`},
 		{options{slidegate.PerMonth(5, time.UTC).WithAnchor(32)}, `PerMonth(5, UTC).WithAnchor(32): the day must be from 1 to 31`},

@@ -197,11 +197,14 @@ func (a *API) open(f *fields) *receipt.Receipt {
 	if text == "" {
 		err = fmt.Errorf("%w: it is missing", receipt.ErrMalformed)
 	}
-	if err != nil && !errors.Is(err, receipt.ErrMalformed) { // a time zone that is not known here
+	switch {
+	case err != nil && !errors.Is(err, receipt.ErrMalformed): // a time zone that is not known here
 		err = fmt.Errorf("%w: %w", receipt.ErrMalformed, err)
-	} else if err == nil {
+	case err == nil && !a.Keys.Signed(text):
+		err = receipt.ErrUnsigned
+	case err == nil:
 		r.Pending = slices.DeleteFunc(r.Pending, func(p engine.Pending) bool { return p.Receipt.Hold == 0 })
-		if _, err = a.Keys.Open(text); err == nil && len(r.Pending) == 0 {
+		if len(r.Pending) == 0 {
 			err = errForeign
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // MaxUsage is the highest number of an outcome's usage. Every parser of JSON reads
 // fifteen digits exactly.
-const MaxUsage = 999_999_999_999_999
+const MaxUsage = limit.MaxCapacity
 
 // UsageError says why an outcome's usage settles nothing.
 type UsageError struct {

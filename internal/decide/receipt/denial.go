@@ -43,7 +43,7 @@ func encodeDenial(d Denial) string {
 func (k Keys) Denied(header string) (contents *Denial, denied bool) {
 	payload, _ := split(header)
 	encoded, denied := strings.CutPrefix(payload, deniedPrefix)
-	if !denied || !k.signed(header) {
+	if !denied || !k.Signed(header) {
 		return nil, denied
 	}
 	data, err := encoding.DecodeString(encoded)

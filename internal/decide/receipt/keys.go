@@ -44,19 +44,13 @@ func (k Keys) Sign(text string) string {
 	return text + "." + encoding.EncodeToString(mac(k[0], text))
 }
 
-// Open parses a receipt, which must have a valid signature. It may have expired:
-// its holds say whether they settle.
-func (k Keys) Open(text string) (*Receipt, error) {
-	if !k.signed(text) {
+// Verify parses a receipt that came as a header. It must be signed, not have
+// expired, and not be of a time more than MaxAge from now.
+func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
+	if !k.Signed(text) {
 		return nil, ErrUnsigned
 	}
-	return Parse(text)
-}
-
-// Verify opens a receipt that came as a header. It must not have expired, and not
-// be of a time more than MaxAge from now.
-func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
-	r, err := k.Open(text)
+	r, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +60,9 @@ func (k Keys) Verify(text string, now time.Time) (*Receipt, error) {
 	return r, nil
 }
 
-// signed reports whether a text has the signature of one of the keys.
-func (k Keys) signed(text string) bool {
+// Signed reports whether a text has the signature of one of the keys. Its receipt may
+// have expired, or be none.
+func (k Keys) Signed(text string) bool {
 	payload, signature := split(text)
 	given, err := encoding.DecodeString(signature)
 	return err == nil && len(payload) <= maxDenial &&

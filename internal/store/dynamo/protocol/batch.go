@@ -140,7 +140,7 @@ func (b *Batch) Now() time.Time { return b.shares[0].now }
 func (b *Batch) Plan(wall time.Time, first bool) *Plan {
 	p := PlanCharge(b.snapshot, &b.sum, b.Now(), wall, first)
 	if len(b.opened) > 0 {
-		p.open(b.opened, b.snapshot, &b.sum, b.Now(), wall)
+		p.holds = planHolds(b.snapshot, b.opened, b.sum.MostHolds(), b.Now())
 	}
 	for _, planned := range p.limits {
 		switch planned := planned.(type) {

@@ -167,17 +167,23 @@ func (p *holdPlan) addTo(u *Update) {
 		}
 		u.sets = append(u.sets, name+" = "+u.binary("id"+strconv.Itoa(i), encodeHold(&p.opened[i])))
 	}
-	for i := range p.ended {
-		name := u.nameAs("x"+strconv.Itoa(i), holdName(p.ended[i].ID))
-		u.require(name, "=", u.binary("x"+strconv.Itoa(i), encodeHold(&p.ended[i])))
-		u.removals = append(u.removals, name)
-	}
+	u.removeEnded(p.ended)
 	count, more := u.name(attributeHolds), int64(len(p.opened)-gone)
 	room := p.most - int64(len(p.opened)-len(p.ended)-p.freed)
 	u.require("(attribute_not_exists("+count+") OR", count, "<=", u.number("most", room)+")")
 	u.set(attributeHolds, u.orElse(attributeHolds, u.number("zero", 0)), "+", u.number("more", more))
 	u.changeHolds()
 	u.keepTTL()
+}
+
+// removeEnded removes holds, none of which must have been renewed.
+func (u *Update) removeEnded(ended []limit.Hold) {
+	for i := range ended {
+		label := "x" + strconv.Itoa(i)
+		name := u.nameAs(label, holdName(ended[i].ID))
+		u.require(name, "=", u.binary(label, encodeHold(&ended[i])))
+		u.removals = append(u.removals, name)
+	}
 }
 
 // changeHolds counts a change of the holds.
@@ -188,8 +194,8 @@ func (u *Update) changeHolds() {
 // keepTTL refuses the write if it would shorten the life of the item, and so of
 // other holds. DynamoDB has no maximum.
 func (u *Update) keepTTL() {
-	ttl := u.name(AttributeTTL)
-	u.require("(attribute_not_exists("+ttl+") OR", ttl, "<=", ":"+AttributeTTL+")")
+	name := u.name(AttributeTTL)
+	u.require("(attribute_not_exists("+name+") OR", name, "<=", ":"+AttributeTTL+")")
 }
 
 // PlanRelease plans a write that only removes ended holds. It returns nil unless
@@ -202,11 +208,7 @@ func PlanRelease(s *Snapshot, c *limit.Charge, now time.Time) *Update {
 	}
 	u := newUpdate()
 	u.require(u.name(attributeGeneration), "=", u.generation(s.Generation))
-	for i := range ended[:maxEnded] {
-		name := u.nameAs("x"+strconv.Itoa(i), holdName(ended[i].ID))
-		u.require(name, "=", u.binary("x"+strconv.Itoa(i), encodeHold(&ended[i])))
-		u.removals = append(u.removals, name)
-	}
+	u.removeEnded(ended[:maxEnded])
 	u.set(attributeHolds, u.name(attributeHolds), "-", u.number("gone", maxEnded))
 	u.changeHolds()
 	return u
@@ -236,8 +238,7 @@ func (u *Update) requireOpening(name string, r *limit.Receipt) {
 // unless a later renewal has moved it further. The snapshot may be nil.
 func PlanRenewal(s *Snapshot, c *limit.Charge, r *limit.Receipt, now, wall time.Time) *Update {
 	u := newUpdate()
-	slots := r.Slots
-	renewed := c.HoldAt(now, &slots)
+	renewed := c.HoldAt(now, &r.Slots)
 	renewed.ID, renewed.Opened = r.Hold, r.Opened
 	name := u.nameAs("id", holdName(r.Hold))
 	u.require(u.name(attributeGeneration), "=", u.generation(r.Generation))
@@ -245,14 +246,9 @@ func PlanRenewal(s *Snapshot, c *limit.Charge, r *limit.Receipt, now, wall time.
 	u.requireOpening(name, r)
 	u.sets = append(u.sets, name+" = :id")
 	u.changeHolds()
-	u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), holdExpiry(c.Hold.For, wall))))
+	u.set(AttributeTTL, u.number(AttributeTTL, max(s.lasts(), ttl(c.Hold.For, wall))))
 	u.keepTTL()
 	return u
-}
-
-// holdExpiry returns the ttl of an item for a hold that is opened or renewed now.
-func holdExpiry(hold time.Duration, wall time.Time) int64 {
-	return seconds(wall.Add(hold)) + int64(slack/time.Second)
 }
 
 // held returns the holds that the snapshot shows.

@@ -37,14 +37,14 @@ type limitPlan interface {
 func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *Plan {
 	slots := currentSlots(s, c.Limits, now)
 	p := &Plan{ttl: expiry(s, c, &slots, now, wall)}
-	if len(s.held().All()) > 0 {
+	if c.Reserves() || len(s.held().All()) > 0 {
 		p.ttl = max(p.ttl, s.lasts())
 	}
 	if s != nil {
 		p.generation = s.Generation
 	}
 	if c.Reserves() {
-		p.open([]limit.Hold{c.HoldAt(now, &slots)}, s, c, now, wall)
+		p.holds = planHolds(s, []limit.Hold{c.HoldAt(now, &slots)}, c.MostHolds(), now)
 		p.holds.full = !s.opens(c, now)
 	}
 	removals := maxRemovals
@@ -67,12 +67,6 @@ func PlanCharge(s *Snapshot, c *limit.Charge, now, wall time.Time, first bool) *
 		}
 	}
 	return p
-}
-
-// open has the plan open holds.
-func (p *Plan) open(opened []limit.Hold, s *Snapshot, c *limit.Charge, now, wall time.Time) {
-	p.holds = planHolds(s, opened, c.MostHolds(), now)
-	p.ttl = max(p.ttl, s.lasts(), holdExpiry(c.Hold.For, wall))
 }
 
 // Update formats the plan. newGeneration marks the item if the write creates
@@ -130,8 +124,11 @@ func expiry(s *Snapshot, c *limit.Charge, slots *[limit.MaxLimits]int64, now, wa
 			longest = max(longest, l.UntilGone(slots[i], now))
 		}
 	}
-	return seconds(wall.Add(longest)) + int64(slack/time.Second)
+	return ttl(longest, wall)
 }
 
-// seconds returns a time in Unix seconds, rounded up.
-func seconds(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
+// ttl returns the ttl of an item whose last window or hold lasts so long from now.
+// It is rounded up.
+func ttl(longest time.Duration, wall time.Time) int64 {
+	return wall.Add(longest+time.Second-1).Unix() + int64(slack/time.Second)
+}

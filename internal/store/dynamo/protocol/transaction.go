@@ -28,7 +28,7 @@ func (s *Snapshot) AfterTransaction(c *limit.Charge, now time.Time, newGeneratio
 	if slots := currentSlots(s, c.Limits, now); s.opens(c, now) {
 		after.holds = s.held().Clone()
 		after.holds.Open(c.HoldAt(now, &slots))
-		after.ttl = max(s.lasts(), holdExpiry(c.Hold.For, now))
+		after.ttl = max(s.lasts(), ttl(c.Hold.For, now))
 	} else if s != nil {
 		after.holds, after.ttl = s.holds, s.ttl
 	}
