@@ -39,7 +39,7 @@ func (a *attempt) decide() (done bool, err error) {
 		return false, nil
 	}
 	before := a.snapshot
-	a.snapshot, err = a.counters.decide(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
+	a.snapshot, err = a.prepare(a.ctx, a.now, a.charge, a.snapshot, a.verdict)
 	if err != nil {
 		return false, err
 	}
@@ -48,25 +48,10 @@ func (a *attempt) decide() (done bool, err error) {
 	return !a.decided || a.answered && !a.charge.Takes(a.verdict), nil
 }
 
-// maxReleases bounds the writes before a charge that remove ended holds. They suffice
-// for the most that a counter may have.
-const maxReleases = 20
-
 // write makes the charge by a write of its own, and fills in the verdict once the
 // write has succeeded. It fails with ErrForeign if the answer shows an item that
 // the write cannot have left.
 func (a *attempt) write() (outcome, error) {
-	for range maxReleases {
-		release := protocol.PlanRelease(a.snapshot, a.charge, a.now)
-		if release == nil {
-			break
-		}
-		after, o, err := a.send(a.ctx, a.now, a.charge, release)
-		if err != nil || o == transactionConflict {
-			return o, err
-		}
-		a.refused(after, o)
-	}
 	plan := protocol.PlanCharge(a.snapshot, a.charge, a.now, a.opts.Wall(), a.refusals == 0)
 	after, o, err := a.send(a.ctx, a.now, a.charge, plan.Update(a.opts.NewGeneration()))
 	switch {

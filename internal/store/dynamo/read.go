@@ -32,6 +32,30 @@ func (s *counters) decide(
 	return snapshot, failed
 }
 
+// maxReleases bounds the writes before a charge that remove ended holds. They suffice
+// for the most that a counter may have.
+const maxReleases = 20
+
+// prepare decides as decide does. Before a charge that the snapshot allows, it removes
+// the ended holds that the charge's own write could not, and decides again.
+func (s *counters) prepare(
+	ctx context.Context, now time.Time, c *limit.Charge, snapshot *protocol.Snapshot, v *limit.Verdict,
+) (*protocol.Snapshot, error) {
+	for range maxReleases {
+		latest, err := s.decide(ctx, now, c, snapshot, v)
+		release := protocol.PlanRelease(latest, c, now)
+		if err != nil || !v.Allowed || release == nil {
+			return latest, err
+		}
+		after, o, err := s.send(ctx, now, c, release)
+		if err != nil || o == transactionConflict { // as the charge's own write would be
+			return latest, err
+		}
+		snapshot = after
+	}
+	return s.decide(ctx, now, c, snapshot, v)
+}
+
 // read returns a snapshot of the item as it is now; nil if there is none. It is a
 // consistent read, which costs twice as much as another one: an eventually
 // consistent read could miss the refund or the reset that it is made for.

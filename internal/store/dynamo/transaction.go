@@ -82,7 +82,7 @@ func (s *Store) ChargeAll(ctx context.Context, now time.Time, cs []*limit.Charge
 func (s *Store) decideAll(ctx context.Context, now time.Time, members []*member) (allowed bool, err error) {
 	allowed = true
 	for _, m := range members {
-		if m.snapshot, err = s.decide(ctx, now, m.charge, m.snapshot, m.verdict); err != nil {
+		if m.snapshot, err = s.prepare(ctx, now, m.charge, m.snapshot, m.verdict); err != nil {
 			return false, err
 		}
 		allowed = allowed && m.verdict.Allowed

@@ -76,8 +76,8 @@ func (b *Batch) Add(c *limit.Charge, now time.Time) bool {
 // fitsHold reports whether the write can open one more hold like those before.
 func (b *Batch) fitsHold(o *limit.Opening) bool {
 	first := b.sum.Hold
-	if first.ID != 0 && len(b.opened) == 0 {
-		return false // there is no room
+	if first.ID != 0 && (len(b.opened) == 0 || b.snapshot.excess(len(b.opened)+1, b.sum.MostHolds()) > maxEnded) {
+		return false // there is no room, or the write cannot remove enough that have ended
 	}
 	return (o.ID != 0) == (first.ID != 0) && o.For == first.For && o.Most == first.Most && len(b.opened) < maxOpened
 }
