@@ -12,7 +12,8 @@ BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
 LOCAL       := localstack/with.sh
 EMBEDDED    := cmd/slidegate/internal/aws/embedded/files
-TEST        := go test -vet=off
+# Tests leave the processor to the servers that they call, which answer in time.
+TEST        := nice go test -vet=off
 
 # The packages in which goroutines share most. The workflow runs the race
 # detector on all.

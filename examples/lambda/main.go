@@ -27,7 +27,8 @@ func main() {
 	}
 	g, err := gate.New(gate.Rules{Rules: []gate.Rule{
 		{Name: "per-user", Key: "user:{jwt.sub}", Limits: []slidegate.Limit{slidegate.SlidingWindow(3, time.Minute)}},
-	}}, slidegate.WithStore(dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("COUNTERS"))))
+	}}, slidegate.WithStore(dynamostore.New(dynamodb.NewFromConfig(cfg), os.Getenv("COUNTERS"))),
+		slidegate.WithDeadline(2*time.Second)) // the first call of a new instance connects
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -335,7 +335,7 @@ func deploy(t *testing.T, environment map[string]string) map[string]string {
 // serve starts slidegate, and returns its address.
 func serve(t *testing.T, counters, rules string) string {
 	t.Helper()
-	process := exec.Command(build(t, "cmd/slidegate"), "serve", "--decide", "--usage-path", "/v1/usage", "--listen", "127.0.0.1:0", "--json",
+	process := exec.Command(build(t, "cmd/slidegate"), "serve", "--decide", "--usage-path", "/v1/usage", "--listen", "127.0.0.1:0", "--json", "--deadline", "5s",
 		"--store", "dynamodb://"+counters, "--rules", "dynamodb://"+rules)
 	output, err := process.StderrPipe()
 	if err != nil {

@@ -41,7 +41,7 @@ func newDecider(ctx context.Context, log *slog.Logger) (any, error) {
 	}
 	a := newAPI(l.Function, log, api.Decisions, api.Usage)
 	a.Decider = &engine.Decider{Engine: l.Engine, Now: l.Now, Callers: l.Callers, Rejected: l.Recorder.Rejected}
-	a.Usage = usage.New(usage.Options{Rules: l.Source, Overrides: l.Overrides, Store: l.Store, Now: l.Now}).Of
+	a.Usage = usage.New(usage.Options{Rules: l.Source, Overrides: l.Overrides, Store: l.Store, Now: l.Now, Deadline: s.Deadline}).Of
 	return caller{a, l.Function}, nil
 }
 

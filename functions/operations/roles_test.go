@@ -139,6 +139,17 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// TestRolesDeadline: SLIDEGATE_DEADLINE bounds decisions and reports of usage.
+func TestRolesDeadline(t *testing.T) {
+	r := newRoles(t, chat)
+	t.Setenv("SLIDEGATE_DEADLINE", "1ns")
+	for call, want := range map[string]string{"decisions": `"degraded":true`, "usage": `{"status":503,`} {
+		if got := r.invoke("decide", `{"`+call+`": {"method": "POST", "path": "/chat", "ip": "203.0.113.1", "apikey": "acme"}}`); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", call, got, want)
+		}
+	}
+}
+
 // TestRolesRefuse: a function without what its role needs does not start, and says
 // which variable is missing.
 func TestRolesRefuse(t *testing.T) {

@@ -159,6 +159,18 @@ func TestClusterRefusesAtomic(t *testing.T) {
 	mustRun(t, "replay testdata/day.log --rules "+one+" --store "+server.URL())
 }
 
+// TestServeDeadline: --deadline bounds decisions and reports of usage.
+func TestServeDeadline(t *testing.T) {
+	p := startServe(t, "--rules", "testdata/hourly.yaml", "--store", servers.StartRedis(t).URL(), "--deadline", "1ns", "--usage-path", "/usage")
+	decided, _ := send(t, "GET", p.URL, "")
+	logged := p.line()
+	reported, text := send(t, "GET", p.URL+"/usage", "")
+	if decided != 200 || !strings.Contains(logged, "store failed") || reported != 503 {
+		t.Errorf("decided %d, logged %s, reported %d: %s; want 200 by on_error, and 503", decided, logged, reported, text)
+	}
+	wantFailure(t, "serve --deadline 1s --listen 127.0.0.1:0 --rules testdata/hourly.yaml", "neither rules nor counters are there: leave it out")
+}
+
 // Two gateways, one of them over TLS, share a client's counter.
 func TestServeWithRedis(t *testing.T) {
 	server := servers.StartRedis(t, "requirepass secret")
@@ -167,7 +179,7 @@ func TestServeWithRedis(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", certificates)
 	answered := ""
 	for _, url := range []string{"redis://:secret@" + server.Address, "rediss://:secret@" + encrypted} {
-		p := start(t, "serve", "--rules", "testdata/hourly.yaml", "--listen", "127.0.0.1:0", "--store", url)
+		p := start(t, "serve", "--rules", "testdata/hourly.yaml", "--listen", "127.0.0.1:0", "--store", url, "--deadline", "5s")
 		var address string
 		line, shown := p.line(), strings.Replace(url, ":secret@", "", 1)
 		if _, err := fmt.Sscanf(line, "slidegate: listening on %s", &address); err != nil || !strings.HasSuffix(line, ", counters in "+shown+"/0\n") {

@@ -120,6 +120,7 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	}
 	timeout(&o.Timeouts.Read, "read-timeout", operator.DefaultTimeouts.Read, "how long a client may take to send a request with its body")
 	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request, longer than the load balancer's own")
+	timeout(&o.Deadline, "deadline", operator.DefaultDeadline, "how long a decision may wait for DynamoDB or Redis before on_error decides")
 	command.Var(cmd, &o.HeaderSize, "header-size", "the most `BYTES` of a request's header (default: 10240; 65536 with --decide)", parseHeaderSize)
 	command.Var(cmd, &o.Drain, "drain", "how long to take requests after SIGTERM, a `DURATION` or 0 (default: 5s with --admin, else 0)", func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text) // 0 needs no unit
@@ -157,6 +158,9 @@ func serve(ctx context.Context, c *command.Console, where session.Locations, lis
 		return err
 	}
 	defer s.Close()
+	if o.Deadline != 0 && !s.Remote() {
+		return errors.New("--deadline bounds decisions that wait for DynamoDB or Redis, and neither rules nor counters are there: leave it out")
+	}
 	if o.Decide {
 		if err := o.SignReceipts(s, os.Getenv(operator.ReceiptVariable)); err != nil {
 			return err

@@ -59,6 +59,7 @@ func TestUsage(t *testing.T) {
 		"serve --decide --backend-timeout 1s" + rules:           "--decide passes no requests on: leave out --backend, --backend-timeout and --pass-host\n",
 		"serve --pass-host --rules testdata/none.yaml":          "--backend-timeout and --pass-host are for --backend URL, which is missing\n",
 		"serve --backend-timeout 1s --rules testdata/none.yaml": "--backend-timeout and --pass-host are for --backend URL, which is missing\n",
+		"serve --deadline 0" + rules:                            "--deadline 0: want a duration above 0, such as 30s or 5m\n",
 		"serve --drain x" + rules:                               "--drain x: want a duration such as 30s or 5m, or 0\n",
 		"init -":                                                "-: want the name of a new file, such as rules.yaml\n",
 		"suggest x --key ip:{ip} --write -":                     "--write -: want the name of a new file, such as rules.yaml\n",

@@ -104,6 +104,9 @@ func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
 // DefaultTimeouts are those of the local gateway.
 var DefaultTimeouts = gateway.DefaultTimeouts
 
+// DefaultDeadline bounds a decision by a store or rules on another machine.
+const DefaultDeadline = engine.DefaultDeadline
+
 // ServeOptions set up the local gateway.
 type ServeOptions struct {
 	// LogRequests has a line of the log for each decision.
@@ -114,6 +117,7 @@ type ServeOptions struct {
 	PassHost    bool     // the backend gets the client's Host
 	UsagePath   string   // that answers callers with their usage; empty for none
 	Timeouts    gateway.Timeouts
+	Deadline    time.Duration // of a decision, and of a report of usage; 0 for DefaultDeadline
 	HeaderSize  int           // of a request, in bytes; 0 for the default
 	Drain       time.Duration // from SIGTERM until no more requests are taken
 	Admin       net.Listener  // for the live page, metrics and status; nil for none
@@ -182,7 +186,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 		Rules: s.Source, Overrides: s.Overrides, Store: store, Local: local, Admitted: local.Note, Observer: recorder,
 	}
 	if s.Remote() { // else a decision never waits
-		config.Deadline = engine.DefaultDeadline
+		config.Deadline = cmp.Or(o.Deadline, DefaultDeadline)
 	}
 	var keys authn.APIKeys
 	if table := s.Table(); table != nil {
@@ -194,7 +198,7 @@ func Serve(ctx context.Context, s *session.Session, listener net.Listener, o Ser
 	if o.Admin != nil {
 		defer serveAdmin(ctx, s, o, &watched{s, recorder, watching, store}, log)()
 	}
-	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now})
+	reporter := usage.New(usage.Options{Rules: config.Rules, Overrides: config.Overrides, Store: config.Store, Now: s.Now, Deadline: o.Deadline})
 	if o.Decide {
 		handler := decideapi.New(&api.API{
 			Calls:   []string{api.Decisions, api.Settlements, api.Renewals, api.Usage},
