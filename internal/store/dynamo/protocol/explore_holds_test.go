@@ -579,9 +579,9 @@ func holderRuns() map[string]*holders {
 	zero, same, ahead := [][]int64{{0}}, []int8{0, 0}, []int8{0, 1}
 	return map[string]*holders{
 		"places":            {limits: places(1), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 4, hold: 2, sends: 2},
-		"capacity 2 to 1":   {limits: places(2, 1), knows: ahead, skew: ahead, costs: []int64{1}, deltas: zero, last: 4, hold: 2, sends: 2},
+		"capacity 2 to 1":   {limits: places(2, 1), knows: ahead, skew: ahead, costs: []int64{1}, deltas: zero, last: 3, hold: 2, sends: 2},
 		"two by one write":  {limits: places(2), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 3, hold: 2, sends: 2, double: true},
-		"renewals":          {limits: places(1), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 4, hold: 3, sends: 1, renews: 2},
+		"renewals":          {limits: places(1), knows: same, skew: ahead, costs: []int64{1}, deltas: zero, last: 3, hold: 3, sends: 1, renews: 2},
 		"3 callers":         {limits: places(2), knows: []int8{0, 0, 0}, skew: []int8{0, 0, 0}, costs: []int64{1}, deltas: zero, last: 5, hold: 2, sends: 1, double: true},
 		"window and places": {limits: both(3, 2), knows: same, skew: ahead, costs: []int64{2, 1}, deltas: [][]int64{{-1, 0}, {1, 0}}, last: 2, hold: 2, sends: 2},
 		"spend":             {limits: spend(3), knows: same, skew: same, costs: []int64{2}, deltas: [][]int64{{-1}, {1}}, last: 2, hold: 2, sends: 2},
