@@ -108,6 +108,18 @@ func (r Response) Headers() map[string]string {
 	return headers
 }
 
+// Replaces reports whether the API states a gateway response that stays in place of
+// one of the limiter's.
+func (a *API) Replaces(r apigw.GatewayResponse) bool {
+	for kind, own := range a.Responses {
+		body := own.Templates["application/json"]
+		if own.Own && r.IsReplaced(kind, body != "" && body != apigw.OwnBody) {
+			return true
+		}
+	}
+	return false
+}
+
 // Stage is a stage of an API.
 type Stage struct {
 	Name       string
