@@ -102,9 +102,6 @@ func GatewayResponses() []GatewayResponse {
 	}
 }
 
-// OwnBody is API Gateway's own body, which it gives a response without one.
-const OwnBody = `{"message":$context.error.messageString}`
-
 // IsReplaced reports whether a response that an API states stays in place of r: one
 // of the same type, or, for a courtesy, a default with a body of the API's own.
 func (r GatewayResponse) IsReplaced(kind string, ownBody bool) bool {

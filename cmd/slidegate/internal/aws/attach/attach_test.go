@@ -463,7 +463,7 @@ func TestCourtesies(t *testing.T) {
 	const throttled, quota, failure, config = "THROTTLED", "QUOTA_EXCEEDED", "AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"
 	own := apis.Response{Own: true, Parameters: map[string]string{apigw.ResponseField + "X": "'1'"}}
 	body := apis.Response{Own: true, Templates: map[string]string{"application/json": `{"error":1}`}}
-	plain := apis.Response{Own: true, Templates: map[string]string{"application/json": apigw.OwnBody}}
+	plain := apis.Response{Own: true, Templates: map[string]string{"application/json": apis.OwnBody}}
 	for name, test := range map[string]struct {
 		own  map[string]apis.Response
 		want []string
@@ -587,7 +587,7 @@ func TestMerge(t *testing.T) {
 	if other.Status != "" || other.Templates["application/json"] != `{"error":1}` {
 		t.Errorf("DEFAULT_4XX is %+v", other)
 	}
-	if got := c.live.Responses["DEFAULT_5XX"].Templates["application/json"]; got != apigw.OwnBody {
+	if got := c.live.Responses["DEFAULT_5XX"].Templates["application/json"]; got != apis.OwnBody {
 		t.Errorf("DEFAULT_5XX has the body %s", got)
 	}
 }

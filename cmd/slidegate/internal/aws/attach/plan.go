@@ -14,7 +14,6 @@ import (
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
-	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 // plan builds a job and collects the reasons that forbid it.
@@ -276,7 +275,7 @@ func fields(api *apis.API) map[string]string {
 		all[m.Name] = fmt.Sprint(api.Authorizers[m.Authorizer].Name, m.APIKey, m.Integration)
 	}
 	for kind, r := range api.Responses {
-		if r.Templates["application/json"] == apigw.OwnBody {
+		if r.Templates["application/json"] == apis.OwnBody {
 			r.Templates = nil // an export may leave it out
 		}
 		if r.Own {

@@ -124,7 +124,7 @@ func merge(has apis.Response, wanted apigw.GatewayResponse) *apis.Response {
 	case wanted.Body != "":
 		after.Templates = map[string]string{"application/json": wanted.Body}
 	case len(after.Templates) == 0:
-		after.Templates = map[string]string{"application/json": apigw.OwnBody}
+		after.Templates = map[string]string{"application/json": apis.OwnBody}
 	}
 	return after
 }
