@@ -74,8 +74,8 @@ func appResponses(api awsapigateway.RestApiBase) map[string]bool {
 }
 
 // replaceResponse adds to stated what a gateway response of the app replaces, and
-// compares it with the limiter's. Nothing compares a courtesy: to state one is how
-// an app turns it off.
+// compares it with the limiter's. It does not compare an optional one, because an app
+// turns the limiter's off by stating its own.
 func replaceResponse(stated map[string]bool, at constructs.IConstruct, kind, status string, parameters map[string]any, templates any) {
 	for _, own := range apigw.GatewayResponses() {
 		if !own.IsReplaced(kind, templates != nil) {

@@ -154,8 +154,8 @@ class RestProtection extends Protection {
   }
 
   /**
-   * addResponse keeps the app's own gateway response, and names what it lacks. Of one with a fallback, which the limiter does
-   * not decide, it names nothing: to state it is how an app turns it off.
+   * addResponse keeps the app's own gateway response, and names what it lacks. It names nothing for a response with a fallback,
+   * because an app turns that one off by stating its own.
    */
   private addResponse({ type, status, headers, body, fallback }: typeof GATEWAY_RESPONSES[number], app?: apigateway.CfnGatewayResponse): void {
     if (!app) {

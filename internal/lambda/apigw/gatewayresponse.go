@@ -47,8 +47,8 @@ type GatewayResponse struct {
 	Body string
 	// Fallback names the default whose answer API Gateway gives without this one
 	// ("DEFAULT_4XX"). Only answers that the limiter does not decide have it: those
-	// of the gateway's throttle, and of a failed authorizer. They are a courtesy to
-	// clients, so whatever an API states itself stays (see IsReplaced).
+	// of the gateway's throttle, and of a failed authorizer. They are optional:
+	// what an API states itself stays in their place (see IsReplaced).
 	Fallback string
 }
 
@@ -103,7 +103,7 @@ func GatewayResponses() []GatewayResponse {
 }
 
 // IsReplaced reports whether a response that an API states stays in place of r: one
-// of the same type, or, for a courtesy, a default with a body of the API's own.
+// of the same type, or, if r is optional, its default with a body of the API's own.
 func (r GatewayResponse) IsReplaced(kind string, ownBody bool) bool {
 	return kind == r.Type || ownBody && kind == r.Fallback
 }

@@ -457,9 +457,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestCourtesies: what the gateway answers by itself gets problem details, unless
+// TestOptionalResponses: what the gateway answers by itself gets problem details, unless
 // the API states it, or has a body of its own for the family. Detach restores both.
-func TestCourtesies(t *testing.T) {
+func TestOptionalResponses(t *testing.T) {
 	const throttled, quota, failure, config = "THROTTLED", "QUOTA_EXCEEDED", "AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"
 	own := apis.Response{Own: true, Parameters: map[string]string{apigw.ResponseField + "X": "'1'"}}
 	body := apis.Response{Own: true, Templates: map[string]string{"application/json": `{"error":1}`}}

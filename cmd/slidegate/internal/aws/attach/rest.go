@@ -73,8 +73,8 @@ func replace(path, value string) types.PatchOperation {
 	return types.PatchOperation{Op: types.OpReplace, Path: &path, Value: &value}
 }
 
-// responses returns the gateway responses that a REST API needs and lacks. A courtesy
-// changes none of the API's own. Other APIs need none.
+// responses returns the gateway responses that a REST API needs and lacks. An optional
+// one replaces none of the API's own. Other APIs need none.
 func responses(api *apis.API) []Response {
 	all := []Response{}
 	if api.Responses == nil {

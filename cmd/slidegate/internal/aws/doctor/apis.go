@@ -59,16 +59,14 @@ func (e *exam) examineAPI(ctx context.Context, api *apis.API) {
 		}
 	}
 	known := map[string]bool{}
-	tell := func(to []Finding, all []Finding) []Finding {
-		for _, f := range all {
-			known[f.What] = true
-			f.Mend += then
-			to = append(to, f)
-		}
-		return to
-	}
 	faults, notes := e.faults(api)
-	e.report.Findings, e.report.Notes = tell(e.report.Findings, faults), tell(e.report.Notes, notes)
+	for _, list := range [][]Finding{faults, notes} {
+		for i := range list {
+			known[list[i].What] = true
+			list[i].Mend += then
+		}
+	}
+	e.report.Findings, e.report.Notes = append(e.report.Findings, faults...), append(e.report.Notes, notes...)
 	for _, s := range stages {
 		if read {
 			e.check("deployment", api.String()+", stage "+s.Name, func() error { return e.checkStage(ctx, api, s, known) })
@@ -93,8 +91,9 @@ func (e *exam) checkStage(ctx context.Context, api *apis.API, s apis.Stage, know
 	return nil
 }
 
-// compareServed tells what a stage serves and the API has no more.
-func (e *exam) compareServed(api *apis.API, s apis.Stage, served []Finding, known map[string]bool, tell func(check, where, what, mend string)) {
+// compareServed reports, by find or note, what a stage still serves although the API
+// does not have it any more.
+func (e *exam) compareServed(api *apis.API, s apis.Stage, served []Finding, known map[string]bool, report func(check, where, what, mend string)) {
 	var old []string
 	for _, f := range served {
 		if !known[f.What] {
@@ -102,7 +101,7 @@ func (e *exam) compareServed(api *apis.API, s apis.Stage, served []Finding, know
 		}
 	}
 	if old != nil {
-		tell("deployment", api.String()+", stage "+s.Name, "the API was changed and not deployed; the stage still serves: "+strings.Join(old, "; "), deploy(api, s))
+		report("deployment", api.String()+", stage "+s.Name, "the API was changed and not deployed; the stage still serves: "+strings.Join(old, "; "), deploy(api, s))
 	}
 }
 

@@ -240,9 +240,9 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestCourtesiesOfItsOwn: an API may answer for the gateway's throttle and for a
+// TestOwnOptionalResponses: an API may answer for the gateway's throttle and for a
 // failed authorizer in its own words.
-func TestCourtesiesOfItsOwn(t *testing.T) {
+func TestOwnOptionalResponses(t *testing.T) {
 	w := newWorld(t)
 	w.response("THROTTLED", func(r *resttypes.GatewayResponse) { r.StatusCode, r.ResponseParameters = sdk.String("503"), nil })
 	w.response("DEFAULT_5XX", func(r *resttypes.GatewayResponse) {

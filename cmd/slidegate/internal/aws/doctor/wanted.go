@@ -133,9 +133,9 @@ func authorize(api *apis.API, m apis.Method, authorizer string) string {
 	return command + id + authorizer
 }
 
-// responseFaults compares the gateway responses of an API with the limiter's. Those
-// that are a courtesy to clients are notes, and only if the API has nothing of its
-// own in their place. It returns none if the responses could not be read.
+// responseFaults compares the gateway responses of an API with the limiter's. A
+// missing optional one is a note, unless the API has its own in its place. It
+// returns nothing if the responses could not be read.
 func responseFaults(api *apis.API) (all, notes []Finding) {
 	if api.Responses == nil {
 		return nil, nil
