@@ -18,6 +18,7 @@ import (
 
 	"github.com/slidegate/slidegate/infra/internal/cdktest"
 	"github.com/slidegate/slidegate/infra/ratelimit"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 )
 
 type (
@@ -281,21 +282,59 @@ func TestProtectWarns(t *testing.T) {
 	}
 }
 
-// TestAppResponsesStay: of two responses of a type the gateway refuses one.
+// TestAppResponsesStay: of two responses of a type the gateway refuses one. A default
+// of the app with a body stays for what the gateway answers by itself, too.
 func TestAppResponsesStay(t *testing.T) {
-	tpl := synth(t, ratelimit.Props{}, func(stack stackOf, limiter limiter) {
-		api := newAPI(stack)
-		api.AddGatewayResponse(jsii.String("Mine"), &awsapigateway.GatewayResponseOptions{Type: awsapigateway.ResponseType_DEFAULT_5XX()})
-		limiter.Protect(api)
-	})
-	kinds := map[any]int{}
-	for _, r := range tpl.Resources {
-		if r.Type == "AWS::ApiGateway::GatewayResponse" {
-			kinds[r.Properties["ResponseType"]]++
-		}
+	own := apigw.GatewayResponses()
+	all := make([]string, len(own))
+	for i, r := range own {
+		all[i] = r.Type
 	}
-	diff(t, "gateway responses", map[any]int{"ACCESS_DENIED": 1, "UNAUTHORIZED": 1, "DEFAULT_4XX": 1, "DEFAULT_5XX": 1}, kinds)
-	tpl.ID(t, "AWS::ApiGateway::GatewayResponse", "ApiMine")
+	body := &map[string]*string{"application/json": jsii.String(`{"error":1}`)}
+	for name, tt := range map[string]struct {
+		app  []awsapigateway.GatewayResponseOptions
+		left []string // out by the construct
+	}{
+		"a default without a body": {[]awsapigateway.GatewayResponseOptions{{Type: awsapigateway.ResponseType_DEFAULT_5XX()}}, []string{"DEFAULT_5XX"}},
+		"a default with a body": {[]awsapigateway.GatewayResponseOptions{{Type: awsapigateway.ResponseType_DEFAULT_5XX(), Templates: body}},
+			[]string{"DEFAULT_5XX", "AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"}},
+		"the other default with a body": {[]awsapigateway.GatewayResponseOptions{{Type: awsapigateway.ResponseType_DEFAULT_4XX(), Templates: body}},
+			[]string{"DEFAULT_4XX", "THROTTLED", "QUOTA_EXCEEDED"}},
+		"a throttle's answer": {[]awsapigateway.GatewayResponseOptions{{Type: awsapigateway.ResponseType_THROTTLED(), StatusCode: jsii.String("503")}}, []string{"THROTTLED"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mine []string
+			stack := build(t, unwatched, func(stack stackOf, limiter limiter) {
+				api := newAPI(stack)
+				for i, options := range tt.app {
+					mine = append(mine, fmt.Sprint("ApiMine", i))
+					api.AddGatewayResponse(jsii.String(fmt.Sprint("Mine", i)), &options)
+				}
+				limiter.Protect(api)
+			})
+			tpl := cdktest.Synth(t, stack)
+			kinds, want := map[any]int{}, map[any]int{}
+			for id, r := range tpl.Resources {
+				if r.Type == "AWS::ApiGateway::GatewayResponse" && strings.HasPrefix(id, "ApiSlidegate") {
+					kinds[r.Properties["ResponseType"]]++
+				}
+			}
+			for _, kind := range all {
+				if !slices.Contains(tt.left, kind) {
+					want[kind] = 1
+				}
+			}
+			diff(t, "the construct's gateway responses", want, kinds)
+			for _, id := range mine {
+				tpl.ID(t, "AWS::ApiGateway::GatewayResponse", id)
+			}
+			for _, warning := range cdktest.Messages(t, stack, "warning") {
+				if !strings.Contains(warning, "the app's own gateway response DEFAULT_") {
+					t.Errorf("warning %s", warning)
+				}
+			}
+		})
+	}
 }
 
 // TestDeploymentOfWhatProtectChanges: a stage serves the authorizers of its

@@ -62,22 +62,26 @@ func isDeployed(api awsapigateway.RestApiBase) bool {
 	return false
 }
 
-// appResponses returns the types of the gateway responses that the app states,
-// and names what they lack.
+// appResponses returns the types of the limiter's gateway responses in whose place
+// the app has its own, and names what these lack.
 func appResponses(api awsapigateway.RestApiBase) map[string]bool {
 	stated := map[string]bool{}
 	for _, r := range findOf(api, api.RestApiId(), awsapigateway.CfnGatewayResponse.RestApiId) {
-		stated[*r.ResponseType()] = true
 		parameters, _ := r.ResponseParameters().(map[string]any)
-		warnOfResponse(r, *r.ResponseType(), text(r.StatusCode()), parameters)
+		replaceResponse(stated, r, *r.ResponseType(), text(r.StatusCode()), parameters, r.ResponseTemplates())
 	}
 	return stated
 }
 
-// warnOfResponse compares a gateway response of the app with the limiter's.
-func warnOfResponse(at constructs.IConstruct, kind, status string, parameters map[string]any) {
+// replaceResponse adds to stated what a gateway response of the app replaces, and
+// compares it with the limiter's. It does not compare an optional one, because an app
+// turns the limiter's off by stating its own.
+func replaceResponse(stated map[string]bool, at constructs.IConstruct, kind, status string, parameters map[string]any, templates any) {
 	for _, own := range apigw.GatewayResponses() {
-		if own.Type != kind {
+		if !own.IsReplaced(kind, templates != nil) {
+			continue
+		}
+		if stated[own.Type] = true; own.Fallback != "" {
 			continue
 		}
 		var lacks []string

@@ -44,11 +44,14 @@ func (p *protection) prepareSpec(scope constructs.Construct, api awsapigateway.S
 		d.protect(scheme(*p.uri()))
 		stated := appResponses(api)
 		responses := child(body, extResponses)
-		for kind, response := range responseObjects() {
-			if app, ok := responses[kind].(map[string]any); ok {
+		for kind, response := range responses {
+			if app, ok := response.(map[string]any); ok {
 				parameters, _ := app["responseParameters"].(map[string]any)
-				warnOfResponse(api, kind, jsonText(app["statusCode"]), parameters)
-			} else if !stated[kind] {
+				replaceResponse(stated, api, kind, jsonText(app["statusCode"]), parameters, app["responseTemplates"])
+			}
+		}
+		for kind, response := range responseObjects() {
+			if !stated[kind] {
 				responses[kind] = response
 			}
 		}

@@ -47,6 +47,7 @@ func TestAccount(t *testing.T) {
 	a.measures()
 	a.isHealthy()
 	a.hasMetrics()
+	a.reportsThrottled()
 }
 
 // accountRules have a limit for a header, because a client of an account may change

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/observe/telemetry/metric"
@@ -138,6 +139,29 @@ func (a *live) hasMetrics() {
 	}
 }
 
+// responseField says by which gateway response the API of this test answers.
+const responseField = "Slidegate-Response"
+
+// reportsThrottled has Lambda refuse to start the authorizer, and reports by which
+// gateway response the API answers then: AWS documents none. It judges nothing. It
+// comes last, because it leaves the function so.
+func (a *live) reportsThrottled() {
+	const what = "Lambda throttles the authorizer"
+	_, err := lambda.NewFromConfig(a.cfg).PutFunctionConcurrency(a.ctx, &lambda.PutFunctionConcurrencyInput{
+		FunctionName: aws.String(a.outputs["RateLimitFunction"]), ReservedConcurrentExecutions: aws.Int32(0)})
+	if err != nil {
+		a.seen(false, false, what, "%v", err)
+		return
+	}
+	got := a.mustAsk("/free", "ann", nil)
+	for end := time.Now().Add(time.Minute); a.emulator == "" && got.status == http.StatusOK && time.Now().Before(end); { // AWS takes some seconds
+		time.Sleep(time.Second)
+		got = a.mustAsk("/free", "ann", nil)
+	}
+	a.seen(a.emulator == "" || got.header.Get(responseField) != "", false, what, "%d by %q, error type %q, Retry-After %q: %s", got.status,
+		got.header.Get(responseField), got.header.Get("X-Amzn-Errortype"), got.header.Get("Retry-After"), got.body)
+}
+
 // deployAPI puts a REST API behind the limiter, with the gateway responses that the
 // construct deploys.
 func (a *live) deployAPI() {
@@ -202,7 +226,7 @@ func apiTemplate(authorizer string) map[string]any {
 	}
 	depends := []any{"Method"}
 	for _, r := range apigw.GatewayResponses() {
-		parameters := object{}
+		parameters := object{"gatewayresponse.header." + responseField: "'" + r.Type + "'"}
 		for name, value := range r.Headers {
 			parameters["gatewayresponse.header."+name] = value
 		}

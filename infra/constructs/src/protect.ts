@@ -143,7 +143,8 @@ class RestProtection extends Protection {
       this.scope.node.tryRemoveChild('Permission');
     }
     const stated = find(this.rest, isResponse).filter(r => r.restApiId === id);
-    GATEWAY_RESPONSES.forEach(response => this.addResponse(response, stated.find(r => r.responseType === response.type)));
+    GATEWAY_RESPONSES.forEach(response => this.addResponse(response, stated.find(r =>
+      r.responseType === response.type || (r.responseTemplates && r.responseType === response.fallback))));
     if (this.rest.latestDeployment) {
       this.rest.latestDeployment.addToLogicalId({ methods, slidegate: this.own.authorizerUri });
     } else {
@@ -152,8 +153,11 @@ class RestProtection extends Protection {
     }
   }
 
-  /** addResponse keeps the app's own gateway response, and names what it lacks. */
-  private addResponse({ type, status, headers, body }: typeof GATEWAY_RESPONSES[number], app?: apigateway.CfnGatewayResponse): void {
+  /**
+   * addResponse keeps the app's own gateway response, and names what it lacks. It names nothing for a response with a fallback,
+   * because an app turns that one off by stating its own.
+   */
+  private addResponse({ type, status, headers, body, fallback }: typeof GATEWAY_RESPONSES[number], app?: apigateway.CfnGatewayResponse): void {
     if (!app) {
       new apigateway.GatewayResponse(this.scope, type, {
         restApi: this.rest,
@@ -162,6 +166,9 @@ class RestProtection extends Protection {
         statusCode: status?.toString(),
         templates: body ? { 'application/json': body } : undefined, // an empty map would remove the gateway's own bodies
       });
+      return;
+    }
+    if (fallback) {
       return;
     }
     const parameters = Object.keys(app.responseParameters ?? {});

@@ -1,6 +1,7 @@
 package apigw
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -42,7 +43,13 @@ type GatewayResponse struct {
 	// source is missing.
 	Headers map[string]string
 	// Body is the template of a JSON body. Without one, API Gateway has its own.
+	// No template language reads it: a # is a #.
 	Body string
+	// Fallback names the default whose answer API Gateway gives without this one
+	// ("DEFAULT_4XX"). Only answers that the limiter does not decide have it: those
+	// of the gateway's throttle, and of a failed authorizer. They are optional:
+	// what an API states itself stays in their place (see IsReplaced).
+	Fallback string
 }
 
 // deniedBody is the problem of a denial. Its values are in the context of every
@@ -52,9 +59,24 @@ const deniedBody = `{"type":"$context.authorizer.problemType",` +
 	`"status":429,` +
 	`"violated-policies":["$context.authorizer.rule"]}`
 
-// GatewayResponses returns the responses that a REST API behind the authorizer
-// needs. Each has the CORS fields, because API Gateway does not inherit them
-// from the defaults.
+// failed is the problem of an authorizer that gave no decision. It has no type of
+// the limiter's own: an API may have other authorizers too.
+var failed = headers.Problem{Type: "about:blank", Title: http.StatusText(http.StatusInternalServerError)}
+
+// byGateway returns an answer that the gateway gives by itself, with a problem that
+// no decision fills in.
+func byGateway(kind string, status int, p headers.Problem) GatewayResponse {
+	fields := corsHeaders()
+	fields["Content-Type"] = "'application/problem+json'"
+	return GatewayResponse{
+		Type: kind, Status: status, Headers: fields, Fallback: fmt.Sprintf("DEFAULT_%dXX", status/100),
+		Body: fmt.Sprintf(`{"type":"%s","title":"%s","status":%d}`, p.Type, p.Title, status),
+	}
+}
+
+// GatewayResponses returns the responses of a REST API behind the authorizer.
+// Each has the CORS fields, because API Gateway does not inherit them from the
+// defaults.
 func GatewayResponses() []GatewayResponse {
 	denied, unauthorized := corsHeaders(), corsHeaders()
 	denied["Content-Type"], unauthorized["WWW-Authenticate"] = "'application/problem+json'", "'"+headers.InvalidToken+"'"
@@ -63,12 +85,27 @@ func GatewayResponses() []GatewayResponse {
 			denied[name] = contextSource + nameOf(field)
 		}
 	}
+	// API Gateway refills its throttle each second. A quota of a usage plan lasts a
+	// day at least, and nothing says how long the failure of an authorizer lasts: a
+	// Retry-After would be a guess.
+	throttled := byGateway("THROTTLED", http.StatusTooManyRequests, headers.ReducedCapacity)
+	throttled.Headers["Retry-After"] = "'1'"
 	return []GatewayResponse{
 		{Type: "ACCESS_DENIED", Status: 429, Headers: denied, Body: deniedBody},
 		{Type: "UNAUTHORIZED", Status: 401, Headers: unauthorized},
+		throttled,
+		byGateway("QUOTA_EXCEEDED", http.StatusTooManyRequests, headers.QuotaExceeded),
+		byGateway("AUTHORIZER_FAILURE", http.StatusInternalServerError, failed),
+		byGateway("AUTHORIZER_CONFIGURATION_ERROR", http.StatusInternalServerError, failed),
 		{Type: "DEFAULT_4XX", Headers: corsHeaders()},
 		{Type: "DEFAULT_5XX", Headers: corsHeaders()},
 	}
+}
+
+// IsReplaced reports whether a response that an API states stays in place of r: one
+// of the same type, or, if r is optional, its default with a body of the API's own.
+func (r GatewayResponse) IsReplaced(kind string, ownBody bool) bool {
+	return kind == r.Type || ownBody && kind == r.Fallback
 }
 
 // contextName is a name of the authorizer's context in an expression or template.

@@ -108,6 +108,21 @@ func (r Response) Headers() map[string]string {
 	return headers
 }
 
+// OwnBody is API Gateway's own body, which it gives a response without one.
+const OwnBody = `{"message":$context.error.messageString}`
+
+// Replaces reports whether the API states a gateway response that stays in place of
+// one of the limiter's.
+func (a *API) Replaces(r apigw.GatewayResponse) bool {
+	for kind, own := range a.Responses {
+		body := own.Templates["application/json"]
+		if own.Own && r.IsReplaced(kind, body != "" && body != OwnBody) {
+			return true
+		}
+	}
+	return false
+}
+
 // Stage is a stage of an API.
 type Stage struct {
 	Name       string

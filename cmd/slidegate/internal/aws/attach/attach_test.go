@@ -2,6 +2,7 @@ package attach
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws/apis"
+	"github.com/slidegate/slidegate/internal/lambda/apigw"
 	"github.com/slidegate/slidegate/internal/rules/ruletable"
 	"github.com/slidegate/slidegate/internal/test/golden"
 )
@@ -55,10 +57,12 @@ func TestAttach(t *testing.T) {
 		limited         string
 	}{
 		{protocol: apis.RESTProtocol, attached: []string{
-			"CreateAuthorizer Slidegate", "PutGatewayResponse ACCESS_DENIED", "PutGatewayResponse UNAUTHORIZED", "PutGatewayResponse DEFAULT_4XX", "PutGatewayResponse DEFAULT_5XX",
+			"CreateAuthorizer Slidegate", "PutGatewayResponse ACCESS_DENIED", "PutGatewayResponse UNAUTHORIZED",
+			"PutGatewayResponse AUTHORIZER_FAILURE", "PutGatewayResponse AUTHORIZER_CONFIGURATION_ERROR", "PutGatewayResponse DEFAULT_4XX", "PutGatewayResponse DEFAULT_5XX",
 			"UpdateMethod GET", "UpdateMethod POST", "CreateDeployment", "UpdateStage prod deployment2",
 		}, taken: []string{
-			"UpdateMethod POST", "UpdateMethod GET", "DeleteGatewayResponse DEFAULT_5XX", "PutGatewayResponse DEFAULT_4XX", "DeleteGatewayResponse UNAUTHORIZED",
+			"UpdateMethod POST", "UpdateMethod GET", "DeleteGatewayResponse DEFAULT_5XX", "PutGatewayResponse DEFAULT_4XX",
+			"DeleteGatewayResponse AUTHORIZER_CONFIGURATION_ERROR", "DeleteGatewayResponse AUTHORIZER_FAILURE", "DeleteGatewayResponse UNAUTHORIZED",
 			"DeleteGatewayResponse ACCESS_DENIED", "UpdateStage prod old", "DeleteAuthorizer",
 		}, limited: "GET /items, POST /items"},
 		{protocol: apis.HTTP,
@@ -317,7 +321,7 @@ func TestAlready(t *testing.T) {
 // is nothing to do.
 func TestSecondStage(t *testing.T) {
 	for protocol, want := range map[string]string{
-		apis.RESTProtocol: "but stage dev serves other values of GET /items, POST /items, gateway response ACCESS_DENIED, gateway response DEFAULT_4XX, gateway response DEFAULT_5XX, gateway response UNAUTHORIZED: deploy the API to it",
+		apis.RESTProtocol: "but stage dev serves other values of GET /items, POST /items, gateway response ACCESS_DENIED, gateway response AUTHORIZER_CONFIGURATION_ERROR, gateway response AUTHORIZER_FAILURE, gateway response DEFAULT_4XX, gateway response DEFAULT_5XX, gateway response UNAUTHORIZED: deploy the API to it",
 		apis.HTTP:         "but stage dev serves other values of paths: deploy the API to it",
 		apis.WebSocket:    "and nothing shows whether stage dev serves that: deploy the API to it; --anyway goes on",
 	} {
@@ -453,6 +457,76 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestOptionalResponses: what the gateway answers by itself gets problem details, unless
+// the API states it, or has a body of its own for the family. Detach restores both.
+func TestOptionalResponses(t *testing.T) {
+	const throttled, quota, failure, config = "THROTTLED", "QUOTA_EXCEEDED", "AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"
+	own := apis.Response{Own: true, Parameters: map[string]string{apigw.ResponseField + "X": "'1'"}}
+	body := apis.Response{Own: true, Templates: map[string]string{"application/json": `{"error":1}`}}
+	plain := apis.Response{Own: true, Templates: map[string]string{"application/json": apis.OwnBody}}
+	for name, test := range map[string]struct {
+		own  map[string]apis.Response
+		want []string
+	}{
+		"nothing of its own":          {nil, []string{throttled, quota, failure, config}},
+		"defaults without a body":     {map[string]apis.Response{"DEFAULT_4XX": own, "DEFAULT_5XX": plain}, []string{throttled, quota, failure, config}},
+		"a body for the family 4XX":   {map[string]apis.Response{"DEFAULT_4XX": body}, []string{failure, config}},
+		"a body for the family 5XX":   {map[string]apis.Response{"DEFAULT_5XX": body}, []string{throttled, quota}},
+		"two types":                   {map[string]apis.Response{throttled: own, config: body}, []string{quota, failure}},
+		"a body for another 4XX":      {map[string]apis.Response{"INVALID_API_KEY": body}, []string{throttled, quota, failure, config}},
+		"a body for both, and a type": {map[string]apis.Response{"DEFAULT_4XX": body, "DEFAULT_5XX": body, failure: own}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(apis.RESTProtocol)
+			c.live.Responses = maps.Clone(test.own)
+			if c.live.Responses == nil {
+				c.live.Responses = map[string]apis.Response{}
+			}
+			c.deployments["old"] = c.live.clone()
+			before := text(t, c.live)
+			if _, err := c.attach(t); err != nil {
+				t.Fatal(err)
+			}
+			var set []string
+			for _, call := range c.calls {
+				kind, ok := strings.CutPrefix(call, "PutGatewayResponse ")
+				if ok && slices.Contains([]string{throttled, quota, failure, config}, kind) {
+					set = append(set, kind)
+				}
+			}
+			if !slices.Equal(set, test.want) {
+				t.Errorf("attach sets %q, want %q", set, test.want)
+			}
+			if slices.Contains(set, throttled) && (c.served().Responses[throttled].Parameters[apigw.ResponseField+"Retry-After"] != "'1'" ||
+				c.served().Responses[quota].Parameters[apigw.ResponseField+"Retry-After"] != "") {
+				t.Errorf("the stage answers by %+v", c.served().Responses)
+			}
+			if _, err := c.detach(t); err != nil || text(t, c.live) != before || text(t, c.served()) != before {
+				t.Errorf("after detach: %s, error %v", cmp.Diff(before, text(t, c.live)), err)
+			}
+		})
+	}
+}
+
+// TestEarlierAttach: an attach by a version with fewer responses stays as it is, and
+// the report says what it did not set.
+func TestEarlierAttach(t *testing.T) {
+	c := newCloud(apis.RESTProtocol)
+	if _, err := c.attach(t); err != nil {
+		t.Fatal(err)
+	}
+	s := c.state(t)
+	s.Responses = slices.DeleteFunc(s.Responses, func(r Response) bool { return r.Type == "AUTHORIZER_FAILURE" })
+	c.plant(t, s)
+	delete(c.live.Responses, "AUTHORIZER_FAILURE")
+	c.deployments[c.stages[0].Deployment] = c.live.clone()
+	report, err := c.attach(t)
+	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 ||
+		report.Notes[0] != "the earlier attach did not set the gateway responses AUTHORIZER_FAILURE: to set them too, detach, and attach again" {
+		t.Errorf("%+v, error %v", report, err)
+	}
+}
+
 // TestPlantedDeployment: attach serves no deployment because a state names it.
 func TestPlantedDeployment(t *testing.T) {
 	c, _ := ended(t, apis.RESTProtocol, 7, false)
@@ -513,7 +587,7 @@ func TestMerge(t *testing.T) {
 	if other.Status != "" || other.Templates["application/json"] != `{"error":1}` {
 		t.Errorf("DEFAULT_4XX is %+v", other)
 	}
-	if got := c.live.Responses["DEFAULT_5XX"].Templates["application/json"]; got != ownBody {
+	if got := c.live.Responses["DEFAULT_5XX"].Templates["application/json"]; got != apis.OwnBody {
 		t.Errorf("DEFAULT_5XX has the body %s", got)
 	}
 }

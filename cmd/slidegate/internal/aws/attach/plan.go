@@ -102,8 +102,16 @@ func (p *plan) checkOthers() {
 	}
 }
 
-// noteOpen names methods without an authorizer that the state does not list.
+// noteOpen names methods without an authorizer, and gateway responses that the API
+// lacks, which the state does not list.
 func (p *plan) noteOpen() {
+	lacks := slices.DeleteFunc(responses(p.api), func(r Response) bool {
+		return slices.ContainsFunc(p.state.Responses, func(own Response) bool { return own.Type == r.Type })
+	})
+	if len(lacks) > 0 {
+		p.note("the earlier attach did not set the gateway responses %s: to set them too, detach, and attach again",
+			list(lacks, func(r Response) string { return r.Type }))
+	}
 	for _, m := range p.api.Methods {
 		if !p.state.contains(m) && m.Limitable(p.api) && m.Open() {
 			p.note("nothing limits %s, which was added since: to limit it too, detach, and attach again", m.Name)
@@ -140,7 +148,7 @@ func (p *plan) begin() {
 			p.refuse("it has an authorizer %s already, which invokes %s, and table %s has no state of it for stage %s: first detach the other stage, or the other limiter (--limiter), or run attach where slidegate-%s.json of an earlier version is", authorizerName, a.URI, p.report.Table, p.stage.Name, p.api.ID)
 		}
 	}
-	if p.api.Protocol == apis.RESTProtocol && len(p.state.Methods) > 0 {
+	if len(p.state.Methods) > 0 {
 		p.state.Responses = responses(p.api)
 	}
 }
@@ -267,7 +275,7 @@ func fields(api *apis.API) map[string]string {
 		all[m.Name] = fmt.Sprint(api.Authorizers[m.Authorizer].Name, m.APIKey, m.Integration)
 	}
 	for kind, r := range api.Responses {
-		if r.Templates["application/json"] == ownBody {
+		if r.Templates["application/json"] == apis.OwnBody {
 			r.Templates = nil // an export may leave it out
 		}
 		if r.Own {

@@ -73,11 +73,18 @@ func replace(path, value string) types.PatchOperation {
 	return types.PatchOperation{Op: types.OpReplace, Path: &path, Value: &value}
 }
 
-// responses returns the gateway responses that an API needs and lacks.
+// responses returns the gateway responses that a REST API needs and lacks. An optional
+// one replaces none of the API's own. Other APIs need none.
 func responses(api *apis.API) []Response {
 	all := []Response{}
+	if api.Responses == nil {
+		return all
+	}
 	for _, wanted := range apigw.GatewayResponses() {
 		has := api.Responses[wanted.Type]
+		if wanted.Fallback != "" && api.Replaces(wanted) {
+			continue
+		}
 		r := Response{Type: wanted.Type, After: merge(has, wanted)}
 		if has.Own {
 			r.Before = &has
@@ -88,9 +95,6 @@ func responses(api *apis.API) []Response {
 	}
 	return all
 }
-
-// ownBody is API Gateway's own body, which it gives a response without one.
-const ownBody = `{"message":$context.error.messageString}`
 
 // merge returns a response that has all of wanted, and keeps what else it has: its
 // values of fields that do not come from the limiter, such as one origin, and its
@@ -120,7 +124,7 @@ func merge(has apis.Response, wanted apigw.GatewayResponse) *apis.Response {
 	case wanted.Body != "":
 		after.Templates = map[string]string{"application/json": wanted.Body}
 	case len(after.Templates) == 0:
-		after.Templates = map[string]string{"application/json": ownBody}
+		after.Templates = map[string]string{"application/json": apis.OwnBody}
 	}
 	return after
 }

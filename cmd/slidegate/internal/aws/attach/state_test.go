@@ -51,8 +51,8 @@ var planted = map[string]struct {
 	"another protocol": {func(_ *cloud, s *State) { s.Protocol = "HTTP" }, "its protocol is HTTP"},
 	"another form": {func(_ *cloud, s *State) { s.Form = 2 },
 		"it is no state of `slidegate aws attach`: it was written by another version of slidegate (form 2; this one reads 1)"},
-	"a response that attach does not set": {func(_ *cloud, s *State) { s.Responses[0].Type = "THROTTLED" },
-		"its gateway_responses is THROTTLED, and of this limiter and API it is one that attach sets"},
+	"a response that attach does not set": {func(_ *cloud, s *State) { s.Responses[0].Type = "WAF_FILTERED" },
+		"its gateway_responses is WAF_FILTERED, and of this limiter and API it is one that attach sets"},
 	"a response without a value": {func(_ *cloud, s *State) { s.Responses[0].After = nil }, "its gateway_responses is ACCESS_DENIED"},
 	"no method":                  {func(_ *cloud, s *State) { s.Methods = nil }, "it names no method"},
 }

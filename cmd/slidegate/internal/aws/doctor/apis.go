@@ -59,11 +59,14 @@ func (e *exam) examineAPI(ctx context.Context, api *apis.API) {
 		}
 	}
 	known := map[string]bool{}
-	for _, f := range e.faults(api) {
-		known[f.What] = true
-		f.Mend += then
-		e.report.Findings = append(e.report.Findings, f)
+	faults, notes := e.faults(api)
+	for _, list := range [][]Finding{faults, notes} {
+		for i := range list {
+			known[list[i].What] = true
+			list[i].Mend += then
+		}
 	}
+	e.report.Findings, e.report.Notes = append(e.report.Findings, faults...), append(e.report.Notes, notes...)
 	for _, s := range stages {
 		if read {
 			e.check("deployment", api.String()+", stage "+s.Name, func() error { return e.checkStage(ctx, api, s, known) })
@@ -82,24 +85,33 @@ func (e *exam) checkStage(ctx context.Context, api *apis.API, s apis.Stage, know
 		e.note("deployment", api.String()+", stage "+s.Name, e.emulator+" exports no gateway responses, so those that the stage serves are not compared", "")
 		served.Responses = nil
 	}
+	faults, notes := e.faults(served)
+	e.compareServed(api, s, faults, known, e.find)
+	e.compareServed(api, s, notes, known, e.note)
+	return nil
+}
+
+// compareServed reports, by find or note, what a stage still serves although the API
+// does not have it any more.
+func (e *exam) compareServed(api *apis.API, s apis.Stage, served []Finding, known map[string]bool, report func(check, where, what, mend string)) {
 	var old []string
-	for _, f := range e.faults(served) {
+	for _, f := range served {
 		if !known[f.What] {
 			old = append(old, f.What)
 		}
 	}
 	if old != nil {
-		e.find("deployment", api.String()+", stage "+s.Name, "the API was changed and not deployed; the stage still serves: "+strings.Join(old, "; "), deploy(api, s))
+		report("deployment", api.String()+", stage "+s.Name, "the API was changed and not deployed; the stage still serves: "+strings.Join(old, "; "), deploy(api, s))
 	}
-	return nil
 }
 
 func deploy(api *apis.API, s apis.Stage) string {
 	return fmt.Sprintf("aws apigateway create-deployment --rest-api-id %s --stage-name %s", api.ID, s.Name)
 }
 
-// faults returns what is wrong with an API, without where in AWS it is.
-func (e *exam) faults(api *apis.API) (all []Finding) {
+// faults returns what is wrong with an API, and what may be as it is, without where
+// in AWS it is.
+func (e *exam) faults(api *apis.API) (all, notes []Finding) {
 	for _, id := range slices.Sorted(maps.Keys(api.Authorizers)) {
 		if a := api.Authorizers[id]; a.Asks(e.deployed.Function) && a.TTL > 0 {
 			what := fmt.Sprintf("authorizer %s keeps results for %d s: requests pass uncounted meanwhile", a.Name, a.TTL)
@@ -112,7 +124,8 @@ func (e *exam) faults(api *apis.API) (all []Finding) {
 			all = append(all, Finding{"methods", api.String(), what, mend})
 		}
 	}
-	return append(all, responseFaults(api)...)
+	faults, notes := responseFaults(api)
+	return append(all, faults...), notes
 }
 
 // fault returns what is wrong with the authorization of a method, and how to mend

@@ -201,6 +201,22 @@ func TestNotes(t *testing.T) {
 			w.api.deploy(t)
 			w.api.responses = own
 		}, "REST API shop (a1), stage prod", emulator + " exports no gateway responses, so those that the stage serves are not compared", ""},
+		"nothing for the gateway's throttle": {"", func(t *testing.T, w *world) {
+			delete(w.api.responses, "THROTTLED")
+			w.api.deploy(t)
+		}, "REST API shop (a1)", "gateway response THROTTLED is missing, so clients get DEFAULT_4XX in place of problem details",
+			`aws apigateway put-gateway-response --rest-api-id a1 --response-type THROTTLED --response-parameters '{"gatewayresponse.header.Access-Control-Allow-Origin":"'\''*'\''",`},
+		"nothing for a failed authorizer": {"", func(t *testing.T, w *world) {
+			delete(w.api.responses, "AUTHORIZER_FAILURE")
+			w.api.deploy(t)
+		}, "REST API shop (a1)", "gateway response AUTHORIZER_FAILURE is missing, so clients get DEFAULT_5XX", "then aws apigateway create-deployment --rest-api-id a1 --stage-name prod"},
+		"a throttle's answer that is not deployed": {"", func(t *testing.T, w *world) {
+			own := w.api.responses
+			w.api.responses = maps.Clone(own)
+			delete(w.api.responses, "QUOTA_EXCEEDED")
+			w.api.deploy(t)
+			w.api.responses = own
+		}, "REST API shop (a1), stage prod", "the stage still serves: gateway response QUOTA_EXCEEDED is missing", "aws apigateway create-deployment --rest-api-id a1 --stage-name prod"},
 		"a call that it lacks": {emulator, func(_ *testing.T, w *world) { w.refused = "DescribeAlarms" }, "stack shop",
 			"not checked, because " + emulator + " does not have the call: operation error CloudWatch: DescribeAlarms", ""},
 	} {
@@ -221,6 +237,21 @@ func TestNotes(t *testing.T) {
 				t.Errorf("noted %+v\nwant %s: %s\nmend %s", n, test.where, test.what, test.mend)
 			}
 		})
+	}
+}
+
+// TestOwnOptionalResponses: an API may answer for the gateway's throttle and for a
+// failed authorizer in its own words.
+func TestOwnOptionalResponses(t *testing.T) {
+	w := newWorld(t)
+	w.response("THROTTLED", func(r *resttypes.GatewayResponse) { r.StatusCode, r.ResponseParameters = sdk.String("503"), nil })
+	w.response("DEFAULT_5XX", func(r *resttypes.GatewayResponse) {
+		r.ResponseTemplates = map[string]string{"application/json": `{"error": "$context.error.responseType"}`}
+	})
+	delete(w.api.responses, "AUTHORIZER_FAILURE")
+	w.api.deploy(t)
+	if r := w.examine(t, testTemplate); !r.Healthy() || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
 	}
 }
 

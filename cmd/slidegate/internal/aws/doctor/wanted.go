@@ -133,23 +133,29 @@ func authorize(api *apis.API, m apis.Method, authorizer string) string {
 	return command + id + authorizer
 }
 
-// responseFaults compares the gateway responses of an API with the limiter's. It
-// returns none if they could not be read.
-func responseFaults(api *apis.API) (all []Finding) {
+// responseFaults compares the gateway responses of an API with the limiter's. A
+// missing optional one is a note, unless the API has its own in its place. It
+// returns nothing if the responses could not be read.
+func responseFaults(api *apis.API) (all, notes []Finding) {
 	if api.Responses == nil {
-		return nil
+		return nil, nil
 	}
 	for _, wanted := range apigw.GatewayResponses() {
-		has := api.Responses[wanted.Type]
+		has, to := api.Responses[wanted.Type], &all
 		lacks := []string{"is missing"}
-		if has.Own {
+		switch {
+		case wanted.Fallback != "" && api.Replaces(wanted):
+			continue
+		case wanted.Fallback != "":
+			to, lacks = &notes, []string{"is missing, so clients get " + wanted.Fallback + " in place of problem details"}
+		case has.Own:
 			lacks = wanted.Differences(has.Status, has.Headers(), has.Templates)
 		}
 		if lacks != nil {
-			all = append(all, Finding{"gateway-responses", api.String(), "gateway response " + wanted.Type + " " + strings.Join(lacks, ", "), putResponse(api.ID, wanted)})
+			*to = append(*to, Finding{"gateway-responses", api.String(), "gateway response " + wanted.Type + " " + strings.Join(lacks, ", "), putResponse(api.ID, wanted)})
 		}
 	}
-	return all
+	return all, notes
 }
 
 // putResponse is the command that sets a gateway response.

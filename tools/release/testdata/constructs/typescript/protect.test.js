@@ -77,6 +77,13 @@ const cases = {
     },
     warning: "the app's own gateway response ACCESS_DENIED stays in place of the limiter's, and lacks the status 429, Access-Control-Allow-Origin",
   },
+  "a throttle's answer of the app": {
+    api: stack => {
+      const api = rest(stack);
+      api.addGatewayResponse('Throttled', { type: apigateway.ResponseType.THROTTLED, statusCode: '503' });
+      return api;
+    },
+  },
   'preflights': {
     api: stack => http(stack, { defaultIntegration: integration(), corsPreflight: { allowOrigins: ['*'] } }),
     warning: 'the route $default receives preflights',
@@ -106,6 +113,22 @@ for (const [name, { api, error, warning }] of Object.entries(cases)) {
 }
 
 const escape = text => text.replace(/[$.*+?()]/g, '\\$&');
+
+test("the app's answers in place of the gateway's own", () => {
+  const kinds = (...app) => {
+    const stack = new Stack(new App(), 'Stack');
+    const limiter = new RateLimit(stack, 'RateLimit');
+    const api = rest(stack);
+    app.forEach(props => api.addGatewayResponse(props.type.responseType, props));
+    limiter.protect(api);
+    return Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::GatewayResponse')).map(r => r.Properties.ResponseType).sort();
+  };
+  const [type, templates] = [apigateway.ResponseType.DEFAULT_5XX, { 'application/json': '{"error":1}' }];
+  const all = kinds();
+  assert.deepEqual(kinds({ type }), all);
+  assert.deepEqual(kinds({ type, templates }), all.filter(kind => !kind.startsWith('AUTHORIZER_')));
+  assert.deepEqual(kinds({ type: apigateway.ResponseType.THROTTLED }), all);
+});
 
 test('a limiter that protects nothing', () => {
   const stack = new Stack(new App(), 'Stack');
