@@ -88,6 +88,21 @@ func (c *checker) checkReach(i int) {
 	}
 }
 
+// checkShown warns about members of problem details that are stated beside a body
+// which does not show them.
+func (c *checker) checkShown(path problem.Path, stated, whole *ruledoc.Denied) {
+	if stated == nil || whole.Body == "" {
+		return
+	}
+	for _, member := range [][3]string{
+		{"type", stated.Type, "problemType"}, {"title", stated.Title, "problemTitle"}, {"detail", stated.Detail, "problemDetail"},
+	} {
+		if member[1] != "" && !strings.Contains(whole.Body, "{"+member[2]+"}") {
+			c.warn(path.To(member[0]), problem.UnshownMember, member[2])
+		}
+	}
+}
+
 // coversAll reports whether a selector plainly matches every request that
 // another matches; nil matches all. Patterns and networks count if they are
 // equal, or if they match everything.

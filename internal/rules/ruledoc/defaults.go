@@ -52,9 +52,7 @@ func WithDefaults(d *Document) *Document {
 			c.Secret.Header = strings.ToLower(c.Secret.Header)
 		}
 	}
-	if d.Denied != nil && *d.Denied != (Denied{}) { // an empty one is a mistake
-		d.Denied.Status = cmp.Or(d.Denied.Status, DefaultStatus)
-	}
+	d.Denied.setDefaults(nil)
 	ambiguous := "clean"
 	complete := func(s *Selector, inForce bool) {
 		if s == nil {
@@ -78,6 +76,7 @@ func WithDefaults(d *Document) *Document {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
+		r.Denied.setDefaults(d.Denied)
 		complete(r.When, r.Mode != modeOff)
 		complete(r.Unless, r.Mode != modeOff)
 		if r.Limit != nil {
@@ -92,6 +91,19 @@ func WithDefaults(d *Document) *Document {
 		}
 	}
 	return d
+}
+
+// setDefaults fills in the answer of a rule from that of the document, which has
+// none itself. An empty answer is a mistake, and stays empty.
+func (d *Denied) setDefaults(document *Denied) {
+	if d == nil || *d == (Denied{}) {
+		return
+	}
+	by := cmp.Or(document, &Denied{})
+	*d = Denied{
+		cmp.Or(d.Status, by.Status, DefaultStatus), cmp.Or(d.Type, by.Type), cmp.Or(d.Title, by.Title), cmp.Or(d.Detail, by.Detail),
+		cmp.Or(d.ContentType, by.ContentType), cmp.Or(d.Body, by.Body),
+	}
 }
 
 // SetDefaults sets defaults for rules, where the document states none itself.
