@@ -271,5 +271,5 @@ var (
 		"only slidegate serve and the Go library use the rest of this")
 	// value of the body
 	UnshownMember = code("the body does not show it: write {%s} in the body, or remove it")
-	ShadowAnswer  = code("the rule is in shadow mode and denies nothing, so no client gets this answer: write mode: enforce, or remove it")
+	ShadowAnswer  = code("in shadow the rule denies nothing, so no client gets this answer: enforce the rule, or remove the answer")
 )
