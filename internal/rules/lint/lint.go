@@ -31,7 +31,7 @@ func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 		checkEntries(problem.Root("authentication").To("required"), a.Required.Some)
 	}
 	c.checkIssuers()
-	c.checkShown(problem.Root("denied"), d.Denied, c.author.Denied)
+	c.checkShown(problem.Root("denied"), d.Denied, nil)
 	for i, r := range s.Rules {
 		if r.Mode == rules.Off {
 			continue

@@ -52,7 +52,7 @@ func WithDefaults(d *Document) *Document {
 			c.Secret.Header = strings.ToLower(c.Secret.Header)
 		}
 	}
-	d.Denied.setDefaults(nil)
+	d.Denied = d.Denied.over(nil)
 	ambiguous := "clean"
 	complete := func(s *Selector, inForce bool) {
 		if s == nil {
@@ -76,7 +76,7 @@ func WithDefaults(d *Document) *Document {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
-		r.Denied.setDefaults(d.Denied)
+		r.Denied = r.Denied.over(d.Denied)
 		complete(r.When, r.Mode != modeOff)
 		complete(r.Unless, r.Mode != modeOff)
 		if r.Limit != nil {
@@ -93,17 +93,22 @@ func WithDefaults(d *Document) *Document {
 	return d
 }
 
-// setDefaults fills in the answer of a rule from that of the document, which has
-// none itself. An empty answer is a mistake, and stays empty.
-func (d *Denied) setDefaults(document *Denied) {
+// over returns the whole answer of a rule, by that of the document, or that of the
+// document, by nil. An answer that changes nothing is nil. An empty one is a mistake,
+// and stays empty.
+func (d *Denied) over(document *Denied) *Denied {
 	if d == nil || *d == (Denied{}) {
-		return
+		return d
 	}
-	by := cmp.Or(document, &Denied{})
-	*d = Denied{
+	by := cmp.Or(document, &Denied{Status: DefaultStatus})
+	whole := Denied{
 		cmp.Or(d.Status, by.Status, DefaultStatus), cmp.Or(d.Type, by.Type), cmp.Or(d.Title, by.Title), cmp.Or(d.Detail, by.Detail),
 		cmp.Or(d.ContentType, by.ContentType), cmp.Or(d.Body, by.Body),
 	}
+	if whole == *by {
+		return nil
+	}
+	return &whole
 }
 
 // SetDefaults sets defaults for rules, where the document states none itself.

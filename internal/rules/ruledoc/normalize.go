@@ -1,7 +1,6 @@
 package ruledoc
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/netip"
@@ -27,14 +26,6 @@ func Normalize(d *Document) *Document {
 	}
 	d.Authentication.normalize()
 	d.RetryJitter = canonicalDuration(d.RetryJitter)
-	for i := range d.Rules {
-		if r := &d.Rules[i]; r.Denied != nil && *r.Denied == *cmp.Or(d.Denied, &Denied{Status: DefaultStatus}) {
-			r.Denied = nil // it adds nothing to that of the document
-		}
-	}
-	if d.Denied != nil && *d.Denied == (Denied{Status: DefaultStatus}) {
-		d.Denied = nil
-	}
 	if d.Plan != nil {
 		d.Plan.Overrides = lowerSources(d.Plan.Overrides)
 	}
