@@ -25,7 +25,7 @@ type Context struct {
 	DelayMs  string `json:"delayMs,omitempty"`  // milliseconds to delay an allowed request, above 0
 
 	// The answer to a ban, an unmatched request, an ambiguous path or invalid credentials, and the
-	// document's own answer to a denial: all three or none. A body may hold quotes. REST APIs answer as
+	// rules' own answer to a denial: all three or none. A body may hold quotes. REST APIs answer as
 	// they were deployed, whatever these say.
 	DeniedBody        string `json:"deniedBody,omitempty"`
 	DeniedContentType string `json:"deniedContentType,omitempty"`
