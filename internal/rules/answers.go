@@ -18,8 +18,8 @@ type Answers struct {
 	Denied *Denied
 }
 
-// Denied is an answer to denied requests. Its Status is never 0. An empty
-// ContentType or Body is that of problem details. Body is a template, see
+// Denied is an answer to denied requests. Its Status is never 0. Other fields that
+// are empty are those of problem details. Body and Detail are templates, see
 // FillBody.
 type Denied = ruledoc.Denied
 
@@ -50,8 +50,9 @@ func (f Fields) Legacy() bool { return f == Usual || f == LegacyFields || f == B
 func (f Fields) Reset() bool { return f == LegacyFields || f == BothFields }
 
 // BodyVariables are the values of a denial that a body may have, by their names
-// in an authorizer's context. They hold no quotes, backslashes or brackets.
-var BodyVariables = []string{"rule", "limit", "remaining", "reset", "retryAfter", "degraded", "problemType", "problemTitle"}
+// in an authorizer's context. They hold no double quotes, backslashes or angle
+// brackets. A detail may have all but the last one, which is itself.
+var BodyVariables = []string{"rule", "limit", "remaining", "reset", "retryAfter", "degraded", "problemType", "problemTitle", "problemDetail"}
 
 var bodyVariable = ruledoc.Regexp(`\{[A-Za-z_]+\}`)
 

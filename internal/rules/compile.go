@@ -227,8 +227,20 @@ func (c *compiler) answers(d *ruledoc.Document) Answers {
 	return a
 }
 
+// problemMembers are members of problem details that an answer may state. The
+// responses of a REST API hold them in JSON, unescaped.
+var problemMembers = []struct {
+	form            func() *regexp.Regexp
+	name, what, use string
+}{
+	{ruledoc.Pattern(ruledoc.Denied{}, "type"), "type", "URI of a problem type",
+		"one such as https://example.com/problems/month-spent, and a media type as content_type"},
+	{ruledoc.Pattern(ruledoc.Denied{}, "title"), "title", `plain ASCII of at most 300 characters without ", \, <, >, { and }`, "a title without them"},
+	{ruledoc.Pattern(ruledoc.Denied{}, "detail"), "detail", `plain ASCII of at most 300 characters without ", \, < and >`, "a detail without them"},
+}
+
 // denied checks the answer to denied requests. It reports one mistake of its
-// fields at most, and one unknown variable of its body.
+// type and body at most, and one of each other text.
 func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) {
 	switch {
 	case *d == (ruledoc.Denied{}):
@@ -242,10 +254,21 @@ func (c *compiler) denied(path problem.Path, d *ruledoc.Denied) {
 	case !plainText().MatchString(d.Body):
 		c.fail(path.To("body"), problem.Instead, "has other characters than plain ASCII", `them as \u00e9 in JSON, or as &eacute; in HTML`)
 	}
-	for _, v := range bodyVariable().FindAllString(d.Body, -1) {
-		if !slices.Contains(BodyVariables, v[1:len(v)-1]) {
-			c.fail(path.To("body"), problem.UnknownWord, v, "there are {"+strings.Join(BodyVariables, "}, {")+"}")
-			break
+	for i, text := range []string{d.Type, d.Title, d.Detail} {
+		if m := problemMembers[i]; text != "" && !m.form().MatchString(text) {
+			c.fail(path.To(m.name), problem.Malformed, strconv.Quote(text), m.what, m.use)
+		}
+	}
+	c.variables(path.To("body"), d.Body, BodyVariables)
+	c.variables(path.To("detail"), d.Detail, BodyVariables[:len(BodyVariables)-1])
+}
+
+// variables reports the first unknown variable of a text.
+func (c *compiler) variables(path problem.Path, text string, known []string) {
+	for _, v := range bodyVariable().FindAllString(text, -1) {
+		if !slices.Contains(known, v[1:len(v)-1]) {
+			c.fail(path, problem.UnknownWord, v, "there are {"+strings.Join(known, "}, {")+"}")
+			return
 		}
 	}
 }

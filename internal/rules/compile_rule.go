@@ -48,6 +48,9 @@ func (c *compiler) rule(i int, taken map[string]problem.Path) *Rule {
 		c.name(path, "counter", d.Counter, ruleName, nil)
 		r.prefix = d.Counter + "|"
 	}
+	if r.Denied = d.Denied; d.Denied != nil && !c.isWrong(problem.Root("denied")) { // what it takes from there is reported there
+		c.denied(path.To("denied"), d.Denied)
+	}
 	c.ruleLimits(i, path, d, r)
 	r.refunds = c.statuses(path.To("refund_on"), d.RefundOn)
 	if r.Mode == Shadow && r.Atomic {

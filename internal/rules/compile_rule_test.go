@@ -178,11 +178,51 @@ func TestStatedCost(t *testing.T) {
 	}
 }
 
+// TestCompileAnswersOfRules: the answer of a rule is that of the document, but for
+// the fields that the rule states. What is wrong is reported once.
+func TestCompileAnswersOfRules(t *testing.T) {
+	const all = "{status: 503, type: /full, title: Full, detail: Wait., content_type: text/plain, body: '{problemTitle}'}"
+	whole := Denied{Status: 503, Type: "/full", Title: "Full", Detail: "Wait.", ContentType: "text/plain", Body: "{problemTitle}"}
+	for _, tt := range []struct {
+		document, rule string
+		want           func(*Denied)
+	}{
+		{all, "{status: 402}", func(d *Denied) { d.Status = 402 }},
+		{all, "{status: 429}", func(d *Denied) { d.Status = 429 }},
+		{all, "{type: 'urn:spent'}", func(d *Denied) { d.Type = "urn:spent" }},
+		{all, "{title: Spent}", func(d *Denied) { d.Title = "Spent" }},
+		{all, "{detail: '{limit}'}", func(d *Denied) { d.Detail = "{limit}" }},
+		{all, "{content_type: text/html}", func(d *Denied) { d.ContentType = "text/html" }},
+		{all, "{body: spent}", func(d *Denied) { d.Body = "spent" }},
+		{"", "{title: Spent}", func(d *Denied) { *d = Denied{Status: 429, Title: "Spent"} }},
+	} {
+		document := "{rules: [{name: a, key: k, limit: 1/s, denied: " + tt.rule + "}, {name: b, key: k, limit: 2/s}]"
+		if tt.document != "" {
+			document += ", denied: " + tt.document
+		}
+		want, set := whole, parse(t, document+"}")
+		if tt.want(&want); *set.Rules[0].Denied != want || set.Rules[1].Denied != nil {
+			t.Errorf("%s: %+v, and %+v of another rule; want %+v", tt.rule, set.Rules[0].Denied, set.Rules[1].Denied, want)
+		}
+	}
+	for _, tt := range []struct{ document, rule, want string }{
+		{"{status: 503}", "{}", "rules[0].denied: is empty: write a status, or a content_type and a body, or remove it"},
+		{"{status: 503}", "{body: x}", "rules[0].denied: has a body of unknown type: write content_type: application/json, or another type"},
+		{"{content_type: json}", "{body: x}", `denied.content_type: "json" is no media type: write one such as application/json or text/html; charset=utf-8`},
+	} {
+		_, err := read(t, "f", "{rules: [{name: a, key: k, limit: 1/s, denied: "+tt.rule+"}], denied: "+tt.document+"}")
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), ": "+tt.want) {
+			t.Errorf("%s of a rule:\ngot  %v\nwant %s", tt.rule, err, tt.want)
+		}
+	}
+}
+
 func TestCompileAnswers(t *testing.T) {
 	a := parse(t, "{headers: both, retry_jitter: 1m30s, denied: {body: hi, content_type: text/plain}, rules: []}").Answers
 	if a.Fields != BothFields || a.RetryJitter != 90*time.Second || *a.Denied != (Denied{Status: 429, ContentType: "text/plain", Body: "hi"}) {
 		t.Errorf("%+v, denied %+v", a, a.Denied)
 	}
+	const uri = "write one such as https://example.com/problems/month-spent, and a media type as content_type"
 	for _, tt := range []struct{ fields, want string }{
 		{"headers: x-ratelimit", `headers: unknown value "x-ratelimit": write legacy`},
 		{"retry_jitter: 500ms", `retry_jitter: "500ms" is no time from 1s to 1h in whole seconds: write one such as 10s`},
@@ -197,9 +237,15 @@ func TestCompileAnswers(t *testing.T) {
 		{"denied: {content_type: text/plain, body: é}", "denied.body: has other characters than plain ASCII: write them as \\u00e9 in JSON, or as &eacute; in HTML"},
 		{"denied: {content_type: text/plain, body: " + strings.Repeat("a", 2049) + "}", "denied.body: has 2049 bytes, and 2048 is the most: shorten it"},
 		{"denied: {content_type: text/plain, body: '{rule} {rateLimit}'}",
-			"denied.body: unknown value {rateLimit}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
+			"denied.body: unknown value {rateLimit}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}, {problemDetail}"},
+		{"denied: {type: month spent}", `denied.type: "month spent" is no URI of a problem type: ` + uri},
+		{"denied: {type: application/json, content_type: text/plain, body: x}", `denied.type: "application/json" is no URI of a problem type: ` + uri},
+		{"denied: {title: 'in {retryAfter} s'}", `denied.title: "in {retryAfter} s" is no plain ASCII of at most 300 characters without ", \, <, >, { and }: write a title without them`},
+		{`denied: {detail: '"full"'}`, `denied.detail: "\"full\"" is no plain ASCII of at most 300 characters without ", \, < and >: write a detail without them`},
+		{"denied: {detail: '{problemDetail}'}",
+			"denied.detail: unknown value {problemDetail}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
 		{"denied: {content_type: text/plain, body: 'in {retry_after} s'}",
-			"denied.body: unknown value {retry_after}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}"},
+			"denied.body: unknown value {retry_after}: there are {rule}, {limit}, {remaining}, {reset}, {retryAfter}, {degraded}, {problemType}, {problemTitle}, {problemDetail}"},
 	} {
 		_, err := read(t, "f", "{rules: [], "+tt.fields+"}")
 		if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasSuffix(err.Error(), ": "+tt.want) {

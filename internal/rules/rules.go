@@ -200,6 +200,9 @@ type Rule struct {
 	OnError OnError
 	Mode    Mode
 	Quiet   bool // responses do not mention it
+	// Denied is the whole answer to requests that the rule denies; nil for that of
+	// the document.
+	Denied *Denied
 	// SettleWithin is how long a reservation can be settled by its receipt.
 	SettleWithin time.Duration
 	// Reservations is the most reservations of a key that are open at once.

@@ -152,8 +152,8 @@ func (d *deployment) httpAPI(t *testing.T, user string) {
 		}
 	}
 	got := send(t, http.MethodGet, d.http+"/v1/items/2", user)
-	if got.status != http.StatusTooManyRequests || got.header.Get("Content-Type") != "application/problem+json" || got.header.Get("Retry-After") == "" {
-		t.Errorf("the request over the limit is answered %d, with %v; want 429", got.status, got.header)
+	if got.status != http.StatusPaymentRequired || got.header.Get("Content-Type") != "application/problem+json" || got.header.Get("Retry-After") == "" {
+		t.Errorf("the request over the limit is answered %d, with %v; want 402, as the rule says", got.status, got.header)
 	}
 	d.counted(t, user, 3)
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"iter"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/slidegate/slidegate/internal/limit"
@@ -143,12 +145,22 @@ func (d *Decision) All() iter.Seq[*Verdict] {
 	}
 }
 
-// Answers says what clients learn of the decision.
+// Answers says what clients learn of the decision. The rule that denied may have
+// an answer of its own, for requests that it has counted: its on_error has that of
+// the document.
 func (d *Decision) Answers() rules.Answers {
 	if d.set == nil { // of a limiter without a document
 		return rules.Answers{}
 	}
-	return d.set.Answers
+	of := d.set.Answers
+	if !d.Allowed && d.Reason == Limited {
+		// Several verdicts deny a turn that is too late: that of the latest does.
+		v := slices.MaxFunc(d.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Delay, b.Delay) })
+		if !v.Degraded && v.Rule.Denied != nil {
+			of.Denied = v.Rule.Denied
+		}
+	}
+	return of
 }
 
 // Rules returns the rules that made the decision; nil for a limiter without a

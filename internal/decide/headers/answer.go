@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"cmp"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -44,7 +45,7 @@ type Answer struct {
 	LegacyLimit, LegacyRemaining, LegacyReset string
 	LegacyRetryAfter                          string
 
-	// Denied is the document's own answer to a denial; nil for problem details.
+	// Denied is the rules' own answer to a denial; nil for problem details.
 	Denied *rules.Denied
 
 	of       rules.Answers
@@ -72,8 +73,19 @@ func Describe(d *engine.Decision) Answer {
 	}
 	if !d.Allowed {
 		a.Problem = problem
+		if problem == QuotaExceeded && a.Denied != nil {
+			a.stateProblem()
+		}
 	}
 	return a
+}
+
+// stateProblem replaces the problem of a full limit by what the rules state of it.
+// Other problems keep their own: the month of a banned client is not spent.
+func (a *Answer) stateProblem() {
+	own, p := a.Denied, &a.Problem
+	p.Type, p.Title, p.heading = cmp.Or(own.Type, p.Type), cmp.Or(own.Title, p.Title), own.Title
+	p.Detail = rules.FillBody(own.Detail, a.variable)
 }
 
 // TooLong returns the denial of a request that was allowed with a delay that is
@@ -83,16 +95,14 @@ func (a Answer) TooLong() Answer {
 	d.Allowed, d.Delay, d.Verdicts = false, 0, slices.Clone(d.Verdicts)
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		v.RetryAfter, v.Limits = a.Delay, slices.Clone(v.Limits)
+		v.RetryAfter, v.Limits, v.Degraded = a.Delay, slices.Clone(v.Limits), false
 		for j := range v.Limits {
 			if r := &v.Limits[j]; r.Delay > 0 {
 				r.Allowed, r.RetryAfter = false, r.Delay
 			}
 		}
 	}
-	denial := Describe(&d)
-	denial.Problem = QuotaExceeded
-	return denial
+	return Describe(&d)
 }
 
 // describeLimits adds every limit that was charged, and the tightest by itself.

@@ -19,8 +19,8 @@ type Denial struct {
 	Body        string
 }
 
-// Denial returns the document's own answer to a denial, or problem details with
-// the status of the problem: 429 for most. A status of 429 in the document does
+// Denial returns the rules' own answer to a denial, or problem details with
+// the status of the problem: 429 for most. A status of 429 in the rules does
 // not replace another one of a problem.
 func (a *Answer) Denial() Denial {
 	own := cmp.Or(a.Denied, &rules.Denied{})
@@ -41,14 +41,15 @@ func (a *Answer) IsCommon() bool { return a.Denied == nil && a.Problem.status ==
 // variable returns the value of one of rules.BodyVariables.
 func (a *Answer) variable(name string) string {
 	return map[string]string{
-		"rule":         a.Rule,
-		"limit":        a.Limit,
-		"remaining":    a.Remaining,
-		"reset":        a.Reset,
-		"retryAfter":   a.RetryAfter,
-		"degraded":     strconv.FormatBool(a.Degraded),
-		"problemType":  a.Problem.Type,
-		"problemTitle": a.Problem.Title,
+		"rule":          a.Rule,
+		"limit":         a.Limit,
+		"remaining":     a.Remaining,
+		"reset":         a.Reset,
+		"retryAfter":    a.RetryAfter,
+		"degraded":      strconv.FormatBool(a.Degraded),
+		"problemType":   a.Problem.Type,
+		"problemTitle":  a.Problem.Title,
+		"problemDetail": a.Problem.Detail,
 	}[name]
 }
 
@@ -59,8 +60,9 @@ func ProblemBody(status int, p Problem, rule string) string {
 		Type     string   `json:"type"`
 		Title    string   `json:"title"`
 		Status   int      `json:"status"`
+		Detail   string   `json:"detail,omitempty"`
 		Violated []string `json:"violated-policies,omitempty"`
-	}{Type: p.Type, Title: p.Title, Status: status}
+	}{Type: p.Type, Title: p.Title, Status: status, Detail: p.Detail}
 	if rule != "" {
 		body.Violated = []string{rule}
 	}

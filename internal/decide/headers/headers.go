@@ -80,10 +80,13 @@ func Seconds(d time.Duration) int64 {
 	return s
 }
 
-// Problem is a type of problem details (RFC 9457) with its title.
+// Problem is a type of problem details (RFC 9457) with its title, and a detail if
+// the rules state one.
 type Problem struct {
-	Type, Title string
-	status      int // 0 for 429
+	Type, Title, Detail string
+
+	status  int    // 0 for 429
+	heading string // of a page; "" for the name of the status
 }
 
 // The problems of denials. draft-ietf-httpapi-ratelimit-headers defines the

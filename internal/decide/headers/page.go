@@ -1,7 +1,9 @@
 package headers
 
 import (
+	"cmp"
 	"fmt"
+	"html"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,11 +27,11 @@ const page = `<!DOCTYPE html>
 `
 
 // DenialFor returns the denial of a request with these fields: a page for a
-// browser, which asks for text/html, and Denial for other clients. The document's
-// own answer goes to all of them.
+// browser, which asks for text/html, and Denial for other clients. A body or a type
+// of content that the rules state goes to all of them.
 func (a *Answer) DenialFor(request http.Header) Denial {
 	d := a.Denial()
-	if a.Denied == nil && WantsPage(request) {
+	if own := a.Denied; (own == nil || own.Body+own.ContentType == "") && WantsPage(request) {
 		d.ContentType, d.Body = PageType, Page(d.Status, a.Problem, a.RetryAfter)
 	}
 	return d
@@ -40,26 +42,28 @@ func (a *Answer) DenialFor(request http.Header) Denial {
 func Page(status int, p Problem, retryAfter string) string {
 	text := p.Title + "."
 	switch seconds, err := strconv.ParseInt(retryAfter, 10, 64); {
+	case p.Detail != "":
+		text = p.Detail
 	case err == nil:
 		text = "Please come back in " + inWords(time.Duration(seconds)*time.Second) + "."
 	case p.Type == QuotaExceeded.Type:
 		text = "This request is larger than the limit ever allows."
 	}
-	return fmt.Sprintf(page, http.StatusText(status), text)
+	return fmt.Sprintf(page, html.EscapeString(cmp.Or(p.heading, http.StatusText(status))), html.EscapeString(text))
 }
 
 // WantsPage reports whether a client asks for HTML, and not for JSON.
-func WantsPage(request http.Header) (html bool) {
+func WantsPage(request http.Header) (page bool) {
 	for entry := range strings.SplitSeq(strings.ToLower(strings.Join(request.Values("Accept"), ",")), ",") {
 		kind, _, _ := strings.Cut(entry, ";")
 		switch strings.TrimSpace(kind) {
 		case "text/html":
-			html = true
+			page = true
 		case "application/json", ProblemType:
 			return false
 		}
 	}
-	return html
+	return page
 }
 
 // inWords returns a wait in its largest unit, rounded up. Above two of a unit it

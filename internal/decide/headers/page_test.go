@@ -15,6 +15,10 @@ func TestPage(t *testing.T) {
 	limited := Answer{Problem: QuotaExceeded, Rule: "per-ip", RetryAfter: "11"}
 	never, banned, own := limited, Answer{Problem: Blocked, Rule: RuleDeny}, limited
 	never.RetryAfter, own.Denied = "", &rules.Denied{Body: "slow down", ContentType: "text/plain"}
+	stated, onlyStatus := limited, limited
+	stated.Denied = &rules.Denied{Status: 402, Title: "Spent & gone", Detail: "Buy 'more'."}
+	stated.stateProblem()
+	onlyStatus.Denied = &rules.Denied{Status: 503}
 	for _, test := range []struct {
 		accept string
 		of     Answer
@@ -32,6 +36,8 @@ func TestPage(t *testing.T) {
 		{browser, never, 429, PageType, "<p>This request is larger than the limit ever allows.</p>"},
 		{browser, banned, 403, PageType, "<h1>Forbidden</h1>\n<p>Requests from this client are blocked.</p>"},
 		{browser, own, 429, "text/plain", "slow down"},
+		{browser, stated, 402, PageType, "<h1>Spent &amp; gone</h1>\n<p>Buy &#39;more&#39;.</p>"},
+		{browser, onlyStatus, 503, PageType, "<h1>Service Unavailable</h1>\n<p>Please come back in 11 seconds.</p>"},
 	} {
 		d := test.of.DenialFor(http.Header{"Accept": {test.accept}})
 		if d.Status != test.status || d.ContentType != test.kind || !strings.Contains(d.Body, test.body) {

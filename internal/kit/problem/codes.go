@@ -267,6 +267,9 @@ var (
 	// how long
 	PlaceKept = code("behind an authorizer a place is free again once the backend settles the request, or after %s: " +
 		"have the backend settle, as docs/authorizer.md shows")
-	DeployedAnswer = code("a REST API answers denied requests as it was deployed, with status 429 and problem details: " +
-		"only slidegate serve and the Go library use this")
+	DeployedAnswer = code("a REST API answers denied requests as it was deployed, with status 429 and the type and title of problem details: " +
+		"only slidegate serve, the Go library and backends of PassDenials use the rest")
+	// value of the body
+	UnshownMember = code("the body does not show it: write {%s} in the body, or remove it")
+	ShadowAnswer  = code("in shadow the rule denies nothing, so no client gets this answer: enforce the rule, or remove the answer")
 )

@@ -44,6 +44,7 @@ rules:
   - name: uploads
     when: {route: /uploads}
     key: "ip:{ip}"
+    denied: {status: 402, type: "https://example.com/problems/uploads", title: No more uploads, detail: "{rule} has {limit}. Come back in {retryAfter} s."}
     limits:
       - {name: burst, algorithm: token_bucket, capacity: 10, window: 60s, burst: 20}
       - {name: even, algorithm: leaky_bucket, capacity: 3, window: 1s, queue: 6}

@@ -25,15 +25,16 @@ type Context struct {
 	DelayMs  string `json:"delayMs,omitempty"`  // milliseconds to delay an allowed request, above 0
 
 	// The answer to a ban, an unmatched request, an ambiguous path or invalid credentials, and the
-	// document's own answer to a denial: all three or none. A body may hold quotes. REST APIs answer as
+	// rules' own answer to a denial: all three or none. A body may hold quotes. REST APIs answer as
 	// they were deployed, whatever these say.
 	DeniedBody        string `json:"deniedBody,omitempty"`
 	DeniedContentType string `json:"deniedContentType,omitempty"`
 	DeniedStatus      string `json:"deniedStatus,omitempty"`
 
-	Limit        string `json:"limit,omitempty"`        // the deciding limit's capacity, in units
-	ProblemTitle string `json:"problemTitle,omitempty"` // of a denial
-	ProblemType  string `json:"problemType,omitempty"`  // of a denial: the URI of a problem type
+	Limit         string `json:"limit,omitempty"`         // the deciding limit's capacity, in units
+	ProblemDetail string `json:"problemDetail,omitempty"` // of a denial whose rule states one
+	ProblemTitle  string `json:"problemTitle,omitempty"`  // of a denial
+	ProblemType   string `json:"problemType,omitempty"`   // of a denial: the URI of a problem type
 
 	// Values of the fields of limits. Those that the document's headers leave out
 	// are missing.
@@ -130,7 +131,7 @@ func decisionContext(a *headers.Answer) *Context {
 	c := &Context{
 		Allowed: strconv.FormatBool(a.Allowed), Degraded: strconv.FormatBool(a.Degraded),
 		Rule: a.Rule, Limit: a.Limit, Remaining: a.Remaining, Reset: a.Reset, RetryAfter: a.RetryAfter,
-		RateLimit: a.RateLimit, RateLimitPolicy: a.RateLimitPolicy, ProblemType: a.Problem.Type, ProblemTitle: a.Problem.Title,
+		RateLimit: a.RateLimit, RateLimitPolicy: a.RateLimitPolicy, ProblemType: a.Problem.Type, ProblemTitle: a.Problem.Title, ProblemDetail: a.Problem.Detail,
 		LegacyLimit: a.LegacyLimit, LegacyRemaining: a.LegacyRemaining, LegacyReset: a.LegacyReset, LegacyRetryAfter: a.LegacyRetryAfter,
 	}
 	if a.Delay > 0 { // rounded up, so that no request goes on before its turn

@@ -73,6 +73,7 @@ func TestDenialOf(t *testing.T) {
 	for name, document := range map[string]string{
 		"by default":  limits,
 		"own answer":  "denied: {status: 503, content_type: text/plain, body: \"{rule} is \\\"full\\\"\"}\n" + limits,
+		"the rule's":  "denied: {status: 503, title: Full}\nrules: [{name: all, key: all, limit: 1/minute, denied: {title: Spent, detail: \"{limit} a minute\"}}]",
 		"no fields":   "headers: off\n" + limits,
 		"both":        "headers: both\n" + limits,
 		"a ban":       "deny: [{path: /v1/items/*}]\nrules: []",

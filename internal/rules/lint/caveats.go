@@ -18,9 +18,7 @@ import (
 // that a person describes, have the credentials that they state.
 func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 	c := &checker{author: ruledoc.WithDefaults(d), doc: s.Document(), set: s}
-	if c.doc.Denied != nil {
-		c.warn(problem.Root("denied"), problem.DeployedAnswer)
-	}
+	c.checkDeployed(problem.Root("denied"), d.Denied)
 	v := verifiedBy(d)
 	checkEntries := func(name string, entries []ruledoc.Selector, effect string) {
 		for i := range entries {
@@ -45,11 +43,24 @@ func Caveats(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 			path, _ := c.paths(i, place)
 			c.warn(path, problem.PlaceKept, ruledoc.FormatDuration(s.Rules[i].Limits[place].Window))
 		}
+		c.checkDeployed(problem.Root("rules").At(i).To("denied"), d.Rules[i].Denied)
 		if path, effect := c.withoutCredentials(i, v); effect != "" {
 			c.warn(path, problem.Unverified, v.what(), effect)
 		}
 	}
 	return c.warnings
+}
+
+// checkDeployed warns about what a REST API does not answer: its gateway response
+// has the type and the title of a problem from the authorizer's context.
+func (c *checker) checkDeployed(path problem.Path, stated *ruledoc.Denied) {
+	if stated == nil {
+		return
+	}
+	rest := *stated
+	if rest.Type, rest.Title = "", ""; rest != (ruledoc.Denied{}) && rest != (ruledoc.Denied{Status: ruledoc.DefaultStatus}) {
+		c.warn(path, problem.DeployedAnswer)
+	}
 }
 
 // checkPlan warns if live callers have no plan, or cannot have that of an

@@ -31,11 +31,16 @@ func Check(d *ruledoc.Document, s *rules.Set) []problem.Problem {
 		checkEntries(problem.Root("authentication").To("required"), a.Required.Some)
 	}
 	c.checkIssuers()
+	c.checkShown(problem.Root("denied"), d.Denied, nil)
 	for i, r := range s.Rules {
 		if r.Mode == rules.Off {
 			continue
 		}
 		c.checkAlone(i)
+		at := problem.Root("rules").At(i).To("denied")
+		if c.checkShown(at, d.Rules[i].Denied, c.author.Rules[i].Denied); d.Rules[i].Denied != nil && !r.Enforced() {
+			c.warn(at, problem.ShadowAnswer)
+		}
 		if !c.near.spent() {
 			c.checkBeside(i)
 		}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -85,6 +86,23 @@ func (c *checker) checkReach(i int) {
 	if r.Overrides == nil && !slices.ContainsFunc(costs, func(cost rules.Cost) bool { return cost.Max > 0 }) {
 		_, costAt := c.paths(i, 0)
 		c.warn(costAt, problem.CostsNothing)
+	}
+}
+
+// checkShown warns about members of problem details that are stated beside a body
+// which does not show them. whole is the answer of a rule, nil for that of the
+// document.
+func (c *checker) checkShown(path problem.Path, stated, whole *ruledoc.Denied) {
+	body := cmp.Or(whole, c.author.Denied, &ruledoc.Denied{}).Body
+	if stated == nil || body == "" {
+		return
+	}
+	for _, member := range [][3]string{
+		{"type", stated.Type, "problemType"}, {"title", stated.Title, "problemTitle"}, {"detail", stated.Detail, "problemDetail"},
+	} {
+		if member[1] != "" && !strings.Contains(body, "{"+member[2]+"}") {
+			c.warn(path.To(member[0]), problem.UnshownMember, member[2])
+		}
 	}
 }
 

@@ -108,6 +108,16 @@ func TestOverlapIsBounded(t *testing.T) {
 }
 
 const warnings = `
+# An answer that no client sees.
+{rules: [], denied: {title: Spent, type: /spent, content_type: text/plain, body: '{problemTitle}'}}
+  denied.type: the body does not show it: write {problemType} in the body, or remove it
+{rules: [{name: r, key: all, limit: 1/s, denied: {title: Spent, detail: x}}], denied: {content_type: text/plain, body: 'No. {problemDetail}'}}
+  rules[0].denied.title: the body does not show it: write {problemTitle} in the body, or remove it
+{rules: [{name: r, key: all, limit: 1/s, denied: {content_type: text/plain, body: no}}], denied: {title: Spent}}
+{name: r, key: all, limit: 1/s, mode: shadow, denied: {title: Spent}}
+  rules[0].denied: in shadow the rule denies nothing, so no client gets this answer: enforce the rule, or remove the answer
+{name: r, key: all, limit: 1/s, mode: off, denied: {title: Spent}}
+
 # A rule that clients evade needs another rule for the same requests, by what they cannot make up.
 USER
   rules[0].key: the client can make up a new value of {header.x-user} for every request and is th…
@@ -390,7 +400,16 @@ const caveats = `
 {name: r, key: '{ip}|{apikey}', limit: 1/s}
   rules[0].key: UNVERIFIED: live requests are counted without {apikey}
 {rules: [], denied: {status: 503}}
-  denied: a REST API answers denied requests as it was deployed, with status 429 and problem deta…
+  denied: a REST API answers denied requests as it was deployed, with status 429 and the type and title of problem details: …
+# Of problem details, the authorizer's context has the type and the title.
+{rules: [], denied: {type: /month, title: Spent}}
+{rules: [], denied: {status: 429}}
+{name: r, key: all, limit: 1/s, denied: {type: /month, title: Spent, status: 429}}
+{name: r, key: all, limit: 1/s, denied: {type: /month, detail: No more.}}
+  rules[0].denied: a REST API answers…
+{rules: [{name: r, key: all, limit: 1/s, denied: {title: Spent}}], denied: {status: 503}}
+  denied: a REST API answers…
+{name: r, key: all, limit: 1/s, mode: off, denied: {status: 503}}
 {rules: [], deny: [{caller: rejected}], skip: [{match: {jwt.admin: true}}], plan: {overrides: '{apikey}'}}
   deny[0]: UNVERIFIED: this denies no live request
   skip[0]: UNVERIFIED: this skips no live request

@@ -52,9 +52,7 @@ func WithDefaults(d *Document) *Document {
 			c.Secret.Header = strings.ToLower(c.Secret.Header)
 		}
 	}
-	if d.Denied != nil && *d.Denied != (Denied{}) { // an empty one is a mistake
-		d.Denied.Status = cmp.Or(d.Denied.Status, DefaultStatus)
-	}
+	d.Denied = d.Denied.over(nil)
 	ambiguous := "clean"
 	complete := func(s *Selector, inForce bool) {
 		if s == nil {
@@ -78,6 +76,7 @@ func WithDefaults(d *Document) *Document {
 		r := &d.Rules[i]
 		r.OnError = cmp.Or(r.OnError, d.Defaults.OnError)
 		r.Mode = cmp.Or(r.Mode, DefaultMode)
+		r.Denied = r.Denied.over(d.Denied)
 		complete(r.When, r.Mode != modeOff)
 		complete(r.Unless, r.Mode != modeOff)
 		if r.Limit != nil {
@@ -92,6 +91,24 @@ func WithDefaults(d *Document) *Document {
 		}
 	}
 	return d
+}
+
+// over returns the whole answer of a rule, by that of the document, or that of the
+// document, by nil. An answer that changes nothing is nil. An empty one is a mistake,
+// and stays empty.
+func (d *Denied) over(document *Denied) *Denied {
+	if d == nil || *d == (Denied{}) {
+		return d
+	}
+	by := cmp.Or(document, &Denied{Status: DefaultStatus})
+	whole := Denied{
+		cmp.Or(d.Status, by.Status, DefaultStatus), cmp.Or(d.Type, by.Type), cmp.Or(d.Title, by.Title), cmp.Or(d.Detail, by.Detail),
+		cmp.Or(d.ContentType, by.ContentType), cmp.Or(d.Body, by.Body),
+	}
+	if whole == *by {
+		return nil
+	}
+	return &whole
 }
 
 // SetDefaults sets defaults for rules, where the document states none itself.

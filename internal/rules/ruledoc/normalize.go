@@ -26,9 +26,6 @@ func Normalize(d *Document) *Document {
 	}
 	d.Authentication.normalize()
 	d.RetryJitter = canonicalDuration(d.RetryJitter)
-	if d.Denied != nil && *d.Denied == (Denied{Status: DefaultStatus}) {
-		d.Denied = nil
-	}
 	if d.Plan != nil {
 		d.Plan.Overrides = lowerSources(d.Plan.Overrides)
 	}

@@ -38,6 +38,10 @@ func TestNormalize(t *testing.T) {
 		{"the default of addresses", `{"rules":[{"name":"r","key":"{ip/64}|{ip/128}","limit":"10/minute"}]}`, rule(`"key":"{ip}|{ip/128}",` + limits)},
 		{"no overrides", `{"rules":[{"name":"r","key":"k","overrides":false,"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits)},
 		{"overrides by the own key", `{"rules":[{"name":"r","key":"k","overrides":"k","limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k","overrides":true,"cost":1,` + limits)},
+		{"an answer over that of all", `{"denied":{"status":503,"title":"Full"},"rules":[{"name":"r","key":"k","limit":"10/minute","denied":{"title":"Spent"}}]}`,
+			strings.Replace(strings.Replace(rule(`"key":"k",`+limits), `"rules"`, `"denied":{"status":503,"title":"Full"},"rules"`, 1),
+				`"local"`, `"local","denied":{"status":503,"title":"Spent"}`, 1)},
+		{"the answer of all", `{"rules":[{"name":"r","key":"k","limit":"10/minute","denied":{"status":429}}]}`, rule(`"key":"k",` + limits)},
 		{"statuses", `{"rules":[{"name":"r","key":"k","refund_on":["5xx",404,503],"limits":[{"capacity":10,"window":"60s"}]}]}`, rule(`"key":"k",` + limits + `,"refund_on":[404,"5xx"]`)},
 		{"costs", `{"rules":[{"name":"r","key":"k","cost":2,"limits":[{"name":"b","capacity":10,"window":"60s"},{"name":"a","capacity":10,"window":"60s","cost":0}]}]}`,
 			rule(`"key":"k","limits":[{"name":"a","algorithm":"sliding_window","capacity":10,"window":"1m","granularity":"1s","cost":0},` +

@@ -49,10 +49,14 @@ type Defaults struct {
 	Instances int64  `json:"instances,omitempty" range:"1 2147483647"`
 }
 
-// Denied is the answer to denied requests. Fields that it does not state are
-// those of problem details with status 429.
+// Denied is the answer to denied requests: of the document, or of one rule. A
+// field that a rule does not state is that of the document. One that the document
+// does not state either is that of problem details with status 429.
 type Denied struct {
 	Status      int64  `json:"status,omitempty" range:"400 599"`
+	Type        string `json:"type,omitempty" pattern:"^([A-Za-z][A-Za-z0-9+.-]*:|/)[!#$%&'()*+,./0-9:;=?@A-Z_a-z~[\\]-]{0,299}$"`
+	Title       string `json:"title,omitempty" pattern:"^[ !#-;=?-[\\]-z|~]{1,300}$"`
+	Detail      string `json:"detail,omitempty" pattern:"^[ !#-;=?-[\\]-~]{1,300}$"`
 	ContentType string `json:"content_type,omitempty"`
 	Body        string `json:"body,omitempty"`
 }
@@ -119,6 +123,7 @@ type Rule struct {
 	Lease        int64         `json:"lease,omitempty" range:"2 1000"`
 	OnError      string        `json:"on_error,omitempty" enum:"local allow deny"`
 	Headers      string        `json:"headers,omitempty" enum:"on off"`
+	Denied       *Denied       `json:"denied,omitempty"`
 }
 
 // Limit is one limit of a rule, or of an override, where Candidate, InFlight and

@@ -60,6 +60,11 @@ var cookbook = map[string][]batch{
 		{29 * time.Minute, 90, "GET", "/v1/items", "203.0.113.9", "x-tenant: acme", 90, ""},
 		{31 * time.Minute, 101, "POST", "/v1/exports", "203.0.113.9", "x-tenant: acme", 100, "addresses"},
 	},
+	"A spent month and a caller who is too fast": {
+		{0, 12, "GET", "/", "203.0.113.9", "x-user: ann", 10, "seconds"},
+		{2 * time.Second, 9, "GET", "/", "203.0.113.9", "x-user: ann", 9, ""},
+		{4 * time.Second, 1, "GET", "/", "203.0.113.9", "x-user: bob", 1, ""},
+	},
 	"The office network": {
 		{0, 70, "GET", "/", "203.0.113.9", "", 60, "addresses"},
 		{0, 500, "GET", "/", "198.51.100.7", "", 500, ""},

@@ -309,7 +309,7 @@ var shapes = []mistake{
 	{"a body as a map", start + tenAMinute + "    response: {error: slow down}\n"},
 	{"a status at the top", "status: 503\nbody: slow down\n" + start + tenAMinute},
 	{"a message at the top", "message: slow down\n" + start + tenAMinute},
-	{"the answer in a rule", start + tenAMinute + "    denied: {status: 503}\n"},
+	{"the answer in a rule", start + tenAMinute + "    denied: {content_type: text/plain, message: slow down}\n"},
 	{"block_for in a rule", start + tenAMinute + "    block_for: 10m\n"},
 	{"a ban in a rule", start + tenAMinute + "    ban_duration: 1h\n"},
 	{"hours in a rule", start + tenAMinute + "    hours: 09:00-17:00\n"},

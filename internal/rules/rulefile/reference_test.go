@@ -39,7 +39,7 @@ var sections = []struct {
 	{"tokenIssuer", ruledoc.TokenIssuer{}, "Issuer of tokens", "An entry of `authentication.jwt`."},
 	{"keySource", ruledoc.KeySource{}, "API keys", "`authentication.api_key`; `{}` is enough."},
 	{"hashSecret", ruledoc.HashSecret{}, "Hash secret", "`hash_secret` ([hashed keys](rules.md#hashed-keys))."},
-	{"denied", ruledoc.Denied{}, "Denied", "`denied` ([answers](rules.md#answers))."},
+	{"denied", ruledoc.Denied{}, "Denied", "`denied` of the document or of a rule ([answers](rules.md#answers))."},
 }
 
 // TestReference compares docs/rules-reference.md with the schema, from which it

@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 			"f:6:25: rules[0].limits[0].capacity: must be a whole number in plain digits without quotes, such as 10"},
 		{"map in a list", "rules:\n  -\n    nam: r\n    keys: all\n    x: y\n", "f:3:5: rules[0].nam: unknown field: did you mean name?\n" +
 			"f:4:5: rules[0].keys: unknown field: did you mean key?\n" +
-			"f:5:5: rules[0].x: unknown field: there are name, when, unless, key, hash, trusted, overrides, counter, cost, limit, limits, refund_on, settle_within, reservations, mode, atomic, lease, on_error and headers"},
+			"f:5:5: rules[0].x: unknown field: there are name, when, unless, key, hash, trusted, overrides, counter, cost, limit, limits, refund_on, settle_within, reservations, mode, atomic, lease, on_error, headers and denied"},
 		{"misspelled field is decoded all the same", head + "    key: all\n    limts: [{capacity: 0, window: 60s}]\n",
 			"f:4:5: rules[0].limts: unknown field: did you mean limits?\n" +
 				"f:4:24: rules[0].limits[0].capacity: 0 is out of range: write a number from 1 to 999999999999999"},

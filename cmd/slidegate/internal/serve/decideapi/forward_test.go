@@ -142,6 +142,17 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// The answer of a rule is in the schema too.
+func TestDeniedByRule(t *testing.T) {
+	h := newAPI(t, `rules: [{name: a, key: all, limit: 1/hour, denied: {status: 402, type: /spent, title: Spent, detail: "{limit} an hour"}}]`)
+	send(t, h, "GET", "/v1/forward-auth", "", aGET, root, from1)
+	got := send(t, h, "GET", "/v1/forward-auth", "", aGET, root, from1)
+	wantSchema(t, "Denial", got.body)
+	if want := `{"type":"/spent","title":"Spent","status":402,"detail":"1 an hour","violated-policies":["a"]}` + "\n"; got.StatusCode != 402 || got.body != want {
+		t.Errorf("status %d, %s, want %s", got.StatusCode, got.body, want)
+	}
+}
+
 // Answers to bans and to invalid credentials have problems of their own, which the
 // document states.
 func TestForbidden(t *testing.T) {
