@@ -94,6 +94,13 @@ func runShared(t *testing.T, program string) {
 	}
 	count(2)
 
+	metrics := fetch(t, replicas[0].Admin+"/metrics")
+	for _, name := range regexp.MustCompile(`(slidegate|process)_[a-z_]+`).FindAllString(read(t, page), -1) {
+		if !strings.Contains(metrics, "\n"+name) && name != "slidegate_image" {
+			t.Errorf("%s names a metric that there is not: %s", page, name)
+		}
+	}
+
 	begun := time.Now()
 	replicas[0].signal(t, syscall.SIGTERM)
 	eventually(t, "it is not ready", func() bool { return get(t, replicas[0].Admin+"/readyz") == 503 })
@@ -188,6 +195,28 @@ print(botocore.validate.ParamValidator().validate(json.load(sys.stdin), model.in
 	r := task.ContainerDefinitions[0].start(t, program, "slidegate-rules", rules, "slidegate-counters", counters)
 	if first, second := get(t, r.URL), get(t, r.URL); first != 200 || second != 429 {
 		t.Errorf("status %d, then %d", first, second)
+	}
+}
+
+// page is what leads to the deployments.
+const page = "../docs/start/serve.md"
+
+// TestPage: the page shows lines of the deployments, apart from how far they are
+// indented.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	plain := func(text string) string { return regexp.MustCompile(`(?m)^[ -]+`).ReplaceAllString(text, "") }
+	var all string
+	for _, name := range []string{"kubernetes/shared.yaml", "ecs/task-definition.json", "systemd/slidegate.service"} {
+		all += plain(read(t, name))
+	}
+	blocks := regexp.MustCompile("(?ms)^```(yaml|json|ini)\n(.*?)^```$").FindAllStringSubmatch(read(t, page), -1)
+	for i, block := range blocks {
+		if trial := strings.Contains(block[2], "rules:\n"); !trial && !strings.Contains(all, plain(block[2])) {
+			t.Errorf("no deployment has these lines of %s:\n%s", page, block[2])
+		} else if i+1 == len(blocks) && len(blocks) != 6 {
+			t.Errorf("%s has %d parts of deployments", page, len(blocks))
+		}
 	}
 }
 
@@ -420,6 +449,21 @@ func get(t *testing.T, url string, fields ...string) (status int) {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
+}
+
+// fetch returns the body of an answer.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func eventually(t *testing.T, what string, is func() bool) {
