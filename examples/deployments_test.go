@@ -32,7 +32,7 @@ type manifest struct {
 		Replicas, MaxReplicas int
 		Template              struct {
 			Spec struct {
-				TerminationGracePeriodSeconds time.Duration
+				TerminationGracePeriodSeconds int
 				InitContainers, Containers    []container
 			}
 		}
@@ -108,7 +108,7 @@ func runShared(t *testing.T, program string) {
 		t.Errorf("while it drains: status %d", status)
 	}
 	replicas[0].ended(t)
-	if grace := pod.TerminationGracePeriodSeconds * time.Second; time.Since(begun)+15*time.Second > grace {
+	if grace := time.Duration(pod.TerminationGracePeriodSeconds) * time.Second; time.Since(begun)+15*time.Second > grace {
 		t.Errorf("drained after %v, and the last requests may take 15s: want less than %v", time.Since(begun), grace)
 	}
 }
@@ -347,7 +347,6 @@ func mount(t *testing.T, dir string, data map[string]string) {
 type replica struct {
 	URL, Admin string
 	command    *exec.Cmd
-	log        io.Reader
 }
 
 // start starts slidegate, and returns when it listens and all its probes succeed.
