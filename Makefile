@@ -60,13 +60,13 @@ build: ## build the command with the Lambdas of this machine, or of LAMBDAS=arm6
 	@go build -tags release -ldflags='-s -w' -o dist/slidegate ./cmd/slidegate
 
 test: ## run the tests: unit, race, DynamoDB engine, CDK synthesis, end to end
-	@localstack/require.sh go cc node npm python
-	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-proxies install-clients compile
+	@localstack/require.sh go cc node npm python systemd
+	@$(MAKE) --no-print-directory -j6 install-cdk install-aws install-redis install-proxies install-clients install-schemas compile
 	@$(MAKE) --no-print-directory -j2 -Otarget test-e2e test-others
 
 # What `make test` downloads goes on while Go compiles. go list -export compiles
 # every package, but does not link the programs, as go build would.
-.PHONY: install-cdk install-aws install-redis install-proxies install-clients compile
+.PHONY: install-cdk install-aws install-redis install-proxies install-clients install-schemas compile
 install-cdk:
 	@infra/cdk.sh --version >/dev/null
 install-aws:
@@ -77,6 +77,8 @@ install-proxies:
 	@localstack/proxies.sh >/dev/null
 install-clients:
 	@localstack/clients.sh >/dev/null
+install-schemas:
+	@localstack/schemas.sh >/dev/null
 compile:
 	@go list -export ./... >/dev/null
 	@cd infra && go list -export ./... >/dev/null

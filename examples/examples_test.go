@@ -74,10 +74,10 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// build returns the path of a program.
+// build returns the path of a program, which is in a directory of this name.
 func build(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
 	if output, err := exec.Command("go", "build", "-o", path, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}

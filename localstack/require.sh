@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: require.sh TOOL...
-# where TOOL is go, cc, node, npm, python or cargo.
+# where TOOL is go, cc, node, npm, python, systemd or cargo.
 # Names every tool that is missing or too old, and how to get it. Then exits 1.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=env.sh
@@ -39,6 +39,9 @@ for tool in "$@"; do
 			missing "$python has no venv module: install it (apt install python3-venv)"
 		fi
 		;;
+	systemd) # it need not run
+		command -v systemd-analyze >/dev/null || missing 'systemd-analyze is missing, which checks examples/systemd: install it (apt install systemd)'
+		;;
 	cargo)
 		if ! command -v cargo >/dev/null; then
 			missing 'cargo is missing, which builds Dynoxide: install Rust 1.88 or later from https://rustup.rs'
@@ -47,7 +50,7 @@ for tool in "$@"; do
 		fi
 		;;
 	*)
-		missing "there is no tool called $tool: name go, cc, node, npm, python or cargo"
+		missing "there is no tool called $tool: name go, cc, node, npm, python, systemd or cargo"
 		;;
 	esac
 done

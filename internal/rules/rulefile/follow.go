@@ -88,11 +88,15 @@ func (r reading) equal(other reading) bool {
 // once. Each look reads the file by its name, so a file or a link that is renamed
 // into its place counts, as editors and deployments write it.
 type Follower struct {
+	Now func() time.Time // the clock of decisions, for Confirmed; set before Watch
+
 	name    string
 	log     *slog.Logger
 	compile func(text []byte) (*rules.Set, error)
 	set     atomic.Pointer[rules.Set]
 	problem atomic.Pointer[error] // why the file as it is now is not in force
+
+	confirmed atomic.Pointer[time.Time]
 
 	seen, applied reading // at the last look, and when the file was last in force or refused
 	refused       error   // why applied is not in force; nil if it is
@@ -105,11 +109,16 @@ func (f *File) Follow(log *slog.Logger, set *rules.Set, compile func(text []byte
 	follower := &Follower{name: f.Name, log: log, compile: compile, applied: reading{text: f.Text}}
 	follower.set.Store(set)
 	follower.problem.Store(new(error))
+	follower.confirmed.Store(new(time.Time))
 	return follower
 }
 
 // Rules returns the last valid rules.
 func (f *Follower) Rules(context.Context, time.Time) (*rules.Set, error) { return f.set.Load(), nil }
+
+// Confirmed returns when a look last found the file in force; the zero Time before
+// the first look.
+func (f *Follower) Confirmed() time.Time { return *f.confirmed.Load() }
 
 // Problem returns why the file as it is now is not in force; nil if it is.
 func (f *Follower) Problem() error { return *f.problem.Load() }
@@ -152,6 +161,10 @@ func (f *Follower) look(asked bool) {
 	refused := f.refused
 	f.changing = 0
 	f.problem.Store(&refused)
+	if refused == nil && f.Now != nil {
+		now := f.Now()
+		f.confirmed.Store(&now)
+	}
 }
 
 // apply puts the rules that a look has read in force, if they are valid.

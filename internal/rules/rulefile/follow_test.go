@@ -209,6 +209,30 @@ func (e *editor) follow(log *bytes.Buffer) *Follower {
 	return file.Follow(logger, set, parse)
 }
 
+// TestConfirmed: rules are confirmed by each look that finds the file in force, and
+// age while it is bad or gone.
+func TestConfirmed(t *testing.T) {
+	e := startEditor(t)
+	f := e.follow(new(bytes.Buffer))
+	var now int64
+	f.Now = func() time.Time { return time.Unix(now, 0) }
+	for i, step := range []struct {
+		how, text string
+		confirmed []int64 // by each look, a second apart
+	}{
+		{"date", "", []int64{1, 2}}, {"replace", "rules: [{name: x}]", []int64{2, 2, 2}}, {"replace", "second", []int64{2, 7}}, {"remove", "", []int64{7, 7}},
+	} {
+		e.edit(step.how, step.text)
+		for _, want := range step.confirmed {
+			now++
+			f.Look()
+			if got := f.Confirmed().Unix(); got != want {
+				t.Errorf("step %d, at %d: confirmed at %d, want %d", i, now, got, want)
+			}
+		}
+	}
+}
+
 // TestWatch: a signal reads the file at once, and also one that has not changed.
 // Warnings are logged behind the line that says that the rules are in force.
 func TestWatch(t *testing.T) {

@@ -33,6 +33,10 @@ func TestReadme(t *testing.T) {
 
 func TestService(t *testing.T) { follow(t, startShell(t), "../../../../docs/start/service.md") }
 
+func TestServeGuide(t *testing.T) {
+	follow(t, startLocalShell(t), "../../../../docs/start/serve.md")
+}
+
 func TestSpend(t *testing.T) { follow(t, startLocalShell(t), "../../../../docs/spend.md") }
 
 // The page from a log to a limit promises five minutes of typing: 1,000
@@ -162,7 +166,7 @@ func startLocalShell(t *testing.T) *shell {
 		t.Fatal(err)
 	}
 	here, there := renaming(
-		"slidegate-rules", id+"-rules", "slidegate-counters", id+"-counters", "127.0.0.1:8080", freeAddress(t), "127.0.0.1:9000", freeAddress(t), "ada", me.Username,
+		"slidegate-rules", id+"-rules", "slidegate-counters", id+"-counters", "127.0.0.1:8080", freeAddress(t), "127.0.0.1:9000", freeAddress(t), "127.0.0.1:9090", freeAddress(t), "ada", me.Username,
 	)
 	return &shell{t, cmd.Dir, in, bufio.NewReader(pipe), here, there}
 }

@@ -48,7 +48,7 @@ func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os
 		}
 		return set, err
 	})
-	s.Source = file
+	s.Source, file.Now = file, s.Now
 	go file.Watch(ctx, time.NewTicker(rulefile.LookEvery).C, signals)
 	return s, nil
 }

@@ -320,8 +320,8 @@ func (s *Session) NewRecorder(next engine.Observer, localKeys func() int) *telem
 	if s.CountersTable == "" { // else the client counts requests
 		o.Now = time.Now
 	}
-	if table, ok := s.Source.(*ruletable.Source); ok {
-		o.RulesConfirmed = table.Confirmed
+	if source, ok := s.Source.(interface{ Confirmed() time.Time }); ok { // a table, or a file that is followed
+		o.RulesConfirmed = source.Confirmed
 	}
 	r := telemetry.NewRecorder(o)
 	if s.client != nil {

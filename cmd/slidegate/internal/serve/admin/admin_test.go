@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +53,7 @@ func counted() *telemetry.Snapshot {
 }
 
 // newServer returns a server of a snapshot, whose clock stands still.
-func newServer(t *testing.T, s *telemetry.Snapshot, stopping context.Context) http.Handler {
+func newServer(t *testing.T, s *telemetry.Snapshot, stopping context.Context, notReloaded ...error) http.Handler {
 	t.Helper()
 	set, err := rulefile.Parse("rules.yaml", []byte(document))
 	if err != nil {
@@ -60,7 +61,7 @@ func newServer(t *testing.T, s *telemetry.Snapshot, stopping context.Context) ht
 	}
 	set.Version = 8 // published after the latest decision
 	return admin.New(admin.Options{
-		NotReloaded: func() error { return nil },
+		NotReloaded: func() error { return errors.Join(notReloaded...) },
 		Snapshot:    func() *telemetry.Snapshot { return s }, Rules: func() (*rules.Set, error) { return set, nil },
 		Now:     func() time.Time { return time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC) },
 		Version: "v1.2.3", Store: "memory", RulesFrom: "rules.yaml", Stopping: stopping,
@@ -144,6 +145,17 @@ func TestReadiness(t *testing.T) {
 		if got := ask(h, "HEAD", "/healthz", "localhost"); got.Code != 200 {
 			t.Errorf("%s: /healthz answers %d", test.name, got.Code)
 		}
+	}
+}
+
+// TestRefusedFile: rules in a file that is refused age as those in a table, and only
+// the reason is said.
+func TestRefusedFile(t *testing.T) {
+	old := counted()
+	old.Gauges[metric.RulesAge] = 61
+	got := ask(newServer(t, old, t.Context(), errors.New("bad")), "GET", "/readyz", "localhost").Body.String()
+	if want := `{"ready":true,"degraded":["the rules file has changed, and the rules in force stay: bad"]}`; strings.TrimSpace(got) != want {
+		t.Errorf("answered %s, want %s", got, want)
 	}
 }
 

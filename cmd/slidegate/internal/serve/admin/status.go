@@ -113,7 +113,7 @@ func degraded(s *telemetry.Snapshot, notReloaded error) (why []string) {
 	if s.Gauges[metric.RulesBreakerOpen] > 0 {
 		why = append(why, "the rules table does not answer: the rules, overrides and API keys of its last answers stay in force")
 	}
-	if age := s.Gauges[metric.RulesAge]; age > oldRules.Seconds() {
+	if age := s.Gauges[metric.RulesAge]; notReloaded == nil && age > oldRules.Seconds() {
 		why = append(why, fmt.Sprintf("the rules table was last read %.0f seconds ago: its rules of then stay in force", age))
 	}
 	return why
