@@ -323,7 +323,7 @@ Rules[0].Limits: is missing: write one to eight, such as SlidingWindow(100, time
 		`Rules[0].Cost must be from 0 to 999999999999999`:                              {of(func(r *gate.Rule) { r.Cost = -1 }), nil},
 		`Rules[0].When.Paths[1]: pattern "x": a pattern begins with a slash: write /x`: {of(func(r *gate.Rule) { r.When.Paths = []string{"/a", "x"} }), nil},
 		`Rules[0].When.Methods: is empty: give a value, or nil`:                        {of(func(r *gate.Rule) { r.When.Methods = []string{} }), nil},
-		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country and asn`: {
+		`Rules[0].When.Claims["plan"]: unknown source plan: there are ip, jwt.NAME, apikey, header.NAME, query.NAME, path.NAME, method, route, stage, country, asn, graphql.type, graphql.name and graphql.fields`: {
 			of(func(r *gate.Rule) { r.When.Claims = map[string][]string{"plan": {"pro"}} }), nil},
 		`Rules[0].Key: country is what CloudFront says of the client, and Rules cannot trust CloudFront: use a rules file with client_ip`: {
 			of(func(r *gate.Rule) { r.Key = "{country}" }), nil},

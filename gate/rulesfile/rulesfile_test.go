@@ -167,9 +167,10 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestWarnings go to the gate's log, also that a gate verifies no credentials.
+// TestWarnings go to the gate's log, also that a gate verifies no credentials and
+// sees no GraphQL operations.
 func TestWarnings(t *testing.T) {
-	const document = "authentication: {api_key: {}}\nrules: [{name: one, key: x, limit: 5/minute}]"
+	const document = "authentication: {api_key: {}}\nrules: [{name: one, when: {match: {graphql.type: query}}, key: x, limit: 5/minute}]"
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	write(t, path, document)
 	file, notOpened := rulesfile.Open(path)
@@ -181,7 +182,8 @@ func TestWarnings(t *testing.T) {
 		var log bytes.Buffer
 		_, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		if err != nil || !strings.Contains(log.String(), "rules.yaml:2:") ||
-			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 {
+			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 ||
+			strings.Count(log.String(), `here no request has one" rules=`) != 1 || !strings.Contains(log.String(), `reads="rule one reads graphql.type"`) {
 			t.Errorf("logged %q, %v", &log, err)
 		}
 	}

@@ -27,6 +27,7 @@ type Request struct {
 	Headers    map[string][]string // names in any case
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded
+	Operation  Operation           // of a GraphQL request
 	// AmbiguousQuery has the names of parameters that servers may read in several
 	// ways. SetQuery sets it.
 	AmbiguousQuery []string
@@ -69,6 +70,17 @@ type Reserve struct {
 	ID string
 }
 
+// Operation is what a GraphQL request runs; the zero value for nothing.
+type Operation struct {
+	Type   string   // "query", "mutation" or "subscription"
+	Name   string   // that the client gives it; empty for none
+	Fields []string // the names of its root fields, sorted, without aliases
+	Count  int64    // of root fields: those of two aliases are two
+	// Ambiguous says why servers may run different operations, or none; empty if
+	// all run the same.
+	Ambiguous string
+}
+
 // Missing names what the events of one kind of gateway lack.
 type Missing struct {
 	Event   string // the kind of event, such as "a TOKEN authorizer's event"
@@ -80,6 +92,7 @@ type Missing struct {
 	Headers    bool // all but Authorization
 	Query      bool
 	PathParams bool
+	Operation  bool // of GraphQL
 }
 
 // Derived is what rules derive from a request once.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/slidegate/slidegate/internal/kit/problem"
@@ -67,16 +68,23 @@ func (c *compiler) viewerFault(p key.Part) (wrong problem.Fault) {
 var (
 	countryCode = ruledoc.Regexp(`^[A-Z][A-Z0-9]$`)
 	asNumber    = ruledoc.Regexp(`^[1-9][0-9]{0,9}$`)
+	graphQLName = ruledoc.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+	operationTypes = []string{"query", "mutation", "subscription"}
 )
 
-// viewerWord returns what is wrong with a value that match compares with a
-// source that CloudFront states.
-func viewerWord(p key.Part, word string) (wrong problem.Fault) {
+// comparedWord returns what is wrong with a value that match compares with a
+// source: one that no request can have.
+func comparedWord(p key.Part, word string) (wrong problem.Fault) {
 	switch {
 	case p.Kind == key.FromCountry && !countryCode().MatchString(word):
 		return problem.New(problem.Malformed, strconv.Quote(word), "country", "two capital letters (ISO 3166-1), such as DE")
 	case p.Kind == key.FromASN && !asNumber().MatchString(word):
 		return problem.New(problem.Malformed, strconv.Quote(word), "autonomous system", "its number alone, such as 64496")
+	case p.Kind == key.FromOperationType && !slices.Contains(operationTypes, word):
+		return problem.New(problem.Malformed, strconv.Quote(word), "type of operations", "query, mutation or subscription")
+	case p.Kind == key.FromRootFields && !graphQLName().MatchString(word):
+		return problem.New(problem.Malformed, strconv.Quote(word), "field", "the whole name of one, such as createOrder")
 	}
 	return wrong
 }

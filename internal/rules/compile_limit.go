@@ -267,7 +267,7 @@ func (c *compiler) cost(path problem.Path, d *ruledoc.Cost) *Cost {
 	} else {
 		var wrong problem.Fault
 		cost.from, wrong = key.ParseSource(d.From)
-		if !wrong.Found() && !cost.from.Kind.IsNamed() {
+		if !wrong.Found() && !cost.from.Kind.IsNamed() && cost.from.Kind != key.FromRootFields {
 			wrong = problem.New(problem.Instead, d.From+" states no number", "a header, a parameter or a claim, such as header.x-tokens")
 		}
 		c.check(path.To("from"), wrong)

@@ -102,7 +102,7 @@ func (c *compiler) conditions(path problem.Path, wanted map[string]ruledoc.Words
 			c.report(problem.Problem{Path: at, AtKey: true, Fault: wrong})
 		}
 		for i, word := range wanted[name] {
-			c.check(at.At(i), viewerWord(p, word))
+			c.check(at.At(i), comparedWord(p, word))
 		}
 		conditions = append(conditions, match.Condition{Part: p, Words: wanted[name]})
 	}

@@ -32,14 +32,17 @@ func (r *Rule) Why(req *request.Request) (reason string, covered bool) {
 	return "", true
 }
 
-// WhyAmbiguous explains Ambiguous: the reason names the parameter, or the part of the
-// path that is ambiguous and the setting that decides.
+// WhyAmbiguous explains Ambiguous: the reason names the parameter, what is wrong with
+// the GraphQL query, or the part of the path that is ambiguous, and what decides.
 func (s *Set) WhyAmbiguous(r *request.Request) (reason string, ambiguous bool) {
 	if !s.Ambiguous(r) {
 		return "", false
 	}
 	if parameter, by := s.ambiguousParameter(r); parameter != "" {
 		return "query parameter " + match.Display(parameter) + ", by which rule " + by.Name + " counts, may be read in several ways", true
+	}
+	if s.ambiguousOperation(r) {
+		return "the GraphQL query " + r.Operation.Ambiguous + ", and " + s.readsOperation, true
 	}
 	return "path " + match.Display(r.Path) + " " + match.WhyAmbiguous(r.Derived().Ambiguity) + ", and ambiguous_paths is deny", true
 }

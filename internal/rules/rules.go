@@ -83,6 +83,7 @@ type Set struct {
 	required        []match.Selector // of requests that need a known caller
 	index           *match.Index     // of when of the rules
 	denyAmbiguous   bool             // paths that servers may read in several ways
+	readsOperation  string           // what denies by the GraphQL operation; "" for nothing
 	address         request.ClientAddress
 	plan            planSource
 	usageKey        key.Part                                        // of UsageIdentifierKey; the zero Part for none
@@ -106,12 +107,17 @@ func (s *Set) FromProxy(r *request.Request) bool { return s.address.Trusts(r) }
 
 // Ambiguous reports whether the request is denied before anything else, because
 // servers may read its path in several ways (see urlpath.Examine), or a parameter
-// of its query that an enforced rule counts by. The gateway's route does not
+// of its query that an enforced rule counts by, or may run another GraphQL
+// operation than the rules see. The gateway's route does not
 // matter: it says where the gateway sends the request, not what the server behind
 // it answers.
 func (s *Set) Ambiguous(r *request.Request) bool {
 	parameter, _ := s.ambiguousParameter(r)
-	return s.denyAmbiguous && r.Derived().Ambiguity.Ambiguous() || parameter != ""
+	return s.denyAmbiguous && r.Derived().Ambiguity.Ambiguous() || parameter != "" || s.ambiguousOperation(r)
+}
+
+func (s *Set) ambiguousOperation(r *request.Request) bool {
+	return s.readsOperation != "" && r.Operation.Ambiguous != ""
 }
 
 // ambiguousParameter returns an ambiguous parameter of the query, and the rule that
@@ -252,15 +258,16 @@ func (r *Rule) Matches(req *request.Request) bool {
 }
 
 // CoversCaller reports whether the rule may match a request of this caller,
-// whatever its method, path and route.
+// whatever its method, path, route and GraphQL operation.
 func (r *Rule) CoversCaller(req *request.Request) bool {
-	caller := r.when
-	caller.Methods, caller.Routes, caller.Paths = nil, nil, nil
-	if r.Mode == Off || !caller.Covers(req) {
+	if caller, _ := r.when.OfCaller(); r.Mode == Off || !caller.Covers(req) {
 		return false
 	}
-	u := r.unless
-	return u == nil || len(u.Methods)+len(u.Routes)+len(u.Paths) > 0 || !u.CoversExactly(req)
+	if r.unless == nil {
+		return true
+	}
+	_, whole := r.unless.OfCaller()
+	return !whole || !r.unless.CoversExactly(req)
 }
 
 // NotOfCaller says why the rule's counter is not this caller's own, "" if it is: the

@@ -18,7 +18,7 @@ func (s *Set) Unmet(m *request.Missing) error {
 		return nil
 	}
 	u := unmet{m, m.Address || m.Peer && s.address.Hops == 0 && s.address.Header == ""}
-	what := u.ofSet(s)
+	what := u.ofSet(s, Shadow)
 	if what == "" {
 		return nil
 	}
@@ -42,9 +42,13 @@ type unmet struct {
 	address bool
 }
 
+// ReadsOperation names the first entry, or rule that can deny, which reads the
+// GraphQL operation of a request, as in "rule r reads graphql.type"; "" for none.
+func (s *Set) ReadsOperation() string { return s.readsOperation }
+
 // ofSet names the first entry or rule that reads something missing, and what that
-// is; "" for none. A rule that is off reads nothing.
-func (u *unmet) ofSet(s *Set) (what string) {
+// is; "" for none. Rules of a later mode than most read nothing.
+func (u *unmet) ofSet(s *Set, most Mode) (what string) {
 	for _, list := range []struct {
 		name    string
 		entries []match.Selector
@@ -56,17 +60,21 @@ func (u *unmet) ofSet(s *Set) (what string) {
 		}
 	}
 	for _, r := range s.Rules {
-		if what := u.ofRule(r); r.Mode != Off && what != "" {
+		if what := u.ofRule(r); r.Mode <= most && what != "" {
 			return fmt.Sprintf("rule %s reads %s", r.Name, what)
 		}
 	}
 	return ""
 }
 
-// ofRule returns the first missing source of the rule's key, costs and selectors;
-// "" for none.
+// ofRule returns the first missing source of the rule's key, overrides, costs and
+// selectors; "" for none.
 func (u *unmet) ofRule(r *Rule) (what string) {
-	for _, p := range r.template.Parts {
+	parts := r.template.Parts
+	if r.overridable != nil {
+		parts = slices.Concat(parts, r.overridable.Parts)
+	}
+	for _, p := range parts {
 		if u.lacks(p) {
 			return "{" + p.String() + "}"
 		}
@@ -110,7 +118,7 @@ func (u *unmet) lacks(p key.Part) bool {
 	case key.FromPath:
 		return u.PathParams
 	}
-	return false
+	return u.Operation && p.OfOperation()
 }
 
 // Read is a field that a rule reads.

@@ -1,6 +1,9 @@
 package apigw
 
-import "github.com/slidegate/slidegate/internal/request"
+import (
+	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/graphql"
+)
 
 // appSyncAnswer has the JSON of events.AppSyncLambdaAuthorizerResponse.
 type appSyncAnswer struct {
@@ -26,6 +29,10 @@ func readAppSync(ev *event) *request.Request {
 		Event:   "the event of an AppSync authorizer",
 		Instead: "set client_ip: {trusted_hops: 1} for the client's address, or use rules without it",
 		Peer:    true, Query: true, PathParams: true,
+	}
+	// Neither a connection for subscriptions nor an empty query runs an operation.
+	if about := &ev.RequestContext; about.Query != nil && *about.Query != "" {
+		req.Operation = graphql.Read(*about.Query, about.Operation)
 	}
 	req.IP = req.LastForwarded()
 	req.Missing.Address = !req.IP.IsValid()

@@ -29,6 +29,9 @@ const (
 	graphQL = `
 client_ip: {trusted_hops: 1}
 rules: [{name: graphql, when: {methods: [POST], path: /graphql}, key: "{ip}|{header.x-user}|{header.authorization}", limits: [{capacity: 1, window: 60s}]}]`
+	mutation = `
+rules: [{name: orders, when: {match: {graphql.fields: createOrder}}, key: "{graphql.type}|{graphql.name}|{graphql.fields}",
+  cost: {from: graphql.fields, min: 1, max: 9}, limits: [{capacity: 5, window: 60s}]}]`
 )
 
 // kinds are the events of every kind of authorizer, by the names of their files.
@@ -46,6 +49,7 @@ var kinds = map[string]struct {
 	"token":            {"token", byToken, false},
 	"websocket":        {"websocket", connect, false},
 	"appsync":          {"appsync", graphQL, false},
+	"appsync-mutation": {"appsync-mutation", mutation, false},
 }
 
 func kindAuthorizer(t testing.TB, document string) (*apigw.Authorizer, *fakestore.Store) {
@@ -103,6 +107,7 @@ func TestUnmet(t *testing.T) {
 	rule := func(fields string) string { return "rules: [{name: r, " + fields + ", " + limits + "}]" }
 	for name, test := range map[string]struct{ event, rules, want string }{
 		"an address":           {"token", rule(`key: "{ip}"`), "rule r reads {ip}, which the event of a TOKEN authorizer lacks: use an authorizer of type REQUEST"},
+		"an override":          {"token", rule(`key: all, overrides: "{ip}"`), "rule r reads {ip}"},
 		"a header":             {"token", rule(`key: "{header.x-user}"`), "rule r reads {header.x-user}"},
 		"a query":              {"token", rule(`key: "{query.page}"`), "rule r reads {query.page}"},
 		"a path parameter":     {"token", rule(`key: "{path.id}"`), "rule r reads {path.id}"},
@@ -142,6 +147,53 @@ func TestAppSyncConnections(t *testing.T) {
 		_, err := a.Handle(t.Context(), []byte(`{"authorizationToken": "t", "requestContext": {"apiId": "a", `+test.about+`}, "requestHeaders": {`+test.fields+`}}`))
 		if got := fmt.Sprint(keysOf(store), err); !strings.Contains(got, test.want) {
 			t.Errorf("%s, %s: %s, want %s", test.about, test.fields, got, test.want)
+		}
+	}
+}
+
+// TestOperations: the authorizer of an AppSync API limits mutations, whatever a
+// client calls them, and denies what it cannot read if rules read operations.
+func TestOperations(t *testing.T) {
+	const document = `rules:
+  - {name: orders, when: {match: {graphql.fields: createOrder}}, key: all, cost: {from: graphql.fields, min: 1, max: 9}, limit: 3/minute}
+  - {name: others, key: all, limit: 99/minute}`
+	a, _ := kindAuthorizer(t, document)
+	unlimited, _ := kindAuthorizer(t, "rules: [{name: others, key: all, limit: 99/minute}]")
+	for _, tt := range []struct{ query, operation, want string }{
+		{"mutation { createOrder { id } }", "", "true orders"},
+		{"query Orders { orders { id } }", "", "true others"},
+		{"mutation Harmless { ping: createOrder { id } }", "", "true orders"},
+		{"mutation { a: createOrder { id } b: createOrder { id } }", "", "false orders"}, // one is left
+		{"mutation { ...F } fragment F on Mutation { createOrder { id } }", "", "true orders"},
+		{"mutation { createOrder { id } }", "", "false orders"},
+		{"query Orders { orders { id } } mutation Save { createOrder { id } }", "Save", "false orders"},
+		{"query Orders { orders { id } } mutation Save { createOrder { id } }", "Orders", "true others"},
+		{"query Orders { orders { id } } mutation Save { createOrder { id } }", "", "false ambiguous_paths"},
+		{"mutation { createOrder", "", "false ambiguous_paths"},
+		{"{" + strings.Repeat("orders ", 15_000) + "}", "", "false ambiguous_paths"},
+		{"", "DeepDish:Connect", "true others"},
+	} {
+		event, err := json.Marshal(map[string]any{
+			"authorizationToken": "t", "requestContext": map[string]any{"queryString": tt.query, "operationName": tt.operation},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []*apigw.Authorizer{a, unlimited} {
+			var got struct {
+				IsAuthorized    bool `json:"isAuthorized"`
+				ResolverContext struct {
+					Rule string `json:"rule"`
+				} `json:"resolverContext"`
+			}
+			answer, err := a.Handle(t.Context(), event)
+			if err == nil {
+				err = json.Unmarshal([]byte(indented(t, answer)), &got)
+			}
+			text := fmt.Sprint(got.IsAuthorized, " ", got.ResolverContext.Rule)
+			if err != nil || a == unlimited && text != "true others" || a != unlimited && text != tt.want {
+				t.Errorf("%.99s: %s, %v, want %s", tt.query, text, err, tt.want)
+			}
 		}
 	}
 }

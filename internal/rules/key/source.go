@@ -31,6 +31,9 @@ const (
 	FromStage
 	FromCountry
 	FromASN
+	FromOperationType
+	FromOperationName
+	FromRootFields
 )
 
 // sources are what a template can name. Sources of the gateway and signed
@@ -59,6 +62,11 @@ var sources = [...]struct {
 
 	FromCountry: {"country", "", false},
 	FromASN:     {"asn", "", false},
+
+	// Clients name operations and combine fields as they like.
+	FromOperationType: {"graphql.type", "", false},
+	FromOperationName: {"graphql.name", "", true},
+	FromRootFields:    {"graphql.fields", "", true},
 }
 
 // outside returns the first text that cannot be in a name of a source of this
@@ -89,6 +97,9 @@ var aliases = map[string]string{
 	"uri": "route", "url": "route", "request_uri": "route", "endpoint": "route",
 	"user": "jwt.sub", "consumer": "jwt.sub", "user_id": "jwt.sub", "sub": "jwt.sub", "claim": "jwt", "claims": "jwt", "token": "jwt",
 	"headers": "header", "params": "path", "args": "query",
+	"operation": "graphql.type", "operation_type": "graphql.type", "graphql.kind": "graphql.type", "graphql.operation": "graphql.type",
+	"operation_name": "graphql.name", "operationname": "graphql.name", "graphql.operationname": "graphql.name",
+	"graphql": "graphql.fields", "graphql.field": "graphql.fields", "fields": "graphql.fields", "root_fields": "graphql.fields",
 }
 
 // Part is a piece of a key: text of its own, or the value of a source.
@@ -126,6 +137,9 @@ func insteadOfUnread(text string, quote func(string) string) string {
 // what to write instead, as quote writes a source: keys have braces around it.
 func parseSource(text string, quote func(string) string) (p Part, wrong problem.Fault) {
 	word, name, dotted := strings.Cut(text, ".")
+	if word == "graphql" { // whose sources have no names of their own
+		word, name, dotted = text, "", false
+	}
 	for kind, s := range sources {
 		if s.word == word {
 			p.Kind = Kind(kind)
@@ -235,10 +249,14 @@ func ParseStated(text string) (p Part, wrong problem.Fault) {
 	return p, wrong
 }
 
-// ParseCompared reads a source that match compares: one that is trusted, or a
-// fact of the viewer.
+// ParseCompared reads a source that match compares: one that is trusted, a fact
+// of the viewer, or what a GraphQL request runs, which its name does not change.
 func ParseCompared(text string) (p Part, wrong problem.Fault) {
-	if p, wrong = ParseSource(text); !wrong.Found() && p.OfViewer() {
+	switch p, wrong = ParseSource(text); {
+	case wrong.Found():
+	case p.Kind == FromOperationName:
+		return Part{}, problem.New(problem.WrongSource, text, "can be set by any client", "graphql.fields, or {graphql.name} in a key")
+	case p.OfViewer() || p.OfOperation():
 		return p, wrong
 	}
 	return ParseTrusted(text)
@@ -246,6 +264,9 @@ func ParseCompared(text string) (p Part, wrong problem.Fault) {
 
 // OfViewer reports whether CloudFront states the source.
 func (p Part) OfViewer() bool { return p.Kind == FromCountry || p.Kind == FromASN }
+
+// OfOperation reports whether the source is part of a GraphQL operation.
+func (p Part) OfOperation() bool { return FromOperationType <= p.Kind && p.Kind <= FromRootFields }
 
 // OfCredentials reports whether the source is part of verified credentials.
 func (p Part) OfCredentials() bool { return p.Kind == FromClaim || p.Kind == FromAPIKey }
@@ -292,6 +313,12 @@ func (p *Part) Value(r *request.Request) (text string, ok bool) {
 		return r.Country, r.Country != ""
 	case FromASN:
 		return r.ASN, r.ASN != ""
+	case FromOperationType:
+		return r.Operation.Type, r.Operation.Type != ""
+	case FromOperationName:
+		return r.Operation.Name, r.Operation.Name != ""
+	case FromRootFields:
+		return strings.Join(r.Operation.Fields, ","), len(r.Operation.Fields) > 0
 	case Literal:
 		return p.Text, true
 	}
@@ -318,9 +345,15 @@ func (p *Part) In(r *request.Request) bool {
 }
 
 // Each calls yield with every text that a condition on the source compares,
-// case-sensitively: the entries of a claim that is a list, the words of scope,
-// which spaces separate (RFC 8693, section 4.2), else the one value.
+// case-sensitively: root fields, the entries of a claim that is a list, the words
+// of scope, which spaces separate (RFC 8693, section 4.2), else the one value.
 func (p *Part) Each(r *request.Request, yield func(text string)) {
+	if p.Kind == FromRootFields {
+		for _, field := range r.Operation.Fields {
+			yield(field)
+		}
+		return
+	}
 	if p.Kind == FromClaim {
 		switch list := r.Claim(p.Text).(type) {
 		case []any:

@@ -34,7 +34,8 @@ func noneOf(source, what, header string) []string {
 }
 
 func TestParseTemplate(t *testing.T) {
-	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country} and {asn}"
+	const known = "there are {ip}, {jwt.NAME}, {apikey}, {header.NAME}, {query.NAME}, {path.NAME}, {method}, {route}, {stage}, {country}, {asn}, " +
+		"{graphql.type}, {graphql.name} and {graphql.fields}"
 	for _, tt := range []struct {
 		text     string
 		problems []string
@@ -44,6 +45,7 @@ func TestParseTemplate(t *testing.T) {
 		{"{ip/32}|{ip/64}|{ip/128}", nil},
 		{"{ip}|{method}:{route}:{stage}", nil},
 		{"{country}:{asn}", nil},
+		{"{graphql.type}:{graphql.name}|{graphql.fields}", nil},
 		{"tenant:{header.X-Tenant}|user:{query.user-id}|{path.id}", nil},
 		{"tenant:{jwt.tenant}|{jwt./realm_access/roles/0}|{apikey}", nil},
 		{"{jwt.https://example.com/id}", nil},

@@ -193,12 +193,21 @@ func (v verified) lacksInTemplate(template string) bool {
 	return len(names) > 0
 }
 
-// WarnOfLibrary warns that a document names credentials to verify, which limiters
-// in Go programs do not do.
+// WarnOfLibrary warns that a document names credentials to verify, or GraphQL
+// operations to read, which limiters in Go programs do not do.
 func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
+	WarnOfOperation(log, name, s)
 	if s.Document().Authentication != nil {
 		log.Warn("slidegate: authentication in the rules has no effect in a Go program: verify credentials before the gate, and pass claims on by WithRequest or in Request.Claims",
 			"rules", name)
+	}
+}
+
+// WarnOfOperation warns that a document reads GraphQL operations, which the
+// authorizer of an AppSync API alone sees.
+func WarnOfOperation(log *slog.Logger, name string, s *rules.Set) {
+	if what := s.ReadsOperation(); what != "" {
+		log.Warn("only the authorizer of an AppSync API sees GraphQL operations: here no request has one", "rules", name, "reads", what)
 	}
 }
 

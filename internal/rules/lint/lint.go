@@ -115,10 +115,10 @@ func (c *checker) checkQueue(path problem.Path, l *limit.Limit, cost *rules.Cost
 }
 
 // checkCost warns about a cost that requests state: clients may understate it,
-// and the limit may never allow a request without it.
+// and the limit may never allow a request without it. Root fields are counted.
 func (c *checker) checkCost(path problem.Path, l *limit.Limit, cost *rules.Cost) {
 	source := cost.Source()
-	if source == "" {
+	if source == "" || source == "graphql.fields" {
 		return
 	}
 	if cost.ClientStated() && !cost.Settle {

@@ -37,11 +37,11 @@ func overlapWords(a, b []string) bool {
 }
 
 // overlapConditions compares sources that have only one value: a claim may be a
-// list with the words of both.
+// list with the words of both, and an operation have the fields of both.
 func overlapConditions(a, b []match.Condition) bool {
 	for _, x := range a {
 		for _, y := range b {
-			if x.Part == y.Part && x.Part.Kind != key.FromClaim && !overlapWords(x.Words, y.Words) {
+			if x.Part == y.Part && x.Part.Kind != key.FromClaim && x.Part.Kind != key.FromRootFields && !overlapWords(x.Words, y.Words) {
 				return false
 			}
 		}

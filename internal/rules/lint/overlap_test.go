@@ -70,6 +70,8 @@ func TestOverlapOfSelectors(t *testing.T) {
 		{"{match: {apikey: a}}", "{match: {apikey: b}}", false},
 		{"{match: {apikey: a}}", "{match: {stage: b}}", true},
 		{"{match: {jwt.role: a}}", "{match: {jwt.role: b}}", true}, // a token may hold both
+		{"{match: {graphql.fields: a}}", "{match: {graphql.fields: b}}", true},
+		{"{match: {graphql.type: query}}", "{match: {graphql.type: mutation}}", false},
 	} {
 		a, b := selected(t, tt.a), selected(t, tt.b)
 		var o overlap

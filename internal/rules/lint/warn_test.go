@@ -217,6 +217,7 @@ SOME, {name: b, key: 'ip:{ip}', when: {path: /**}, unless: {path: /x, caller: kn
 {name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 11}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]}
 {name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 4}, limits: [{algorithm: leaky_bucket, capacity: 1, window: 1s, queue: 11}]}
   rules[0].limits[0].queue: the queue takes 11s to drain, and the local gateway…: write queue: 10
+{name: r, key: 'ip:{ip}', cost: {from: graphql.fields, min: 1, max: 99}, limits: [{capacity: 10, window: 1s}]}
 {name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{algorithm: token_bucket, capacity: 99, burst: 9, window: 1s}]}
   rules[0].cost: a request that does not state its cost takes max, 50, above the burst 9, and is…
 {name: r, key: 'ip:{ip}', cost: {from: jwt.n, max: 50}, limits: [{capacity: 10, window: 1s, over: clamp}]}
@@ -326,6 +327,7 @@ SOME, {name: b, key: 'ip:{ip}', when: {path: /**}, unless: {path: /x, caller: kn
   rules[0].unless.methods: HTTP has no meth…: write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS
 {name: r, key: '{ip}', unless: {path: '/**'}, LIMITS}
   rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…
+{name: r, key: '{ip}', when: {match: {graphql.fields: a}}, unless: {match: {graphql.fields: [a, b]}}, LIMITS}
 {name: r, key: '{ip}', when: {match: {stage: [a, b]}}, unless: {match: {stage: a}}, LIMITS}
 {name: r, key: '{ip}', when: {match: {stage: a}}, unless: {match: {stage: [a, b]}}, LIMITS}
   rules[0].unless: it leaves out every request that the rule covers, so the rule limits nothing:…

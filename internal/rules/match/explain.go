@@ -52,7 +52,7 @@ func (s *Selector) Explain(r *request.Request, exactly bool) (reason string, cov
 	for i := range s.Match {
 		c := &s.Match[i]
 		is := c.Part.String() + " is " + ShownValue(c.Part, r)
-		add(c.Holds(r), is, is+", not among "+ShortList(c.Words))
+		add(c.Holds(r, exactly), is, is+", not among "+ShortList(c.Words))
 	}
 	if len(failed) > 0 {
 		return failed[0], false

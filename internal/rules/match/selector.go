@@ -43,7 +43,16 @@ func (s *Selector) covers(r *request.Request, exactly bool) bool {
 		(len(s.Routes) == 0 || s.matchingRoute(f, exactly) != nil) &&
 		(len(s.Paths) == 0 || matchingPath(s.Paths, f, exactly) != nil) &&
 		s.hasAddr(r) && s.hasCaller(r) &&
-		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r) })
+		!slices.ContainsFunc(s.Match, func(c Condition) bool { return !c.Holds(r, exactly) })
+}
+
+// OfCaller returns the selector without what it says of methods, paths, routes and
+// GraphQL operations. whole is true if it says nothing of them.
+func (s *Selector) OfCaller() (caller Selector, whole bool) {
+	caller = *s
+	caller.Methods, caller.Routes, caller.Paths = nil, nil, nil
+	caller.Match = slices.DeleteFunc(slices.Clone(s.Match), func(c Condition) bool { return c.Part.OfOperation() })
+	return caller, len(s.Methods) == 0 && !s.byPath() && len(caller.Match) == len(s.Match)
 }
 
 // byPath reports whether the path of a request matters. It does for routes too,
@@ -140,10 +149,16 @@ type Condition struct {
 	Words []string
 }
 
-// Holds reports whether the request has one of the values.
-func (c *Condition) Holds(r *request.Request) (holds bool) {
-	c.Part.Each(r, func(text string) { holds = holds || slices.Contains(c.Words, text) })
-	return holds
+// Holds reports whether the request has one of the values. What lifts limits needs
+// all root fields of a GraphQL operation among them: a client could otherwise add
+// one that is free to those that are limited.
+func (c *Condition) Holds(r *request.Request, exactly bool) bool {
+	some, others := false, false
+	c.Part.Each(r, func(text string) {
+		among := slices.Contains(c.Words, text)
+		some, others = some || among, others || !among
+	})
+	return some && !(exactly && others && c.Part.Kind == key.FromRootFields)
 }
 
 // Lookup holds the entries of deny or skip. Entries that name only networks, of

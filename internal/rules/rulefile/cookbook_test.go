@@ -9,6 +9,7 @@ import (
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/request/graphql"
 	"github.com/slidegate/slidegate/internal/rules"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 	"github.com/slidegate/slidegate/internal/store/memory"
@@ -21,7 +22,7 @@ type batch struct {
 	method  string
 	path    string
 	ip      string
-	headers string // "name: value" or nothing
+	headers string // "name: value", "graphql: query" or nothing
 	allowed int
 	by      string // the policy that denies the others, or the reason if that is no limit
 }
@@ -87,15 +88,19 @@ var cookbook = map[string][]batch{
 		{0, 30, "POST", "/v1/chat", "203.0.113.9", "x-user: bob", 5, "chat.tokens"},
 	},
 	"GraphQL by operation": {
-		{0, 7, "POST", "/graphql", "203.0.113.9", "x-apollo-operation-name: Export", 5, "operations"},
-		{0, 70, "POST", "/graphql", "203.0.113.9", "x-apollo-operation-name: Items", 60, "operations"},
-		{0, 70, "POST", "/graphql", "203.0.113.9", "x-apollo-operation-name: Other", 55, "graphql"},
+		{0, 7, "POST", "/graphql", "203.0.113.9", "graphql: mutation Items { createOrder { id } }", 5, "orders"},
+		{0, 3, "POST", "/graphql", "203.0.113.8", "graphql: mutation { items: createOrder { id } b: createOrder { id } }", 2, "orders"},
+		{0, 3, "POST", "/graphql", "203.0.113.7", "graphql: mutation { a b c d e payOrder }", 0, "orders"},
+		{0, 70, "POST", "/graphql", "203.0.113.7", "graphql: { createOrders orders }", 60, "fields"},
+		{0, 1, "POST", "/graphql", "203.0.113.6", "graphql: { orders", 0, "ambiguous"},
 	},
 }
 
 func (b *batch) request() *request.Request {
 	r := &request.Request{Method: b.method, Path: b.path, IP: netip.MustParseAddr(b.ip), Headers: map[string][]string{}}
-	if name, value, ok := strings.Cut(b.headers, ": "); ok {
+	if name, value, ok := strings.Cut(b.headers, ": "); name == "graphql" {
+		r.Operation = graphql.Read(value, "")
+	} else if ok {
 		r.Headers[name] = []string{value}
 	}
 	return r

@@ -38,7 +38,7 @@ func TestMemoryAlone(t *testing.T) {
 		for _, unwanted := range []string{
 			"github.com/aws/", // the SDK, smithy, Lambda and the CDK
 			"github.com/redis/", "github.com/prometheus/", "go.yaml.in/", "gopkg.in/yaml", "github.com/spf13/",
-			"github.com/maypok86/",
+			"github.com/maypok86/", "github.com/vektah/",
 			"net/http", module + "gate", module + "limithttp", module + "store/", module + "limitlambda", module + "infra",
 			module + "functions", module + "cmd",
 			module + "internal/store/dynamo", module + "internal/store/redis", module + "internal/rules/yamlfile",

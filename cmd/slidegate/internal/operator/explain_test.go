@@ -203,6 +203,16 @@ func TestServeWarnsOfKeys(t *testing.T) {
 	}
 }
 
+// TestServeWarnsOfOperations: serve sees no body, and so no GraphQL operation.
+func TestServeWarnsOfOperations(t *testing.T) {
+	for key, want := range map[string]string{"{graphql.name}": "rule r reads {graphql.name}", "all": ""} {
+		_, got := openGateway(t, "{rules: [{name: r, key: '"+key+"', limit: 9/minute}]}")
+		if !strings.Contains(got, want) || strings.Contains(got, "sees GraphQL operations") != (want != "") {
+			t.Errorf("%s: logged %q", key, got)
+		}
+	}
+}
+
 // TestServeCountsAlone: serve is one process unless the rules say how many share
 // the load.
 func TestServeCountsAlone(t *testing.T) {

@@ -30,13 +30,14 @@ import (
 	"github.com/slidegate/slidegate/internal/observe/telemetry"
 	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 	"github.com/slidegate/slidegate/internal/rules/rulefile"
 )
 
 // OpenGateway opens a session for Serve. Rules in a file follow the file until
 // the context ends: as it changes, and at each signal.
 func OpenGateway(ctx context.Context, where session.Locations, signals <-chan os.Signal, log *slog.Logger) (*session.Session, error) {
-	prepare := countAlone(warnOfKeys(app.NewPrepare(log), where.RulesFile == "", log))
+	prepare := countAlone(warnOfMissing(app.NewPrepare(log), where.RulesFile == "", log))
 	s, err := session.OpenToCharge(ctx, where, prepare, log)
 	if err != nil || where.RulesFile == "" {
 		return s, err
@@ -81,13 +82,14 @@ func ListShares(s *session.Session) (lines []string) {
 	return lines
 }
 
-// warnOfKeys warns, for each document, of API keys that the local gateway cannot
-// verify.
-func warnOfKeys(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
+// warnOfMissing warns, for each document, of API keys that the local gateway cannot
+// verify, and of GraphQL operations, which it does not see.
+func warnOfMissing(prepare app.Prepare, table bool, log *slog.Logger) app.Prepare {
 	return func(name string, set *rules.Set) error {
 		if err := prepare(name, set); err != nil {
 			return err
 		}
+		lint.WarnOfOperation(log, name, set)
 		a := set.Document().Authentication
 		switch {
 		case a == nil || a.APIKey == nil:
