@@ -30,7 +30,7 @@ dist/slidegate build: export GOGC := off
 dist/slidegate build: export GOMEMLIMIT := 1GiB
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files constructs check-release e2e e2e-aws deploy local-deploy local-down release
+.PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files image constructs check-release e2e e2e-aws deploy local-deploy local-down release
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,7 @@ test-rest:
 	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/test/outage $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
+	@cd tools && $(TEST) -count=1 ./image # it packs the command, which the cache of tests does not see
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
@@ -168,8 +169,8 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 
 # Another Go, or other flags, give other bytes. functions/backend is the sample's,
 # and not released.
-zips release-files check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
-zips release-files: export GOFLAGS = -trimpath
+zips release-files image check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+zips release-files image: export GOFLAGS = -trimpath
 zips: ## build the Lambdas' zips for infra, of both architectures, in infra/lambdas/zips; RULES=FILE adds rules to the authorizer's
 	@localstack/require.sh go
 	cd infra && for goarch in arm64 amd64; do \
@@ -189,6 +190,11 @@ release-files: zips
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
+# These builds are the same as those of tools/goreleaser.yaml, to the byte.
+image: release-files ## pack the command as a container image for amd64 and arm64, in dist/files/slidegate_image.tar
+	for goarch in amd64 arm64; do GOOS=linux GOARCH=$$goarch go build -tags release -buildvcs=true -ldflags='-s -w' -o dist/image/$$goarch/slidegate ./cmd/slidegate; done
+	cd tools && go run ./image ../dist/files/slidegate_image.tar ../LICENSE ../dist/image/{amd64,arm64}/slidegate
+
 constructs: zips ## pack the construct for TypeScript and Python, in dist/constructs; needs Node 22 and Python 3.10
 	@mkdir -p dist/files && cp infra/template/template.json dist/files
 	@infra/constructs/build.sh $(VERSION)
@@ -196,6 +202,7 @@ constructs: zips ## pack the construct for TypeScript and Python, in dist/constr
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
 	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --snapshot --clean
 	@infra/constructs/build.sh
+	@cd tools && go test -count=1 -v ./image -image $(CURDIR)/dist/files/slidegate_image.tar
 	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 1h ./release -dist $(CURDIR)/dist/release'
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
 	@docs/site/build.sh
