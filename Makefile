@@ -10,6 +10,7 @@ FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
+ACTIONS     := .github/workflows/*.yml .github/actions/*/action.yml
 LOCAL       := localstack/with.sh
 EMBEDDED    := cmd/slidegate/internal/aws/embedded/files
 TEST        := go test -vet=off
@@ -30,7 +31,7 @@ dist/slidegate build: export GOGC := off
 dist/slidegate build: export GOMEMLIMIT := 1GiB
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files image constructs check-release e2e e2e-aws deploy local-deploy local-down release
+.PHONY: help run build test test-wide lint scan api bench sim engines fuzz pictures site zips release-files image constructs check-release e2e e2e-aws deploy local-deploy local-down release
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +125,12 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
 	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
+	@! grep -n 'uses: ' $(ACTIONS) | grep -Ev 'uses: (\./|[^@ ]+@[0-9a-f]{40} # v[0-9.]+$$)' || \
+		{ echo 'name the commit of each action, and its version: uses: actions/checkout@COMMIT # v7.0.1' >&2; exit 1; }
+
+# Known vulnerabilities come from the Go project's server, so lint does without.
+scan: $(BIN)/govulncheck ## check each module for known vulnerabilities in what it calls; needs the internet
+	@for module in $(MODULES); do echo "scan $$module"; (cd $$module && $(BIN)/govulncheck ./...) || exit; done
 
 $(BIN)/lint $(BIN)/links: $(BIN)/%: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go tools/links/*.go)
 	@localstack/require.sh go
@@ -207,15 +214,18 @@ check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a s
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
 	@docs/site/build.sh
 
-# The workflow `release` runs this at a tag. The zips must be those that the
-# module has.
+# The workflow `release` runs this at a tag, and publishes dist/publish. The zips
+# must be those that the module has.
 .PHONY: pack
 pack: export GORELEASER_CURRENT_TAG = $(VERSION)
 pack: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod zips
 	@for zip in infra/lambdas/zips/*.zip; do git show infra/lambdas/$(VERSION):$$zip | cmp - $$zip; done
 	@mkdir -p dist
 	@sed '1,/^## \[$(VERSION:v%=%)\]/d; /^## \[/,$$d' CHANGELOG.md >dist/notes.md
-	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --clean --release-notes dist/notes.md
+	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --clean --skip=publish
+	@rm -rf dist/publish && mkdir dist/publish
+	cd dist/release && cp SHA256SUMS *.tar.gz *.zip *.cdx.json ../files/*.json ../files/*.tar ../../infra/lambdas/zips/*.zip ../publish
+	cd dist/publish && sha256sum --check --strict SHA256SUMS
 
 $(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tools/goreleaser/go.sum
 	@localstack/require.sh go
