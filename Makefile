@@ -10,6 +10,7 @@ FUZZ_TIME   ?= 30s
 ENGINES     ?= ministack dynoxide
 BIN         := $(CURDIR)/.cache/bin
 LINTERS     := staticcheck unparam revive actionlint
+ACTIONS     := .github/workflows/*.yml .github/actions/*/action.yml
 LOCAL       := localstack/with.sh
 EMBEDDED    := cmd/slidegate/internal/aws/embedded/files
 # Tests leave the processor to the servers that they call, which answer in time.
@@ -31,7 +32,7 @@ dist/slidegate build: export GOGC := off
 dist/slidegate build: export GOMEMLIMIT := 1GiB
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-wide lint api bench sim engines fuzz pictures site zips release-files constructs check-release e2e e2e-aws deploy local-deploy local-down release
+.PHONY: help run build test test-wide lint scan api bench sim engines fuzz pictures site zips release-files image constructs check-release e2e e2e-aws deploy local-deploy local-down release
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +100,7 @@ test-rest:
 	$(TEST) -p 3 -skip '^TestSimulation$$' ./cmd/slidegate/internal/cli ./internal/test/outage $(filter-out $(shell go list $(RACE)),$(shell go list ./...))
 test-modules:
 	@for module in infra infra/lambdas; do (cd $$module && $(TEST) ./...) || exit; done
+	@cd tools && $(TEST) -count=1 ./image # it packs the command, which the cache of tests does not see
 
 # What `make test` leaves out, but for `make e2e` and `make check-release`: see
 # docs/testing.md.
@@ -126,6 +128,12 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 	@cd tools && $(TEST) -count=1 ./api ./links # they read other modules, which the cache of tests does not see
 	@$(BIN)/links .
 	@$(BIN)/actionlint .github/workflows/*.yml
+	@! grep -n 'uses: ' $(ACTIONS) | grep -Ev 'uses: (\./|[^@ ]+@[0-9a-f]{40} # v[0-9.]+$$)' || \
+		{ echo 'name the commit of each action, and its version: uses: actions/checkout@COMMIT # v7.0.1' >&2; exit 1; }
+
+# Known vulnerabilities come from the Go project's server, so lint does without.
+scan: $(BIN)/govulncheck ## check each module for known vulnerabilities in what it calls; needs the internet
+	@for module in $(MODULES); do echo "scan $$module"; (cd $$module && $(BIN)/govulncheck ./...) || exit; done
 
 $(BIN)/lint $(BIN)/links: $(BIN)/%: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go tools/links/*.go)
 	@localstack/require.sh go
@@ -171,8 +179,8 @@ fuzz: ## run every fuzz target for FUZZ_TIME=30s
 
 # Another Go, or other flags, give other bytes. functions/backend is the sample's,
 # and not released.
-zips release-files check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
-zips release-files: export GOFLAGS = -trimpath
+zips release-files image check-release pack: export GOTOOLCHAIN = $(shell awk '$$1 == "toolchain" { print $$2 }' go.mod)
+zips release-files image: export GOFLAGS = -trimpath
 zips: ## build the Lambdas' zips for infra, of both architectures, in infra/lambdas/zips; RULES=FILE adds rules to the authorizer's
 	@localstack/require.sh go
 	cd infra && for goarch in arm64 amd64; do \
@@ -192,6 +200,11 @@ release-files: zips
 	dist/slidegate completion fish >dist/files/completions/slidegate.fish
 	dist/slidegate completion powershell >dist/files/completions/slidegate.ps1
 
+# These builds are the same as those of tools/goreleaser.yaml, to the byte.
+image: release-files ## pack the command as a container image for amd64 and arm64, in dist/files/slidegate_image.tar
+	for goarch in amd64 arm64; do GOOS=linux GOARCH=$$goarch go build -tags release -buildvcs=true -ldflags='-s -w' -o dist/image/$$goarch/slidegate ./cmd/slidegate; done
+	cd tools && go run ./image ../dist/files/slidegate_image.tar ../LICENSE ../dist/image/{amd64,arm64}/slidegate
+
 constructs: zips ## pack the construct for TypeScript and Python, in dist/constructs; needs Node 22 and Python 3.10
 	@mkdir -p dist/files && cp infra/template/template.json dist/files
 	@infra/constructs/build.sh $(VERSION)
@@ -199,19 +212,23 @@ constructs: zips ## pack the construct for TypeScript and Python, in dist/constr
 check-release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## pack a release as a snapshot in dist/release, and check what strangers get of it
 	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --snapshot --clean
 	@infra/constructs/build.sh
+	@cd tools && go test -count=1 -v ./image -image $(CURDIR)/dist/files/slidegate_image.tar
 	@$(LOCAL) sh -c 'cd tools && go test -tags e2e -count=1 -v -timeout 1h ./release -dist $(CURDIR)/dist/release'
 	@$(LOCAL) go test -tags e2e -count=1 -v ./examples/attach
 	@docs/site/build.sh
 
-# The workflow `release` runs this at a tag. The zips must be those that the
-# module has.
+# The workflow `release` runs this at a tag, and publishes dist/publish. The zips
+# must be those that the module has.
 .PHONY: pack
 pack: export GORELEASER_CURRENT_TAG = $(VERSION)
 pack: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod zips
 	@for zip in infra/lambdas/zips/*.zip; do git show infra/lambdas/$(VERSION):$$zip | cmp - $$zip; done
 	@mkdir -p dist
 	@sed '1,/^## \[$(VERSION:v%=%)\]/d; /^## \[/,$$d' CHANGELOG.md >dist/notes.md
-	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --clean --release-notes dist/notes.md
+	PATH=$(BIN):$$PATH goreleaser release -f tools/goreleaser.yaml --clean --skip=publish
+	@rm -rf dist/publish && mkdir dist/publish
+	cd dist/release && cp SHA256SUMS *.tar.gz *.zip *.cdx.json ../files/*.json ../files/*.tar ../../infra/lambdas/zips/*.zip ../publish
+	cd dist/publish && sha256sum --check --strict SHA256SUMS
 
 $(BIN)/goreleaser $(BIN)/cyclonedx-gomod: $(BIN)/%: tools/goreleaser/go.mod tools/goreleaser/go.sum
 	@localstack/require.sh go

@@ -37,7 +37,7 @@ func TestSums(t *testing.T) {
 		}
 		names = append(names, strings.ReplaceAll(name, snapshot(t), "VERSION"))
 	}
-	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "rules.schema.json", "template.json"}, zipNames...)
+	want := append([]string{"authorizer.cdx.json", "operations.cdx.json", "rules.schema.json", "slidegate_image.tar", "template.json"}, zipNames...)
 	for _, platform := range platforms {
 		want = append(want, "slidegate_VERSION_"+platform+".cdx.json", "slidegate_VERSION_"+platform+extension(platform))
 	}
@@ -95,6 +95,20 @@ func TestCommand(t *testing.T) {
 		}
 		if platform == runtime.GOOS+"_"+runtime.GOARCH {
 			testCommand(t, files[binary], head)
+		}
+	}
+}
+
+// TestImage: the image has the commands of the archives for Linux.
+func TestImage(t *testing.T) {
+	blobs := untar(t, bytes.NewReader(readReleased(t, "slidegate_image.tar")))
+	for _, goarch := range []string{"amd64", "arm64"} {
+		name := "slidegate_" + snapshot(t) + "_linux_" + goarch + ".tar.gz"
+		binary := unpack(t, name, readReleased(t, name))["slidegate"]
+		if !slices.ContainsFunc(slices.Collect(maps.Values(blobs)), func(blob []byte) bool {
+			return bytes.HasPrefix(blob, []byte{0x1f, 0x8b}) && bytes.Equal(unpack(t, "layer.tar.gz", blob)["slidegate"], binary)
+		}) {
+			t.Errorf("no layer of the image has the command of %s", name)
 		}
 	}
 }
@@ -199,7 +213,13 @@ func unpack(t *testing.T, name string, archive []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tr := tar.NewReader(unzipped); ; {
+	return untar(t, unzipped)
+}
+
+func untar(t *testing.T, archive io.Reader) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for tr := tar.NewReader(archive); ; {
 		header, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			return files

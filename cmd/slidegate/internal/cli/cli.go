@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (c *cli) rootCommand() *cobra.Command {
 	console := &c.Console
 	root := command.Group("slidegate", "An exact rate limiter for serverless APIs",
-		initCommand(console), serveCommand(console),
+		initCommand(console), serveCommand(console), healthCommand(console),
 		trafficcmd.ReplayCommand(console), trafficcmd.SuggestCommand(console), trafficcmd.CostCommand(console),
 		rulescmd.Command(console), awscmd.Command(console),
 		keyscmd.OverridesCommand(console), keyscmd.GrantCommand(console), keyscmd.APIKeysCommand(console),

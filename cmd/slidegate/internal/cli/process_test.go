@@ -144,6 +144,7 @@ func TestServeDecide(t *testing.T) {
 	const token = "0123456789abcdef"
 	t.Setenv("SLIDEGATE_DECIDE_TOKEN", token)
 	p := startServe(t, "--decide", "--rules", "testdata/rules.yaml")
+	mustRun(t, "health "+strings.TrimPrefix(p.URL, "http://")) // without the token
 	ask := func(token string) (status int, body string) {
 		return send(t, "POST", p.URL+"/v1/decisions", `{"method": "GET", "path": "/", "ip": "203.0.113.9"}`, "Authorization", "Bearer "+token)
 	}

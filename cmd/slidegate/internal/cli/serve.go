@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -133,6 +135,37 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	timeout(&o.Timeouts.Backend, "backend-timeout", operator.DefaultTimeouts.Backend,
 		"how long the backend may take to read a part of a request, or to begin its answer")
 	return cmd
+}
+
+func healthCommand(c *command.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "health [HOST:PORT]",
+		Short: "Ask a running serve whether it is healthy",
+		Long: `Health asks the address of serve --admin, by default 127.0.0.1:9090, or that of serve --decide for /healthz. It
+exits with 0 if serve answers within 3 seconds that it is healthy, else with 1. A container checks itself by it.`,
+		Example: `  slidegate health
+  slidegate health 127.0.0.1:8080`,
+		Args:              command.Positional(0, 1, "at most one address"),
+		ValidArgsFunction: command.NoWords,
+		RunE: func(_ *cobra.Command, args []string) error {
+			address := append(args, "127.0.0.1:9090")[0]
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				return command.Usagef("%s: want HOST:PORT, such as 127.0.0.1:9090", address)
+			}
+			client := http.Client{Transport: new(http.Transport), Timeout: 3 * time.Second} // by no proxy
+			answer, err := client.Get("http://" + address + "/healthz")
+			if err != nil {
+				return fmt.Errorf("%w: want the address of a running serve --admin or serve --decide", err)
+			}
+			defer answer.Body.Close()
+			body, err := io.ReadAll(io.LimitReader(answer.Body, 100)) // a gateway may pass /healthz on to its backend
+			if healthy := `{"status":"ok"}` + "\n"; err != nil || string(body) != healthy {
+				return fmt.Errorf("http://%s/healthz answers %s %q: want the address of serve --admin or serve --decide", address, answer.Status, body)
+			}
+			_, err = c.Stdout.Write(body)
+			return err
+		},
+	}
 }
 
 // checkAddress refuses an address to listen on; an empty one is none.

@@ -29,6 +29,7 @@ rules:
 - {name: next, mode: shadow, key: 'user:{header.x-user}', limit: 20/hour}
 `)
 	p := startServe(t, "--admin", "127.0.0.1:0", "--rules", rules)
+	mustRun(t, "health "+strings.TrimPrefix(p.Admin, "http://"))
 	var answers map[int]int // by status
 	ended := make(chan struct{})
 	go func() {
