@@ -89,7 +89,7 @@ func (a *API) answer(ctx context.Context, name string, members map[string]any, a
 	case do == nil || !slices.Contains(a.Calls, name):
 		p = NewProblem(http.StatusNotFound, "there is no call %.40q here: the calls are %s", name, strings.Join(a.Calls, ", "))
 	default:
-		value, p = do(a, ctx, &fields{object: members})
+		value, p = do(a, ctx, &fields{object: members, names: make([]string, 0, 16)})
 	}
 	if p == nil {
 		return http.StatusOK, encode(value)
