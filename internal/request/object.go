@@ -18,25 +18,56 @@ var ErrNoObject = errors.New("no JSON object")
 // keep all their digits. ParseObject fails with a *json.SyntaxError, ErrNoObject or
 // a *RepeatedError.
 func ParseObject(data []byte) (map[string]any, error) {
-	var whole json.RawMessage // also bounds the depth
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return nil, err
-	}
-	names, values := json.NewDecoder(bytes.NewReader(data)), json.NewDecoder(bytes.NewReader(data))
-	names.UseNumber()
-	if twice := repeated(names); twice != nil {
-		return nil, twice
-	}
-	values.UseNumber()
 	var value any
-	if err := values.Decode(&value); err != nil {
-		return nil, err
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&value); err != nil || len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) > 0 {
+		var whole json.RawMessage
+		return nil, json.Unmarshal(data, &whole) // whose errors also have the place of what follows the value
+	}
+	if written(data) > kept(value) {
+		return nil, repeated(json.NewDecoder(bytes.NewReader(data)))
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil, ErrNoObject
 	}
 	return object, nil
+}
+
+// written returns the number of names in a valid JSON text: each has a colon.
+func written(data []byte) (names int) {
+	text := false
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			text = !text
+		case '\\':
+			i++ // an escape, which only texts have
+		case ':':
+			if !text {
+				names++
+			}
+		}
+	}
+	return names
+}
+
+// kept returns the number of names in a decoded value. It has one of those that an
+// object repeats.
+func kept(value any) (names int) {
+	switch v := value.(type) {
+	case map[string]any:
+		names = len(v)
+		for _, member := range v {
+			names += kept(member)
+		}
+	case []any:
+		for _, item := range v {
+			names += kept(item)
+		}
+	}
+	return names
 }
 
 // RepeatedError is the error of an object that repeats a name.

@@ -1,7 +1,8 @@
 package bench
 
 import (
-	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,125 +21,300 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/httprate"
-	"github.com/sethvargo/go-limiter/memorystore"
-	"github.com/throttled/throttled/v2"
-	"github.com/throttled/throttled/v2/store/memstore"
 	vegeta "github.com/tsenart/vegeta/v12/lib"
-	ulule "github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/memory"
-	"golang.org/x/time/rate"
-
-	"github.com/slidegate/slidegate"
+	"github.com/valyala/fasthttp"
 )
 
-// proxied names the backend of the bare proxy, which is this program again.
+// proxied names the backend of the bare server, which is this program again.
 const proxied = "BENCH_BACKEND"
 
 func TestMain(m *testing.M) {
 	if backend, err := url.Parse(os.Getenv(proxied)); err == nil && backend.Host != "" {
-		fmt.Fprintln(os.Stderr, http.ListenAndServe(os.Args[1], &httputil.ReverseProxy{
-			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(backend) },
-			Transport: &http.Transport{MaxIdleConnsPerHost: 64},
-		}))
+		fmt.Fprintln(os.Stderr, http.ListenAndServe(os.Args[1], bareServer(backend)))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// BenchmarkServe sends requests of 16 clients that keep their connections through
-// a proxy in front of a backend: Go's own, `slidegate serve` under one rule in
-// memory, and Traefik with its rateLimit. It reports the proxy's CPU time, which
-// the load generator and the backend have no part in.
+// bareServer does the least of each load: it passes a request on, answers a body of
+// JSON with another one, or answers 200. It decides nothing.
+func bareServer(backend *url.URL) http.Handler {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(backend) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/forward-auth":
+		case "/v1/decisions":
+			var asked struct {
+				Method, Path, IP string
+				Headers          map[string]string
+			}
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(struct { // the members of a decision
+				Allowed    bool              `json:"allowed"`
+				Reason     string            `json:"reason"`
+				Degraded   bool              `json:"degraded"`
+				Rule       string            `json:"rule"`
+				Capacity   int64             `json:"capacity"`
+				Remaining  int64             `json:"remaining"`
+				Reset      int64             `json:"reset_s"`
+				RetryAfter int64             `json:"retry_after_s"`
+				Delay      float64           `json:"delay_s"`
+				Headers    map[string]string `json:"headers"`
+			}{true, "limited", false, asked.IP, unlimited, unlimited, 60, 0, 0, map[string]string{
+				"RateLimit": `"per-ip";r=3999999999;t=60`, "RateLimit-Policy": `"per-ip";q=4000000000;w=60`,
+			}})
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	})
+}
+
+// serverLoad is the request that servers get, to its path.
+type serverLoad struct {
+	name    string
+	servers []string // beside the bare one
+	target  vegeta.Target
+}
+
+var serverLoads = []serverLoad{
+	{"gateway", []string{ours, "traefik"}, vegeta.Target{Method: http.MethodGet, URL: "/"}},
+	{"decisions", []string{oursDecide, rareGC}, vegeta.Target{
+		Method: http.MethodPost, URL: "/v1/decisions", Header: http.Header{"Content-Type": {"application/json"}},
+		Body: []byte(`{"method": "GET", "path": "/v1/items?page=2", "ip": "203.0.113.9", "headers": {"user-agent": "curl/8.5.0", "accept": "*/*"}}`),
+	}},
+	{"forward-auth", []string{oursDecide, rareGC}, forwardAuth},
+}
+
+var forwardAuth = vegeta.Target{Method: http.MethodGet, URL: "/v1/forward-auth", Header: http.Header{
+	"X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {"/v1/items?page=2"}, "X-Forwarded-Host": {"api.example"},
+	"X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"}, "Accept": {"*/*"},
+}}
+
+// oursDecide is `slidegate serve --decide`, in the column of ours. rareGC is the same
+// with a heap that may grow to five times of what is live.
+const (
+	oursDecide = ours + " --decide"
+	rareGC     = "GOGC=400"
+)
+
+// serverKeys is how many keys the memory of a server is measured with.
+const serverKeys = 1_000_000
+
+// BenchmarkServe measures servers that have one core, and one rule in memory: Go's
+// own, `slidegate serve`, and Traefik with its rateLimit. It reports the CPU time of
+// a request and the requests that the core carries, while 16 clients send as fast as
+// the answers come. At half of what the slowest server carries it reports the times
+// of answers to requests that come at a constant rate. Last comes the memory of a
+// million clients. This program sends, is the backend, and has the other cores.
 func BenchmarkServe(b *testing.B) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }))
 	b.Cleanup(backend.Close)
-	self, err := os.Executable()
-	check(b, err)
-	traefik, err := filepath.Abs("../../.cache/proxies/traefik")
-	check(b, err)
-	for _, p := range []struct {
-		name, file, text string
-		command          []string
-	}{
-		{name: bare, command: []string{self, "ADDRESS"}},
-		{
-			ours, "rules.yaml", "rules: [{name: per-ip, key: 'ip:{ip}', limits: [{capacity: 4000000000, window: 60s}]}]\n",
-			[]string{build(b, "../..", "./cmd/slidegate"), "serve", "--rules", "rules.yaml", "--listen", "ADDRESS", "--backend", "BACKEND"},
-		},
-		{"traefik", "routes.yaml", `http:
-  middlewares: {limit: {rateLimit: {average: 4000000000, burst: 4000000000, period: 60s}}}
-  routers: {all: {rule: "PathPrefix('/')", middlewares: [limit], service: backend}}
-  services: {backend: {loadBalancer: {servers: [{url: "BACKEND"}]}}}
-`, []string{traefik, "--entryPoints.web.address=ADDRESS", "--providers.file.filename=routes.yaml"}},
-	} {
-		dir, address := b.TempDir(), free(b)
-		replace := strings.NewReplacer("ADDRESS", address, "BACKEND", backend.URL, "'/'", "`/`")
-		if p.file != "" {
-			check(b, os.WriteFile(filepath.Join(dir, p.file), []byte(replace.Replace(p.text)), 0o600))
+	last := runtime.NumCPU() - 1
+	pin(b, os.Getpid(), fmt.Sprintf("%d-%d", min(1, last), last))
+	b.Cleanup(func() { pin(b, os.Getpid(), fmt.Sprintf("0-%d", last)) })
+	slidegate := build(b, "../..", "./cmd/slidegate")
+	for _, load := range append(serverLoads, serverLoad{name: "1M-keys", servers: []string{oursDecide}}) {
+		servers := map[string]*server{} // which no other load has left busy
+		for _, name := range append([]string{bare}, load.servers...) {
+			servers[name] = startServer(b, name, slidegate, backend.URL)
+			pin(b, servers[name].pid, "0")
 		}
-		command := exec.Command(p.command[0])
-		for _, argument := range p.command[1:] {
-			command.Args = append(command.Args, replace.Replace(argument))
+		each := func(of string, measure func(b *testing.B, s *server)) {
+			for _, name := range append([]string{bare}, load.servers...) {
+				column, _, _ := strings.Cut(name, " ")
+				b.Run("load="+load.name+of+"/limiter="+column, func(b *testing.B) {
+					for b.Loop() {
+						measure(b, servers[name])
+					}
+					b.ReportMetric(0, "ns/op") // reports no time
+				})
+			}
 		}
-		command.Dir, command.Stderr, command.Env = dir, os.Stderr, append(os.Environ(), "HOME="+dir, proxied+"="+backend.URL)
-		check(b, command.Start())
-		stop := sync.OnceFunc(func() {
-			_ = command.Process.Kill()
-			_ = command.Wait()
+		if load.target.URL == "" {
+			each("", func(b *testing.B, s *server) { s.memory(b, s != servers[bare]) })
+			continue
+		}
+		took := map[*server][]float64{} // CPU time of a request in nanoseconds
+		for range turns() {
+			for _, s := range servers {
+				took[s] = append(took[s], s.busy(b, &load.target))
+			}
+		}
+		slowest := 0.0
+		for _, times := range took {
+			slices.Sort(times)
+			slowest = max(slowest, times[len(times)/2])
+		}
+		each("", func(b *testing.B, s *server) {
+			median := took[s][len(took[s])/2]
+			b.ReportMetric(1e9/median, "requests/s/core")
+			b.ReportMetric(median, "cpu-ns/op")
 		})
-		b.Cleanup(stop)
-		answers(b, "http://"+address)
-		b.Run("load=16-clients/limiter="+p.name, func(b *testing.B) {
-			before := cpuOf(b, command.Process.Pid)
-			b.ResetTimer()
-			p99 := attack(b, "http://"+address)
-			b.StopTimer()
-			b.ReportMetric(float64(cpuOf(b, command.Process.Pid)-before)/float64(b.N), "cpu-ns/op")
-			b.ReportMetric(float64(p99), "p99-ns/op")
-		})
-		stop()
+		each("-at-half-load", func(b *testing.B, s *server) { s.attack(b, load.target, int(1e9/slowest/2)) })
 	}
 }
 
-// attack sends b.N requests, and returns the time within which 99% are answered.
-func attack(b *testing.B, address string) time.Duration {
-	var sent atomic.Int64
-	next := func(t *vegeta.Target) error {
-		if sent.Add(1) > int64(b.N) {
-			return vegeta.ErrNoTargets
-		}
-		t.Method, t.URL = http.MethodGet, address
-		return nil
+// memory reports how much of a server's memory is resident after a request of each
+// of a million clients. One that does not limit gets fewer, because it keeps none.
+func (s *server) memory(b *testing.B, limits bool) {
+	before, keys := s.resident(b), int64(serverKeys)
+	if once() {
+		keys /= 1000
 	}
-	var metrics vegeta.Metrics
-	attacker := vegeta.NewAttacker(vegeta.Workers(16), vegeta.MaxWorkers(16), vegeta.Connections(16), vegeta.KeepAlive(true))
-	for answer := range attacker.Attack(next, vegeta.Rate{}, 0, "") {
-		if answer.Error != vegeta.ErrNoTargets.Error() {
-			metrics.Add(answer)
+	if !limits {
+		keys /= 20
+	}
+	s.saturate(b, &forwardAuth, func(n int64, r *fasthttp.Request) bool {
+		r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255))
+		return n <= keys
+	})
+	if limits {
+		b.ReportMetric(float64(s.resident(b)-before)/float64(keys), "B/key")
+	}
+	b.ReportMetric(float64(s.resident(b))/1e6, "MB")
+}
+
+// once reports whether benchmarks only show that they run.
+func once() bool { return flag.Lookup("test.benchtime").Value.String() == "1x" }
+
+// turns is how often each server is measured. They take turns, so that other work on
+// the machine slows all of them.
+func turns() int {
+	if once() {
+		return 1
+	}
+	return 10
+}
+
+// server is a server that runs.
+type server struct {
+	address string
+	pid     int
+}
+
+// startServer starts a server until the benchmark ends. It has one thread for Go
+// code, as Go programs on one core have.
+func startServer(b *testing.B, name, slidegate, backend string) *server {
+	const rules = "rules: [{name: per-ip, key: 'ip:{ip}', limits: [{capacity: 4000000000, window: 1h}]}]\n"
+	file, text, command := "rules.yaml", rules, ""
+	switch name {
+	case bare:
+		self, err := os.Executable()
+		check(b, err)
+		command = self + " ADDRESS"
+	case ours:
+		command = slidegate + " serve --rules rules.yaml --listen ADDRESS --backend BACKEND"
+	case oursDecide, rareGC:
+		command = slidegate + " serve --rules rules.yaml --listen ADDRESS --decide --max-keys 1100000"
+	case "traefik":
+		traefik, err := filepath.Abs("../../.cache/proxies/traefik")
+		check(b, err)
+		file, text = "routes.yaml", `http:
+  middlewares: {limit: {rateLimit: {average: 4000000000, burst: 4000000000, period: 60s}}}
+  routers: {all: {rule: "PathPrefix('/')", middlewares: [limit], service: backend}}
+  services: {backend: {loadBalancer: {servers: [{url: "BACKEND"}]}}}
+`
+		command = traefik + " --entryPoints.web.address=ADDRESS --providers.file.filename=routes.yaml"
+	}
+	dir, s := b.TempDir(), &server{address: free(b)}
+	replace := strings.NewReplacer("ADDRESS", s.address, "BACKEND", backend, "'/'", "`/`")
+	check(b, os.WriteFile(filepath.Join(dir, file), []byte(replace.Replace(text)), 0o600))
+	words := strings.Fields(replace.Replace(command))
+	process := exec.Command(words[0], words[1:]...)
+	process.Dir, process.Stderr = dir, os.Stderr
+	process.Env = append(os.Environ(), "HOME="+dir, "GOMAXPROCS=1", proxied+"="+backend)
+	if name == rareGC {
+		process.Env = append(process.Env, rareGC)
+	}
+	check(b, process.Start())
+	b.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	})
+	s.pid = process.Process.Pid
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		answer, err := http.Get("http://" + s.address)
+		if err != nil {
+			continue
 		}
+		answer.Body.Close()
+		if answer.StatusCode == http.StatusOK || name == oursDecide || name == rareGC { // whose path is another one
+			return s
+		}
+	}
+	b.Fatalf("%s does not answer: localstack/proxies.sh installs Traefik", name)
+	return nil
+}
+
+// busy returns the CPU time of a request, in nanoseconds, while the server is never
+// idle.
+func (s *server) busy(b *testing.B, t *vegeta.Target) float64 {
+	before, end := s.cpu(b), time.Now().Add(100*time.Millisecond)
+	sent := s.saturate(b, t, func(int64, *fasthttp.Request) bool { return time.Now().Before(end) })
+	return float64(s.cpu(b)-before) / float64(sent)
+}
+
+// saturate sends requests of 16 clients as fast as the answers come. next prepares
+// a request by its number, from 1, or ends its client. saturate returns the number
+// of requests.
+func (s *server) saturate(b *testing.B, t *vegeta.Target, next func(n int64, r *fasthttp.Request) bool) int64 {
+	const clients = 16
+	client := &fasthttp.HostClient{Addr: s.address, MaxConns: clients}
+	defer client.CloseIdleConnections()
+	var sent atomic.Int64
+	var ended sync.WaitGroup
+	for range clients {
+		ended.Go(func() {
+			var request fasthttp.Request
+			var answer fasthttp.Response
+			request.SetRequestURI("http://" + s.address + t.URL)
+			request.Header.SetMethod(t.Method)
+			for name, values := range t.Header {
+				request.Header.Set(name, values[0])
+			}
+			request.SetBodyRaw(t.Body)
+			for next(sent.Add(1), &request) {
+				if err := client.Do(&request, &answer); err != nil || answer.StatusCode() != http.StatusOK {
+					b.Errorf("%s %s: status %d, %v", t.Method, t.URL, answer.StatusCode(), err)
+					return
+				}
+			}
+		})
+	}
+	ended.Wait()
+	return sent.Load() - clients
+}
+
+// attack sends requests at a rate a second, however late the answers are, and
+// reports the times that these took. On a machine that is too busy for the rate it
+// reports none.
+func (s *server) attack(b *testing.B, t vegeta.Target, rate int) {
+	t.URL = "http://" + s.address + t.URL
+	var metrics vegeta.Metrics
+	const most = 512 // connections, on a machine that is too busy
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: most}}
+	defer client.CloseIdleConnections()
+	attacker := vegeta.NewAttacker(vegeta.Client(client), vegeta.MaxWorkers(most))
+	for answer := range attacker.Attack(vegeta.NewStaticTargeter(t), vegeta.Rate{Freq: rate, Per: time.Second}, time.Duration(turns())*200*time.Millisecond, "") {
+		metrics.Add(answer)
 	}
 	metrics.Close()
 	if metrics.Success < 1 {
 		b.Fatalf("%.2f%% of the requests had another status than 200: %v %v", 100*(1-metrics.Success), metrics.StatusCodes, metrics.Errors)
 	}
-	return metrics.Latencies.P99
-}
-
-// answers waits until a proxy answers from its backend.
-func answers(b *testing.B, address string) {
-	b.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		answer, err := http.Get(address)
-		if err != nil {
-			continue
-		}
-		answer.Body.Close()
-		if answer.StatusCode == http.StatusOK {
-			return
-		}
+	if sent := metrics.Rate / float64(rate); sent < 0.95 && !once() {
+		b.Logf("the load is %.0f%% of what it should be: the machine is busy", 100*sent)
+		return
 	}
-	b.Fatal("the proxy does not answer: localstack/proxies.sh installs Traefik")
+	b.ReportMetric(float64(metrics.Latencies.P50), "p50-ns/op")
+	b.ReportMetric(float64(metrics.Latencies.P99), "p99-ns/op")
 }
 
 func free(b *testing.B) string {
@@ -147,143 +324,35 @@ func free(b *testing.B) string {
 	return listener.Addr().String()
 }
 
-// cpuOf returns the CPU time of a process, of which Linux keeps hundredths of a
-// second.
-func cpuOf(b *testing.B, pid int) time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	check(b, err)
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	var user, system time.Duration
-	fields := strings.Fields(rest)
-	_, err = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
-	check(b, err)
-	return (user + system) * time.Second / 100
+// pin has all threads of a process run on some cores alone.
+func pin(b *testing.B, pid int, cores string) {
+	out, err := exec.Command("taskset", "--all-tasks", "--cpu-list", "--pid", cores, strconv.Itoa(pid)).CombinedOutput()
+	if err != nil {
+		b.Fatalf("taskset, a part of util-linux: %v\n%s", err, out)
+	}
 }
 
-// memoryKeys is how many keys the memory of a key is measured with.
-const memoryKeys = 200_000
-
-var inMemory = []subject{
-	{bare, counting},
-	{ours, func(b *testing.B, quota int64) *opened { return bySlidegate(b, quota, slidegate.SlidingWindow) }},
-	{"go-limiter", func(b *testing.B, quota int64) *opened {
-		store, err := memorystore.New(&memorystore.Config{Tokens: uint64(quota), Interval: window})
+// cpu returns the CPU time of the server's threads. Go programs end none.
+func (s *server) cpu(b *testing.B) (all time.Duration) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", s.pid))
+	check(b, err)
+	for _, thread := range threads {
+		var one time.Duration
+		text, err := os.ReadFile(thread)
 		check(b, err)
-		b.Cleanup(func() { _ = store.Close(context.Background()) })
-		return &opened{decide: func(ctx context.Context, key string) (bool, error) {
-			_, _, _, ok, err := store.Take(ctx, key)
-			return ok, err
-		}}
-	}},
-	{"throttled", func(b *testing.B, quota int64) *opened {
-		store, err := memstore.NewCtx(memoryKeys)
+		_, err = fmt.Sscan(string(text), &one)
 		check(b, err)
-		return byThrottled(b, store, quota)
-	}},
-	{"ulule", func(_ *testing.B, quota int64) *opened { return byUlule(memory.NewStore(), quota) }},
-	// httprate decides only with a request and a response, which here has no
-	// header fields.
-	{"httprate", func(_ *testing.B, quota int64) *opened {
-		lim := httprate.NewRateLimiter(int(quota), window, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
-		w, r := &discard{}, httptest.NewRequest(http.MethodGet, "/", nil)
-		return &opened{decide: func(_ context.Context, key string) (bool, error) { return !lim.OnLimit(w, r, key), nil }}
-	}},
-	// x/time/rate leaves the map of keys to its users.
-	{"x-time-rate", func(_ *testing.B, quota int64) *opened {
-		var mu sync.Mutex
-		limiters := map[string]*rate.Limiter{}
-		return &opened{decide: func(_ context.Context, key string) (bool, error) {
-			mu.Lock()
-			lim := limiters[key]
-			if lim == nil {
-				lim = rate.NewLimiter(rate.Limit(float64(quota)/60), int(quota))
-				limiters[key] = lim
-			}
-			mu.Unlock()
-			return lim.Allow(), nil
-		}}
-	}},
+		all += one
+	}
+	return all
 }
 
-// counting is the bare operation: the least that a limiter does. It reads the
-// clock, and counts in a map behind a mutex.
-func counting(*testing.B, int64) *opened {
-	var mu sync.Mutex
-	counts, start := map[string]int64{}, time.Now()
-	return &opened{decide: func(_ context.Context, key string) (bool, error) {
-		now := time.Now()
-		mu.Lock()
-		defer mu.Unlock()
-		counts[key]++
-		return !now.Before(start), nil
-	}}
-}
-
-// byThrottled allows the whole quota at once, as the others do.
-func byThrottled(b *testing.B, store throttled.GCRAStoreCtx, quota int64) *opened {
-	lim, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
-		MaxRate: throttled.PerDuration(int(quota), window), MaxBurst: int(quota) - 1,
-	})
+// resident returns the bytes of a server's memory that are resident.
+func (s *server) resident(b *testing.B) (bytes int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
 	check(b, err)
-	return &opened{decide: func(ctx context.Context, key string) (bool, error) {
-		limited, _, err := lim.RateLimitCtx(ctx, key, 1)
-		return err == nil && !limited, err
-	}}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	_, err = fmt.Sscan(rest, &bytes)
+	check(b, err)
+	return bytes << 10
 }
-
-func byUlule(store ulule.Store, quota int64) *opened {
-	lim := ulule.New(store, ulule.Rate{Period: window, Limit: quota})
-	return &opened{decide: func(ctx context.Context, key string) (bool, error) {
-		c, err := lim.Get(ctx, key)
-		return err == nil && !c.Reached, err
-	}}
-}
-
-func BenchmarkMemory(b *testing.B) {
-	load{name: "one-key", clients: 1, quota: unlimited}.run(b, inMemory)
-	load{name: "all-denied", clients: 1, quota: 100}.run(b, inMemory)
-	load{name: "100k-keys", clients: 1, quota: unlimited, keys: 100_000}.run(b, inMemory)
-	load{name: "16-clients", clients: 16, quota: unlimited, keys: 100_000}.run(b, inMemory)
-	for _, lim := range inMemory {
-		b.Run("load=memory/limiter="+lim.name, func(b *testing.B) { bytesOfKey(b, lim) })
-	}
-}
-
-// bytesOfKey measures the memory of a key that has sent one request, at 100 a
-// minute. The text of the keys does not count, unless a limiter copies it.
-func bytesOfKey(b *testing.B, lim subject) {
-	names := make([]string, memoryKeys)
-	for i := range names {
-		names[i] = "user:" + strconv.Itoa(i)
-	}
-	for b.Loop() {
-		before := heap()
-		l := lim.open(b, 100)
-		for _, name := range names {
-			_, err := l.decide(b.Context(), name)
-			check(b, err)
-		}
-		b.ReportMetric(float64(heap()-before)/memoryKeys, "B/key")
-		runtime.KeepAlive(l)
-	}
-	b.ReportMetric(0, "ns/op") // reports no time
-	runtime.KeepAlive(names)
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // the first may have to finish what an earlier one began
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-// discard is a response without a reader.
-type discard struct {
-	header http.Header
-	status int
-}
-
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d *discard) WriteHeader(status int)      { d.status = status }

@@ -75,19 +75,21 @@ func (a *API) Answer(ctx context.Context, name string, body []byte) (status int,
 	return a.answer(ctx, name, members, "", p)
 }
 
+var calls = map[string]func(*API, context.Context, *fields) (any, *Problem){
+	Decisions: (*API).decide, Settlements: (*API).settle, Renewals: (*API).renew, Usage: (*API).usage,
+}
+
 // answer answers a call, unless there is a problem already. at is the place of its
 // members in what was sent.
 func (a *API) answer(ctx context.Context, name string, members map[string]any, at string, p *Problem) (status int, answer []byte) {
-	do := map[string]func(context.Context, *fields) (any, *Problem){
-		Decisions: a.decide, Settlements: a.settle, Renewals: a.renew, Usage: a.usage,
-	}[name]
+	do := calls[name]
 	var value any
 	switch {
 	case p != nil:
 	case do == nil || !slices.Contains(a.Calls, name):
 		p = NewProblem(http.StatusNotFound, "there is no call %.40q here: the calls are %s", name, strings.Join(a.Calls, ", "))
 	default:
-		value, p = do(ctx, &fields{object: members})
+		value, p = do(a, ctx, &fields{object: members, names: make([]string, 0, 16)})
 	}
 	if p == nil {
 		return http.StatusOK, encode(value)

@@ -84,10 +84,11 @@ func (f *fields) fail(pointer, detail string) {
 // refuseOthers refuses members that the call does not take: a misspelled name would
 // count requests by another key, or settle another cost.
 func (f *fields) refuseOthers() {
+	for _, name := range f.names {
+		delete(f.object, name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.object)) {
-		if !slices.Contains(f.names, name) {
-			f.fail("/"+request.EscapePointer(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
-		}
+		f.fail("/"+request.EscapePointer(name), fmt.Sprintf("there is no such name: the names are %s", strings.Join(f.names, ", ")))
 	}
 }
 

@@ -124,6 +124,8 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	timeout(&o.Timeouts.Idle, "idle-timeout", operator.DefaultTimeouts.Idle, "how long a connection may wait for its next request, longer than the load balancer's own")
 	timeout(&o.Deadline, "deadline", operator.DefaultDeadline, "how long a decision may wait for DynamoDB or Redis before on_error decides")
 	command.Var(cmd, &o.HeaderSize, "header-size", "the most `BYTES` of a request's header (default: 10240; 65536 with --decide)", parseHeaderSize)
+	command.Var(cmd, &where.MaxKeys, "max-keys", "the most `KEYS` to count in memory, of about 0.1 to 1.2 KB each; above it new keys are denied (default: 250000)", parseMaxKeys)
+	command.Refuse(cmd, func() bool { return where.MaxKeys != 0 && !where.InMemory() }, "--max-keys is for counters in memory: leave out --store")
 	command.Var(cmd, &o.Drain, "drain", "how long to take requests after SIGTERM, a `DURATION` or 0 (default: 5s with --admin, else 0)", func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text) // 0 needs no unit
 		if err != nil || d < 0 {
@@ -286,6 +288,15 @@ func parseHeaderSize(text string) (int, error) {
 		return 0, fmt.Errorf("--header-size %s: want a number of bytes from 1024 to 1048576", text)
 	}
 	return size, nil
+}
+
+// parseMaxKeys reads --max-keys.
+func parseMaxKeys(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1000 || n > 1e9 {
+		return 0, fmt.Errorf("--max-keys %s: want a number of keys from 1000 to 1000000000", text)
+	}
+	return n, nil
 }
 
 // parseBackend reads --backend. Its errors omit any text that may contain a

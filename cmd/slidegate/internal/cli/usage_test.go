@@ -60,6 +60,8 @@ func TestUsage(t *testing.T) {
 		"serve --pass-host --rules testdata/none.yaml":          "--backend-timeout and --pass-host are for --backend URL, which is missing\n",
 		"serve --backend-timeout 1s --rules testdata/none.yaml": "--backend-timeout and --pass-host are for --backend URL, which is missing\n",
 		"serve --deadline 0" + rules:                            "--deadline 0: want a duration above 0, such as 30s or 5m\n",
+		"serve --max-keys 1m" + rules:                           "--max-keys 1m: want a number of keys from 1000 to 1000000000\n",
+		"serve --max-keys 1000 --store redis://h:1/0" + rules:   "--max-keys is for counters in memory: leave out --store\n",
 		"serve --drain x" + rules:                               "--drain x: want a duration such as 30s or 5m, or 0\n",
 		"init -":                                                "-: want the name of a new file, such as rules.yaml\n",
 		"suggest x --key ip:{ip} --write -":                     "--write -: want the name of a new file, such as rules.yaml\n",

@@ -52,6 +52,7 @@ type Locations struct {
 	RulesTable    string         // empty if the rules are in a file
 	CountersTable string         // empty if the counters are elsewhere
 	Redis         *redis.Address // of counters; nil if they are elsewhere
+	MaxKeys       int            // of counters in this process; 0 for the default
 }
 
 // InMemory reports whether the counters are in this process.
@@ -308,7 +309,7 @@ func (s *Session) Counters() limit.Store {
 			Breaker: s.breaker, Clock: clock.Machine(time.Now), OneServer: !redis.Clustered(s.redis),
 		})
 	case s.InMemory():
-		return memory.New(0)
+		return memory.New(s.MaxKeys)
 	}
 	return app.NewDynamoStore(s.client.Guarded(s.breaker, 0), s.CountersTable, s.client.Clock.Now)
 }

@@ -92,7 +92,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, json []byte) {
 		write(w, wrongMethod(w, "GET, HEAD", r.Method))
 		return
 	}
-	writeBody(w, http.StatusOK, "application/json", string(json))
+	writeBody(w, http.StatusOK, "application/json", json)
 }
 
 // call answers a program that POSTs the body of a call.
@@ -141,13 +141,13 @@ func writeJSON(w http.ResponseWriter, status int, json []byte) {
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	writeBody(w, status, kind, string(json))
+	writeBody(w, status, kind, json)
 }
 
-func writeBody(w http.ResponseWriter, status int, contentType, body string) {
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body)) // the client may have hung up
+	_, _ = w.Write(body) // the client may have hung up
 }
 
 // CheckUsagePath returns why a path cannot answer with the usage of callers.

@@ -66,7 +66,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, f *forwarded, d
 
 // writeDenial answers a proxy that passes denials on as they are.
 func writeDenial(w http.ResponseWriter, d headers.Denial) {
-	writeBody(w, d.Status, d.ContentType, d.Body)
+	writeBody(w, d.Status, d.ContentType, []byte(d.Body))
 }
 
 // Fields in which nginx gets the status and the body of a denial.
