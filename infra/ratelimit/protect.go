@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -223,7 +224,19 @@ func addError(at constructs.IConstruct, message string) {
 }
 
 func addWarning(at constructs.IConstruct, id, message string) {
-	awscdk.Annotations_Of(at).AddWarningV2(jsii.String(id), jsii.String("Slidegate: "+message))
+	warn(at, id, "Slidegate: "+message)
+}
+
+// warn adds a warning that an app can acknowledge. AddWarningV2 has a third
+// parameter from version 2.276 of the CDK on, which is optional elsewhere. So an
+// app with an earlier or a later version compiles.
+func warn(at constructs.IConstruct, id, message string) {
+	method := reflect.ValueOf(awscdk.Annotations_Of(at)).MethodByName("AddWarningV2")
+	args := []reflect.Value{reflect.ValueOf(&id), reflect.ValueOf(&message)}
+	for i := len(args); i < method.Type().NumIn(); i++ {
+		args = append(args, reflect.Zero(method.Type().In(i)))
+	}
+	method.Call(args)
 }
 
 func text(s *string) string {

@@ -75,7 +75,7 @@ func publishRules(r *RateLimit, p Props, file *predeploy.File) {
 	object := p.RulesObject
 	if file != nil {
 		for _, warning := range file.Warnings {
-			awscdk.Annotations_Of(r).AddWarningV2(jsii.String("slidegate:rules"), jsii.String(warning))
+			warn(r, "slidegate:rules", warning)
 		}
 		asset := awss3assets.NewAsset(r, jsii.String("RulesFile"), &awss3assets.AssetProps{Path: &p.Rules}) // the file as it is
 		object = &RulesObject{Bucket: asset.S3BucketName(), Key: asset.S3ObjectKey(), Suffix: filepath.Ext(p.Rules), Hash: &file.Hash}
