@@ -13,7 +13,7 @@ LINTERS     := staticcheck unparam revive actionlint
 ACTIONS     := .github/workflows/*.yml .github/actions/*/action.yml
 LOCAL       := localstack/with.sh
 EMBEDDED    := cmd/slidegate/internal/aws/embedded/files
-# Tests leave the processor to the servers that they call, which answer in time.
+# Tests leave the processor to the local AWS, which then answers in time.
 TEST        := nice go test -vet=off
 
 # The packages in which goroutines share most. The workflow runs the race
@@ -133,7 +133,7 @@ lint: $(BIN)/lint $(BIN)/links $(LINTERS:%=$(BIN)/%) ## check formatting, Go cod
 
 # Known vulnerabilities come from the Go project's server, so lint does without.
 scan: $(BIN)/govulncheck ## check each module for known vulnerabilities in what it calls; needs the internet
-	@for module in $(MODULES); do echo "scan $$module"; (cd $$module && $(BIN)/govulncheck ./...) || exit; done
+	@for module in $(MODULES) tools/goreleaser; do echo "scan $$module"; (cd $$module && $(BIN)/govulncheck ./...) || exit; done
 
 $(BIN)/lint $(BIN)/links: $(BIN)/%: tools/go.mod tools/go.sum $(wildcard tools/lint/*.go tools/links/*.go)
 	@localstack/require.sh go

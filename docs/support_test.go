@@ -53,6 +53,9 @@ func TestSupport(t *testing.T) {
 		}
 	}
 	jobs := regexp.MustCompile("job `([a-z-]+)`").FindAllStringSubmatch(page, -1)
+	if len(jobs) < 20 {
+		t.Errorf("support.md names %d jobs", len(jobs))
+	}
 	for _, job := range jobs {
 		if !strings.Contains(read(t, "../.github/workflows/ci.yml"), "\n  "+job[1]+":\n") {
 			t.Errorf("ci.yml has no job %s", job[1])

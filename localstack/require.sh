@@ -40,7 +40,7 @@ for tool in "$@"; do
 		fi
 		;;
 	systemd) # it need not run
-		command -v systemd-analyze >/dev/null || missing 'systemd-analyze is missing, which checks examples/systemd: install it (apt install systemd)'
+		command -v systemd-analyze >/dev/null || missing 'systemd-analyze is missing, which checks examples/systemd: install systemd 250 or later (apt install systemd)'
 		;;
 	cargo)
 		if ! command -v cargo >/dev/null; then

@@ -16,7 +16,7 @@ install() {
 	build=$(mktemp -d "$home/build.XXXXXX")
 	trap 'rm -rf "$build"' EXIT
 	install_packages "$build" "$requirements"
-	rm -rf "${versions[@]/#/$home/}"
+	rm -rf "$home"/v*
 	for version in "${versions[@]}"; do
 		mv "$build"/lib/python*/site-packages/kubernetes_validate/kubernetes-json-schema/"$version-local-strict" "$home/$version"
 	done

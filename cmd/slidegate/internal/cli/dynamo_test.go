@@ -168,7 +168,6 @@ func TestServeDeadline(t *testing.T) {
 	if decided != 200 || !strings.Contains(logged, "store failed") || reported != 503 {
 		t.Errorf("decided %d, logged %s, reported %d: %s; want 200 by on_error, and 503", decided, logged, reported, text)
 	}
-	wantFailure(t, "serve --deadline 1s --listen 127.0.0.1:0 --rules testdata/hourly.yaml", "neither rules nor counters are there: leave it out")
 }
 
 // Two gateways, one of them over TLS, share a client's counter.

@@ -125,7 +125,9 @@ With --json the log, and what serve prints at its start, are JSON, a line each, 
 	timeout(&o.Deadline, "deadline", operator.DefaultDeadline, "how long a decision may wait for DynamoDB or Redis before on_error decides")
 	command.Var(cmd, &o.HeaderSize, "header-size", "the most `BYTES` of a request's header (default: 10240; 65536 with --decide)", parseHeaderSize)
 	command.Var(cmd, &where.MaxKeys, "max-keys", "the most `KEYS` to count in memory, of about 0.1 to 1.2 KB each; above it new keys are denied (default: 250000)", parseMaxKeys)
-	command.Refuse(cmd, func() bool { return where.MaxKeys != 0 && !where.InMemory() }, "--max-keys is for counters in memory: leave out --store")
+	command.Refuse(cmd, func() bool { return where.MaxKeys != 0 && !where.InMemory() }, "--max-keys is for counters in memory, without --store and SLIDEGATE_STORE")
+	command.Refuse(cmd, func() bool { return o.Deadline != 0 && where.InMemory() && where.RulesFile != "" },
+		"--deadline is for rules or counters in DynamoDB or Redis, and there are none: leave it out")
 	command.Var(cmd, &o.Drain, "drain", "how long to take requests after SIGTERM, a `DURATION` or 0 (default: 5s with --admin, else 0)", func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text) // 0 needs no unit
 		if err != nil || d < 0 {
@@ -193,9 +195,6 @@ func serve(ctx context.Context, c *command.Console, where session.Locations, lis
 		return err
 	}
 	defer s.Close()
-	if o.Deadline != 0 && !s.Remote() {
-		return errors.New("--deadline bounds decisions that wait for DynamoDB or Redis, and neither rules nor counters are there: leave it out")
-	}
 	if o.Decide {
 		if err := o.SignReceipts(s, os.Getenv(operator.ReceiptVariable)); err != nil {
 			return err
