@@ -524,7 +524,7 @@ func TestEarlierAttach(t *testing.T) {
 	c.deployments[c.stages[0].Deployment] = c.live.clone()
 	report, err := c.attach(t)
 	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 ||
-		report.Notes[0] != "the earlier attach did not set the gateway responses AUTHORIZER_FAILURE: to set them too, detach, and attach again" {
+		report.Notes[0] != "the earlier attach did not set the gateway responses AUTHORIZER_FAILURE: slidegate aws doctor prints the command that sets each" {
 		t.Errorf("%+v, error %v", report, err)
 	}
 }
