@@ -337,6 +337,69 @@ func TestAppResponsesStay(t *testing.T) {
 	}
 }
 
+// TestAppFieldsStay: an answer of the gateway's has the fields of the app's default
+// without the limiter, so an app that sends credentials can read it. Its own
+// responses keep these fields, however the app spells them.
+func TestAppFieldsStay(t *testing.T) {
+	app := map[string]*string{
+		"access-control-allow-origin": jsii.String("'https://app.example'"), "Access-Control-Allow-Credentials": jsii.String("'true'"), "retry-after": jsii.String("'9'"),
+	}
+	const fields, origin, others = "Access-Control-Allow-Credentials 'true', access-control-allow-origin ", "'https://app.example', ", "Access-Control-Allow-Origin '*'"
+	want := []string{
+		"ACCESS_DENIED " + fields + origin + "Retry-After context.authorizer.retryAfter",
+		"AUTHORIZER_CONFIGURATION_ERROR " + others,
+		"AUTHORIZER_FAILURE " + others,
+		"DEFAULT_4XX " + fields + origin + "retry-after '9'",
+		"DEFAULT_5XX " + others,
+		"QUOTA_EXCEEDED " + fields + origin + "retry-after '9'",
+		"THROTTLED " + fields + origin + "retry-after '9'",
+		"UNAUTHORIZED " + fields + origin + "retry-after '9'",
+	}
+	// got lists a response's fields of CORS, and when to come back.
+	got := func(kind any, parameters any) string {
+		var names []string
+		for name, value := range parameters.(object) {
+			name = strings.TrimPrefix(name, apigw.ResponseField)
+			if lower := strings.ToLower(name); strings.Contains(lower, "-allow-") || lower == "retry-after" {
+				names = append(names, fmt.Sprint(name, " ", value))
+			}
+		}
+		slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+		return fmt.Sprint(kind, " ", strings.Join(names, ", "))
+	}
+	t.Run("an API", func(t *testing.T) {
+		var all []string
+		for _, r := range synth(t, ratelimit.Props{}, func(stack stackOf, limiter limiter) {
+			api := newAPI(stack)
+			limiter.Protect(api)
+			api.AddGatewayResponse(jsii.String("Mine"), &awsapigateway.GatewayResponseOptions{Type: awsapigateway.ResponseType_DEFAULT_4XX(), ResponseHeaders: &app})
+		}).Resources {
+			if r.Type == "AWS::ApiGateway::GatewayResponse" {
+				all = append(all, got(r.Properties["ResponseType"], r.Properties["ResponseParameters"]))
+			}
+		}
+		slices.Sort(all)
+		diff(t, "gateway responses", want, all)
+	})
+	t.Run("a definition", func(t *testing.T) {
+		parameters := object{}
+		for name, value := range app {
+			parameters[apigw.ResponseField+name] = *value
+		}
+		parameters[apigw.ResponseField+"access-control-allow-origin"] = object{"Fn::Sub": "'https://${Host}'"}
+		definition := spec(object{"/": object{"get": object{}}})
+		definition["x-amazon-apigateway-gateway-responses"] = object{"DEFAULT_4XX": object{"responseParameters": parameters}}
+		body := synth(t, ratelimit.Props{}, func(stack stackOf, limiter limiter) { limiter.Protect(specAPI(stack, definition)) }).
+			One(t, "AWS::ApiGateway::RestApi", "Api").Properties["Body"].(object)
+		var all []string
+		for kind, r := range body["x-amazon-apigateway-gateway-responses"].(object) {
+			all = append(all, strings.Replace(got(kind, r.(object)["responseParameters"]), "map[Fn::Sub:'https://${Host}']", "'https://app.example'", 1))
+		}
+		slices.Sort(all)
+		diff(t, "gateway responses", want, all)
+	})
+}
+
 // TestDeploymentOfWhatProtectChanges: a stage serves the authorizers of its
 // deployment, so Protect must give that another name.
 func TestDeploymentOfWhatProtectChanges(t *testing.T) {

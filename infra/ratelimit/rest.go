@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -40,11 +41,8 @@ func (p *protection) prepareREST(scope constructs.Construct, api awsapigateway.R
 			scope.Node().TryRemoveChild(jsii.String("Authorizer"))
 			scope.Node().TryRemoveChild(jsii.String("Permission"))
 		}
-		stated := appResponses(api)
-		for _, response := range apigw.GatewayResponses() {
-			if !stated[response.Type] {
-				addGatewayResponse(scope, api, response)
-			}
+		for _, response := range missingResponses(api) {
+			addGatewayResponse(scope, api, response)
 		}
 		if isDeployed(api) {
 			api.LatestDeployment().AddToLogicalId(map[string]any{"slidegate": own.AuthorizerUri(), "methods": attached})
@@ -62,41 +60,58 @@ func isDeployed(api awsapigateway.RestApiBase) bool {
 	return false
 }
 
-// appResponses returns the types of the limiter's gateway responses in whose place
-// the app has its own, and names what these lack.
-func appResponses(api awsapigateway.RestApiBase) map[string]bool {
-	stated := map[string]bool{}
+// missingResponses returns the limiter's gateway responses in whose place the app has
+// none of its own, and names what the app's lack.
+func missingResponses(api awsapigateway.RestApiBase) []apigw.GatewayResponse {
+	missing := apigw.GatewayResponses()
 	for _, r := range findOf(api, api.RestApiId(), awsapigateway.CfnGatewayResponse.RestApiId) {
 		parameters, _ := r.ResponseParameters().(map[string]any)
-		replaceResponse(stated, r, *r.ResponseType(), text(r.StatusCode()), parameters, r.ResponseTemplates())
+		missing = replaceResponses(missing, r, *r.ResponseType(), text(r.StatusCode()), parameters, r.ResponseTemplates())
 	}
-	return stated
+	return missing
 }
 
-// replaceResponse adds to stated what a gateway response of the app replaces, and
-// compares it with the limiter's. It does not compare an optional one, because an app
-// turns the limiter's off by stating its own.
-func replaceResponse(stated map[string]bool, at constructs.IConstruct, kind, status string, parameters map[string]any, templates any) {
-	for _, own := range apigw.GatewayResponses() {
-		if !own.IsReplaced(kind, templates != nil) {
-			continue
+// replaceResponses returns missing without what a gateway response of the app
+// replaces, and compares that. It does not compare an optional one, because an app
+// turns the limiter's off by stating its own. The others of a default's family keep
+// its fields, such as the app's origin, which these answers have without the limiter.
+func replaceResponses(missing []apigw.GatewayResponse, at constructs.IConstruct, kind, status string, parameters map[string]any, templates any) []apigw.GatewayResponse {
+	fields := map[string]string{}
+	for parameter, expression := range parameters {
+		if name, ok := strings.CutPrefix(parameter, apigw.ResponseField); ok {
+			fields[name] = *awscdk.Token_AsString(expression, nil) // which may be a function of CloudFormation
 		}
-		if stated[own.Type] = true; own.Fallback != "" {
-			continue
-		}
-		var lacks []string
-		if own.Status != 0 && status != strconv.Itoa(own.Status) {
-			lacks = append(lacks, "the status "+strconv.Itoa(own.Status))
-		}
-		for _, name := range slices.Sorted(maps.Keys(own.Headers)) {
-			if _, ok := parameters[apigw.ResponseField+name]; !ok {
-				lacks = append(lacks, name)
+	}
+	var left []apigw.GatewayResponse
+	for _, own := range missing {
+		switch {
+		case own.IsReplaced(kind, templates != nil):
+			if own.Fallback == "" {
+				warnLacks(at, own, status, fields)
 			}
+		case own.Inherits(kind):
+			left = append(left, own.Keep(fields))
+		default:
+			left = append(left, own)
 		}
-		if lacks != nil {
-			addWarning(at, warnResponse, "the app's own gateway response "+kind+" stays in place of the limiter's, and lacks "+
-				strings.Join(lacks, ", ")+": remove it, or acknowledge this warning")
+	}
+	return left
+}
+
+// warnLacks names what the limiter's response has and the app's lacks.
+func warnLacks(at constructs.IConstruct, own apigw.GatewayResponse, status string, fields map[string]string) {
+	var lacks []string
+	if own.Status != 0 && status != strconv.Itoa(own.Status) {
+		lacks = append(lacks, "the status "+strconv.Itoa(own.Status))
+	}
+	for _, name := range slices.Sorted(maps.Keys(own.Headers)) {
+		if _, ok := fields[name]; !ok {
+			lacks = append(lacks, name)
 		}
+	}
+	if lacks != nil {
+		addWarning(at, warnResponse, "the app's own gateway response "+own.Type+" stays in place of the limiter's, and lacks "+
+			strings.Join(lacks, ", ")+": remove it, or acknowledge this warning")
 	}
 }
 

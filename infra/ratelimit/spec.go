@@ -42,19 +42,15 @@ func (p *protection) prepareSpec(scope constructs.Construct, api awsapigateway.S
 		}
 		d := definition{p, body}
 		d.protect(scheme(*p.uri()))
-		stated := appResponses(api)
+		missing := missingResponses(api)
 		responses := child(body, extResponses)
 		for kind, response := range responses {
 			if app, ok := response.(map[string]any); ok {
 				parameters, _ := app["responseParameters"].(map[string]any)
-				replaceResponse(stated, api, kind, jsonText(app["statusCode"]), parameters, app["responseTemplates"])
+				missing = replaceResponses(missing, api, kind, jsonText(app["statusCode"]), parameters, app["responseTemplates"])
 			}
 		}
-		for kind, response := range responseObjects() {
-			if !stated[kind] {
-				responses[kind] = response
-			}
-		}
+		maps.Copy(responses, responseObjects(missing))
 		cfn.SetBody(body) // its hash is in the deployment's logical id
 		isDeployed(api)
 	}
@@ -154,7 +150,7 @@ func fragment() string {
 	data, err := json.Marshal(map[string]any{
 		"components": map[string]any{"securitySchemes": map[string]any{schemeName: scheme(uri)}},
 		"security":   secured(nil),
-		extResponses: responseObjects(),
+		extResponses: responseObjects(apigw.GatewayResponses()),
 	})
 	if err != nil {
 		panic(err) // of strings and maps
@@ -162,15 +158,11 @@ func fragment() string {
 	return string(data)
 }
 
-// responseObjects returns the limiter's gateway responses as a definition has them.
-func responseObjects() map[string]any {
+// responseObjects returns gateway responses as a definition has them.
+func responseObjects(responses []apigw.GatewayResponse) map[string]any {
 	all := map[string]any{}
-	for _, response := range apigw.GatewayResponses() {
-		parameters := map[string]any{}
-		for name, expression := range response.Headers {
-			parameters[apigw.ResponseField+name] = expression
-		}
-		object := map[string]any{"responseParameters": parameters}
+	for _, response := range responses {
+		object := map[string]any{"responseParameters": response.Parameters()}
 		if response.Status != 0 {
 			object["statusCode"] = strconv.Itoa(response.Status)
 		}

@@ -143,8 +143,11 @@ class RestProtection extends Protection {
       this.scope.node.tryRemoveChild('Permission');
     }
     const stated = find(this.rest, isResponse).filter(r => r.restApiId === id);
-    GATEWAY_RESPONSES.forEach(response => this.addResponse(response, stated.find(r =>
-      r.responseType === response.type || (r.responseTemplates && r.responseType === response.fallback))));
+    GATEWAY_RESPONSES.forEach(response => this.addResponse(
+      response,
+      stated.find(r => r.responseType === response.type || (r.responseTemplates && r.responseType === response.fallback)),
+      stated.find(r => r.responseType === `DEFAULT_${Math.floor((response.status ?? 0) / 100)}XX`),
+    ));
     if (this.rest.latestDeployment) {
       this.rest.latestDeployment.addToLogicalId({ methods, slidegate: this.own.authorizerUri });
     } else {
@@ -155,14 +158,19 @@ class RestProtection extends Protection {
 
   /**
    * addResponse keeps the app's own gateway response, and names what it lacks. It names nothing for a response with a fallback,
-   * because an app turns that one off by stating its own.
+   * because an app turns that one off by stating its own. The limiter's response keeps the fields of a default of the app, which
+   * the answer had before the limiter, in place of its own literals.
    */
-  private addResponse({ type, status, headers, body, fallback }: typeof GATEWAY_RESPONSES[number], app?: apigateway.CfnGatewayResponse): void {
+  private addResponse(
+    { type, status, headers, body, fallback }: typeof GATEWAY_RESPONSES[number],
+    app?: apigateway.CfnGatewayResponse,
+    inherited?: apigateway.CfnGatewayResponse,
+  ): void {
     if (!app) {
       new apigateway.GatewayResponse(this.scope, type, {
         restApi: this.rest,
         type: apigateway.ResponseType.of(type),
-        responseHeaders: headers,
+        responseHeaders: keep(headers, inherited?.responseParameters),
         statusCode: status?.toString(),
         templates: body ? { 'application/json': body } : undefined, // an empty map would remove the gateway's own bodies
       });
@@ -172,7 +180,7 @@ class RestProtection extends Protection {
       return;
     }
     const parameters = Object.keys(app.responseParameters ?? {});
-    const lacks = Object.keys(headers).filter(name => !parameters.includes(`gatewayresponse.header.${name}`));
+    const lacks = Object.keys(headers).filter(name => !parameters.includes(FIELD + name));
     if (status && app.statusCode !== status.toString()) {
       lacks.unshift(`the status ${status}`);
     }
@@ -256,6 +264,22 @@ const isRoute = (c: IConstruct): c is apigatewayv2.CfnRoute => c instanceof apig
 const isStage = (c: IConstruct): c is apigatewayv2.CfnStage => c instanceof apigatewayv2.CfnStage;
 const isResponse = (c: IConstruct): c is apigateway.CfnGatewayResponse => c instanceof apigateway.CfnGatewayResponse;
 const isAuthorizer = (c: IConstruct): c is Authorizer => c instanceof apigateway.CfnAuthorizer || c instanceof apigatewayv2.CfnAuthorizer;
+
+const FIELD = 'gatewayresponse.header.';
+
+/** keep returns fields with those of the app in place of literals. */
+function keep(fields: { [name: string]: string }, parameters: object = {}): { [name: string]: string } {
+  const kept = { ...fields };
+  for (const [parameter, expression] of Object.entries(parameters).filter(([p]) => p.startsWith(FIELD))) {
+    const name = parameter.slice(FIELD.length);
+    const own = Object.keys(kept).find(n => n.toLowerCase() === name.toLowerCase()) ?? name;
+    if (!kept[own]?.startsWith('context.authorizer.')) {
+      delete kept[own];
+      kept[name] = expression;
+    }
+  }
+  return kept;
+}
 
 const addError = (at: IConstruct, message: string): void => Annotations.of(at).addError(`Slidegate: ${message}`);
 const addWarning = (at: IConstruct, id: string, message: string): void => Annotations.of(at).addWarningV2(id, `Slidegate: ${message}`);

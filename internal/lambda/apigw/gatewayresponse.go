@@ -69,10 +69,12 @@ func byGateway(kind string, status int, p headers.Problem) GatewayResponse {
 	fields := corsHeaders()
 	fields["Content-Type"] = "'application/problem+json'"
 	return GatewayResponse{
-		Type: kind, Status: status, Headers: fields, Fallback: fmt.Sprintf("DEFAULT_%dXX", status/100),
+		Type: kind, Status: status, Headers: fields, Fallback: defaultOf(status),
 		Body: fmt.Sprintf(`{"type":"%s","title":"%s","status":%d}`, p.Type, p.Title, status),
 	}
 }
+
+func defaultOf(status int) string { return fmt.Sprintf("DEFAULT_%dXX", status/100) }
 
 // GatewayResponses returns the responses of a REST API behind the authorizer.
 // Each has the CORS fields, because API Gateway does not inherit them from the
@@ -106,6 +108,39 @@ func GatewayResponses() []GatewayResponse {
 // of the same type, or, if r is optional, its default with a body of the API's own.
 func (r GatewayResponse) IsReplaced(kind string, ownBody bool) bool {
 	return kind == r.Type || ownBody && kind == r.Fallback
+}
+
+// Inherits reports whether API Gateway gives the fields of a default ("DEFAULT_4XX")
+// to an API that lacks r.
+func (r GatewayResponse) Inherits(kind string) bool { return kind == defaultOf(r.Status) }
+
+// Keep returns r with the fields that an API has of its own, or inherits from a
+// default, in place of r's literals: an origin of the API's own stays. Values of the
+// context describe a decision, so r's stay.
+func (r GatewayResponse) Keep(fields map[string]string) GatewayResponse {
+	r.Headers = maps.Clone(r.Headers)
+	for name, expression := range fields {
+		same := name
+		for own := range r.Headers {
+			if strings.EqualFold(own, name) {
+				same = own
+			}
+		}
+		if !strings.HasPrefix(r.Headers[same], contextSource) {
+			delete(r.Headers, same)
+			r.Headers[name] = expression
+		}
+	}
+	return r
+}
+
+// Parameters returns the fields as API Gateway names them.
+func (r GatewayResponse) Parameters() map[string]string {
+	all := map[string]string{}
+	for name, expression := range r.Headers {
+		all[ResponseField+name] = expression
+	}
+	return all
 }
 
 // contextName is a name of the authorizer's context in an expression or template.

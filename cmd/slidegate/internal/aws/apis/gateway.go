@@ -5,7 +5,9 @@ package apis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
@@ -108,6 +110,26 @@ func (r Response) Headers() map[string]string {
 	return headers
 }
 
+// With returns a response that has all of wanted, and keeps what else it has: its
+// values of fields that do not come from the limiter, such as one origin, and its
+// body. A type that the API does not state has what it inherits from a default.
+func (r Response) With(wanted apigw.GatewayResponse) *Response {
+	after := &Response{Parameters: wanted.Keep(r.Headers()).Parameters(), Templates: maps.Clone(r.Templates)}
+	if r.Own {
+		after.Status = r.Status
+	}
+	if wanted.Status != 0 {
+		after.Status = strconv.Itoa(wanted.Status)
+	}
+	switch {
+	case wanted.Body != "":
+		after.Templates = map[string]string{"application/json": wanted.Body}
+	case len(after.Templates) == 0:
+		after.Templates = map[string]string{"application/json": OwnBody}
+	}
+	return after
+}
+
 // OwnBody is API Gateway's own body, which it gives a response without one.
 const OwnBody = `{"message":$context.error.messageString}`
 
@@ -115,8 +137,8 @@ const OwnBody = `{"message":$context.error.messageString}`
 // one of the limiter's.
 func (a *API) Replaces(r apigw.GatewayResponse) bool {
 	for kind, own := range a.Responses {
-		body := own.Templates["application/json"]
-		if own.Own && r.IsReplaced(kind, body != "" && body != OwnBody) {
+		ownBody := slices.ContainsFunc(slices.Collect(maps.Values(own.Templates)), func(body string) bool { return body != "" && body != OwnBody })
+		if own.Own && r.IsReplaced(kind, ownBody) {
 			return true
 		}
 	}

@@ -458,11 +458,12 @@ func TestResume(t *testing.T) {
 }
 
 // TestOptionalResponses: what the gateway answers by itself gets problem details, unless
-// the API states it, or has a body of its own for the family. Detach restores both.
+// the API states it, or has a body of its own for the family, of any type. Detach restores both.
 func TestOptionalResponses(t *testing.T) {
 	const throttled, quota, failure, config = "THROTTLED", "QUOTA_EXCEEDED", "AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"
 	own := apis.Response{Own: true, Parameters: map[string]string{apigw.ResponseField + "X": "'1'"}}
 	body := apis.Response{Own: true, Templates: map[string]string{"application/json": `{"error":1}`}}
+	page := apis.Response{Own: true, Templates: map[string]string{"text/html": "<p>Wait.</p>"}}
 	plain := apis.Response{Own: true, Templates: map[string]string{"application/json": apis.OwnBody}}
 	for name, test := range map[string]struct {
 		own  map[string]apis.Response
@@ -472,6 +473,7 @@ func TestOptionalResponses(t *testing.T) {
 		"defaults without a body":     {map[string]apis.Response{"DEFAULT_4XX": own, "DEFAULT_5XX": plain}, []string{throttled, quota, failure, config}},
 		"a body for the family 4XX":   {map[string]apis.Response{"DEFAULT_4XX": body}, []string{failure, config}},
 		"a body for the family 5XX":   {map[string]apis.Response{"DEFAULT_5XX": body}, []string{throttled, quota}},
+		"a page for the family 4XX":   {map[string]apis.Response{"DEFAULT_4XX": page}, []string{failure, config}},
 		"two types":                   {map[string]apis.Response{throttled: own, config: body}, []string{quota, failure}},
 		"a body for another 4XX":      {map[string]apis.Response{"INVALID_API_KEY": body}, []string{throttled, quota, failure, config}},
 		"a body for both, and a type": {map[string]apis.Response{"DEFAULT_4XX": body, "DEFAULT_5XX": body, failure: own}, nil},
@@ -522,7 +524,7 @@ func TestEarlierAttach(t *testing.T) {
 	c.deployments[c.stages[0].Deployment] = c.live.clone()
 	report, err := c.attach(t)
 	if err != nil || report.Status != Unchanged || len(report.Notes) != 1 ||
-		report.Notes[0] != "the earlier attach did not set the gateway responses AUTHORIZER_FAILURE: to set them too, detach, and attach again" {
+		report.Notes[0] != "the earlier attach did not set the gateway responses AUTHORIZER_FAILURE: slidegate aws doctor prints the command that sets each" {
 		t.Errorf("%+v, error %v", report, err)
 	}
 }

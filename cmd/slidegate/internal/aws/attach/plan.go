@@ -109,7 +109,7 @@ func (p *plan) noteOpen() {
 		return slices.ContainsFunc(p.state.Responses, func(own Response) bool { return own.Type == r.Type })
 	})
 	if len(lacks) > 0 {
-		p.note("the earlier attach did not set the gateway responses %s: to set them too, detach, and attach again",
+		p.note("the earlier attach did not set the gateway responses %s: slidegate aws doctor prints the command that sets each",
 			list(lacks, func(r Response) string { return r.Type }))
 	}
 	for _, m := range p.api.Methods {

@@ -2,10 +2,6 @@ package attach
 
 import (
 	"context"
-	"maps"
-	"net/http"
-	"strconv"
-	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/apigateway"
@@ -85,7 +81,7 @@ func responses(api *apis.API) []Response {
 		if wanted.Fallback != "" && api.Replaces(wanted) {
 			continue
 		}
-		r := Response{Type: wanted.Type, After: merge(has, wanted)}
+		r := Response{Type: wanted.Type, After: has.With(wanted)}
 		if has.Own {
 			r.Before = &has
 		}
@@ -94,37 +90,4 @@ func responses(api *apis.API) []Response {
 		}
 	}
 	return all
-}
-
-// merge returns a response that has all of wanted, and keeps what else it has: its
-// values of fields that do not come from the limiter, such as one origin, and its
-// body. A type that the API does not state has what it inherits from a default.
-func merge(has apis.Response, wanted apigw.GatewayResponse) *apis.Response {
-	after := &apis.Response{Parameters: map[string]string{}, Templates: maps.Clone(has.Templates)}
-	if has.Own {
-		after.Status = has.Status
-	}
-	if wanted.Status != 0 {
-		after.Status = strconv.Itoa(wanted.Status)
-	}
-	names := map[string]string{} // of the fields that it has
-	for name, expression := range has.Parameters {
-		after.Parameters[name] = expression
-		names[http.CanonicalHeaderKey(strings.TrimPrefix(name, apigw.ResponseField))] = name
-	}
-	for name, expression := range wanted.Headers {
-		own, ok := names[http.CanonicalHeaderKey(name)]
-		if literal := strings.HasPrefix(expression, "'"); ok && literal {
-			continue
-		}
-		delete(after.Parameters, own)
-		after.Parameters[apigw.ResponseField+name] = expression
-	}
-	switch {
-	case wanted.Body != "":
-		after.Templates = map[string]string{"application/json": wanted.Body}
-	case len(after.Templates) == 0:
-		after.Templates = map[string]string{"application/json": apis.OwnBody}
-	}
-	return after
 }

@@ -76,6 +76,18 @@ func TestFaults(t *testing.T) {
 			what: "OPTIONS /items has the limiter's authorizer", mend: "--http-method OPTIONS --patch-operations op=replace,path=/authorizationType,value=NONE" + deploy},
 		"a gateway response is missing": {plant: func(_ *testing.T, w *world) { delete(w.api.responses, "ACCESS_DENIED") }, where: api,
 			what: "gateway response ACCESS_DENIED is missing", mend: `aws apigateway put-gateway-response --rest-api-id a1 --response-type ACCESS_DENIED --response-parameters '{"gatewayresponse.header.Access-Control-Allow-Origin":"'\''*'\''",`},
+		"a field of the API's own that stays": {plant: func(_ *testing.T, w *world) {
+			w.response("UNAUTHORIZED", func(r *resttypes.GatewayResponse) {
+				r.ResponseParameters = map[string]string{"gatewayresponse.header.access-control-allow-origin": "'https://shop.example'"}
+				r.ResponseTemplates = map[string]string{"application/json": `{"error":1}`}
+			})
+		}, where: api, what: "gateway response UNAUTHORIZED lacks the field Access-Control-Expose-Headers, lacks the field WWW-Authenticate",
+			mend: `"gatewayresponse.header.access-control-allow-origin":"'\''https://shop.example'\''"}' --response-templates '{"application/json":"{\"error\":1}"}' --status-code 401`},
+		"a name in a body that stays otherwise": {plant: func(_ *testing.T, w *world) {
+			w.response("UNAUTHORIZED", func(r *resttypes.GatewayResponse) {
+				r.ResponseTemplates = map[string]string{"application/json": `{"title": "$context.authorizer.title"}`}
+			})
+		}, where: api, what: "names context.authorizer.title", mend: `--response-templates '{"application/json":"{\"message\":$context.error.messageString}"}' --status-code 401`},
 		"another status": {plant: func(_ *testing.T, w *world) {
 			w.response("ACCESS_DENIED", func(r *resttypes.GatewayResponse) { r.StatusCode = sdk.String("403") })
 		}, where: api, what: "gateway response ACCESS_DENIED has status 403, not 429", mend: "--status-code 429"},
@@ -206,6 +218,14 @@ func TestNotes(t *testing.T) {
 			w.api.deploy(t)
 		}, "REST API shop (a1)", "gateway response THROTTLED is missing, so clients get DEFAULT_4XX in place of problem details",
 			`aws apigateway put-gateway-response --rest-api-id a1 --response-type THROTTLED --response-parameters '{"gatewayresponse.header.Access-Control-Allow-Origin":"'\''*'\''",`},
+		"nothing for the gateway's throttle, beside a default of the API": {"", func(t *testing.T, w *world) {
+			w.response("DEFAULT_4XX", func(r *resttypes.GatewayResponse) {
+				r.ResponseParameters[apigw.ResponseField+"Access-Control-Allow-Origin"] = "'https://shop.example'"
+			})
+			delete(w.api.responses, "THROTTLED")
+			w.api.deploy(t)
+		}, "REST API shop (a1)", "gateway response THROTTLED is missing",
+			`--response-type THROTTLED --response-parameters '{"gatewayresponse.header.Access-Control-Allow-Origin":"'\''https://shop.example'\''",`},
 		"nothing for a failed authorizer": {"", func(t *testing.T, w *world) {
 			delete(w.api.responses, "AUTHORIZER_FAILURE")
 			w.api.deploy(t)

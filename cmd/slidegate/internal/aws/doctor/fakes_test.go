@@ -306,7 +306,7 @@ func (w *world) GetResources(context.Context, *apigateway.GetResourcesInput, ...
 }
 
 func (w *world) GetGatewayResponses(context.Context, *apigateway.GetGatewayResponsesInput, ...func(*apigateway.Options)) (*apigateway.GetGatewayResponsesOutput, error) {
-	items := []resttypes.GatewayResponse{{ResponseType: "THROTTLED", DefaultResponse: true}}
+	items := []resttypes.GatewayResponse{{ResponseType: "THROTTLED", DefaultResponse: true, ResponseParameters: w.api.responses["DEFAULT_4XX"].ResponseParameters}}
 	if _, ok := w.api.responses["ACCESS_DENIED"]; !ok {
 		items = append(items, resttypes.GatewayResponse{ResponseType: "ACCESS_DENIED", StatusCode: sdk.String("403"), DefaultResponse: true})
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/slidegate/slidegate/cmd/slidegate/internal/aws"
@@ -152,24 +151,22 @@ func responseFaults(api *apis.API) (all, notes []Finding) {
 			lacks = wanted.Differences(has.Status, has.Headers(), has.Templates)
 		}
 		if lacks != nil {
-			*to = append(*to, Finding{"gateway-responses", api.String(), "gateway response " + wanted.Type + " " + strings.Join(lacks, ", "), putResponse(api.ID, wanted)})
+			put := has.With(wanted)
+			if wanted.Differences(put.Status, put.Headers(), put.Templates) != nil { // by the API's own body
+				put.Templates = map[string]string{"application/json": apis.OwnBody}
+			}
+			*to = append(*to, Finding{"gateway-responses", api.String(), "gateway response " + wanted.Type + " " + strings.Join(lacks, ", "), putResponse(api.ID, wanted.Type, put)})
 		}
 	}
 	return all, notes
 }
 
 // putResponse is the command that sets a gateway response.
-func putResponse(api string, r apigw.GatewayResponse) string {
-	parameters := map[string]string{}
-	for name, expression := range r.Headers {
-		parameters[apigw.ResponseField+name] = expression
-	}
-	command := fmt.Sprintf("aws apigateway put-gateway-response --rest-api-id %s --response-type %s --response-parameters %s", api, r.Type, quoteJSON(parameters))
-	if r.Status != 0 {
-		command += " --status-code " + strconv.Itoa(r.Status)
-	}
-	if r.Body != "" {
-		command += " --response-templates " + quoteJSON(map[string]string{"application/json": r.Body})
+func putResponse(api, kind string, r *apis.Response) string {
+	command := fmt.Sprintf("aws apigateway put-gateway-response --rest-api-id %s --response-type %s --response-parameters %s --response-templates %s",
+		api, kind, quoteJSON(r.Parameters), quoteJSON(r.Templates))
+	if r.Status != "" {
+		command += " --status-code " + r.Status
 	}
 	return command
 }

@@ -130,6 +130,25 @@ test("the app's answers in place of the gateway's own", () => {
   assert.deepEqual(kinds({ type: apigateway.ResponseType.THROTTLED }), all);
 });
 
+test("the fields of the app's defaults stay", () => {
+  const stack = new Stack(new App(), 'Stack');
+  const api = rest(stack);
+  const responseHeaders = { 'access-control-allow-origin': "'https://app.example'", 'Access-Control-Allow-Credentials': "'true'", 'Retry-After': "'9'" };
+  api.addGatewayResponse('Mine', { type: apigateway.ResponseType.DEFAULT_4XX, responseHeaders });
+  new RateLimit(stack, 'RateLimit').protect(api);
+  const all = Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::GatewayResponse')).map(r => r.Properties);
+  const fields = kind => {
+    const { ResponseParameters: has } = all.find(r => r.ResponseType === kind);
+    return ['access-control-allow-origin', 'Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Retry-After']
+      .map(name => has[`gatewayresponse.header.${name}`]);
+  };
+  const app = ["'https://app.example'", undefined, "'true'"];
+  assert.deepEqual(fields('THROTTLED'), [...app, "'9'"]);
+  assert.deepEqual(fields('UNAUTHORIZED'), [...app, "'9'"]);
+  assert.deepEqual(fields('ACCESS_DENIED'), [...app, 'context.authorizer.retryAfter']);
+  assert.deepEqual(fields('AUTHORIZER_FAILURE'), [undefined, "'*'", undefined, undefined]);
+});
+
 test('a limiter that protects nothing', () => {
   const stack = new Stack(new App(), 'Stack');
   new RateLimit(stack, 'RateLimit');
