@@ -103,6 +103,7 @@ func (r *Request) ForRules() *request.Request {
 	return &request.Request{
 		Method: r.Method, Path: r.Path, Route: r.Route, Stage: r.Stage, IP: r.IP,
 		Headers: r.Headers, Query: r.Query, PathParams: r.PathParams, Claims: r.Claims, APIKey: r.APIKey, Rejected: r.Rejected,
+		NoOperation: true,
 	}
 }
 
@@ -142,8 +143,8 @@ type Outcome struct {
 
 // Decide decides a request, and charges the rules that match it. A denial is a
 // decision, and refunds what other rules took by windows. The error is nil
-// unless the context was cancelled, or a table of rules could not be read yet:
-// then nothing was charged.
+// unless the context was cancelled, a table of rules could not be read yet, or a
+// rule reads what the request lacks: then nothing was charged.
 //
 // A caller waits for the Delay of an allowed request before it goes on, and then
 // passes its answer to Finish.

@@ -385,6 +385,28 @@ func TestGateWarnings(t *testing.T) {
 	}
 }
 
+// TestOperations: no request of a Go program has a GraphQL operation. A rule that
+// counts by one is refused, and one that selects by one covers no request, as the
+// log says.
+func TestOperations(t *testing.T) {
+	query := gate.Match{Claims: map[string][]string{"graphql.type": {"query"}}}
+	for want, rule := range map[string]gate.Rule{
+		"slidegate: rule r reads {graphql.name}, which only a request of AppSync has": {Name: "r", Key: "{graphql.name}", Limits: perMinute(1)},
+		"<nil>": {Name: "r", When: query, Key: "{graphql.name}", Limits: perMinute(1)},
+	} {
+		var log strings.Builder
+		g := mustGate(t, gate.Rules{Rules: []gate.Rule{rule}}, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		for range 2 {
+			if d, err := g.Decide(t.Context(), request("GET /")); !strings.HasPrefix(fmt.Sprint(err), want) || err == nil && (!d.Allowed || d.Rule != "") {
+				t.Errorf("decided %+v, %v; want %s", d, err, want)
+			}
+		}
+		if !strings.Contains(log.String(), `no other request has one" rules=Rules reads="rule r reads {graphql.name}"`) {
+			t.Errorf("logged %s", &log)
+		}
+	}
+}
+
 // TestRulePolicies: a rule's policy is its own, and the gate's is for the rest.
 func TestRulePolicies(t *testing.T) {
 	quiet := slidegate.WithLogger(slog.New(slog.DiscardHandler))

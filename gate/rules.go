@@ -112,6 +112,7 @@ func (r Rules) OpenRules(o setup.RuleOptions) (setup.Rules, error) {
 	for _, w := range lint.Check(doc, set) {
 		o.Log.Warn("slidegate: rules", "warning", setup.Warning(w, limits))
 	}
+	lint.WarnOfOperation(o.Log, "Rules", set)
 	return setup.Rules{RuleSource: engine.Fixed{Set: set}}, nil
 }
 

@@ -183,7 +183,7 @@ func TestWarnings(t *testing.T) {
 		_, err := gate.New(source, slidegate.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		if err != nil || !strings.Contains(log.String(), "rules.yaml:2:") ||
 			strings.Count(log.String(), "authentication in the rules has no effect in a Go program") != 1 ||
-			strings.Count(log.String(), `here no request has one" rules=`) != 1 || !strings.Contains(log.String(), `reads="rule one reads graphql.type"`) {
+			strings.Count(log.String(), `no other request has one" rules=`) != 1 || !strings.Contains(log.String(), `reads="rule one reads graphql.type"`) {
 			t.Errorf("logged %q, %v", &log, err)
 		}
 	}

@@ -28,6 +28,10 @@ type Request struct {
 	Query      map[string][]string // values decoded
 	PathParams map[string]string   // values decoded
 	Operation  Operation           // of a GraphQL request
+	// NoOperation says that the request came in a way that never states a GraphQL
+	// operation. It is false for AppSync's requests, and for those of logs and
+	// explanations, which are not answered.
+	NoOperation bool
 	// AmbiguousQuery has the names of parameters that servers may read in several
 	// ways. SetQuery sets it.
 	AmbiguousQuery []string
@@ -92,7 +96,6 @@ type Missing struct {
 	Headers    bool // all but Authorization
 	Query      bool
 	PathParams bool
-	Operation  bool // of GraphQL
 }
 
 // Derived is what rules derive from a request once.

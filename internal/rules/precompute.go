@@ -9,7 +9,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/slidegate/slidegate/internal/limit"
-	"github.com/slidegate/slidegate/internal/request"
 	"github.com/slidegate/slidegate/internal/rules/key"
 	"github.com/slidegate/slidegate/internal/rules/match"
 )
@@ -25,7 +24,7 @@ func (s *Set) precompute() {
 		}
 	}
 	s.index = match.NewIndex(covered)
-	s.readsOperation = (&unmet{Missing: &request.Missing{Operation: true}}).ofSet(s, Enforce)
+	s.readsOperation, s.countsOperation = (&unmet{operation: true}).ofSet(s, Enforce), s.countedOperation()
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
 		s.hashBy(key.RandomSecret())

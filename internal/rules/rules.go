@@ -84,6 +84,7 @@ type Set struct {
 	index           *match.Index     // of when of the rules
 	denyAmbiguous   bool             // paths that servers may read in several ways
 	readsOperation  string           // what denies by the GraphQL operation; "" for nothing
+	countsOperation string           // what counts by it without selecting it; "" for nothing
 	address         request.ClientAddress
 	plan            planSource
 	usageKey        key.Part                                        // of UsageIdentifierKey; the zero Part for none

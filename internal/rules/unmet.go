@@ -17,7 +17,7 @@ func (s *Set) Unmet(m *request.Missing) error {
 	if m == nil {
 		return nil
 	}
-	u := unmet{m, m.Address || m.Peer && s.address.Hops == 0 && s.address.Header == ""}
+	u := unmet{Missing: *m, address: m.Address || m.Peer && s.address.Hops == 0 && s.address.Header == ""}
 	what := u.ofSet(s, Shadow)
 	if what == "" {
 		return nil
@@ -38,13 +38,40 @@ func (e *UnmetError) Error() string {
 
 // unmet finds what reads something that an event lacks.
 type unmet struct {
-	*request.Missing
-	address bool
+	request.Missing
+	address   bool
+	operation bool // of GraphQL
 }
 
-// ReadsOperation names the first entry, or rule that can deny, which reads the
-// GraphQL operation of a request, as in "rule r reads graphql.type"; "" for none.
-func (s *Set) ReadsOperation() string { return s.readsOperation }
+// ReadsOperation names the first entry or rule that reads the GraphQL operation of
+// a request, as in "rule r reads graphql.type"; "" for none.
+func (s *Set) ReadsOperation() string { return (&unmet{operation: true}).ofSet(s, Shadow) }
+
+// UnmetOperation fails for a request without a GraphQL operation if a rule counts
+// by one, and may cover the request: it would count all clients together. A rule
+// whose when selects operations does not cover the request, as it would not at
+// another path. So an AppSync API may share its rules with other APIs.
+func (s *Set) UnmetOperation(req *request.Request) error {
+	if s.countsOperation == "" || !req.NoOperation {
+		return nil
+	}
+	return fmt.Errorf("%s, which only a request of AppSync has: limit the rule to operations by "+
+		"when: {match: {graphql.type: [query, mutation, subscription]}}", s.countsOperation)
+}
+
+// countedOperation names the first rule that counts by operations without selecting
+// any; "" for none.
+func (s *Set) countedOperation() string {
+	u := unmet{operation: true}
+	for _, r := range s.Rules {
+		if what := u.ofCount(r); what != "" && r.Mode <= Shadow && u.ofSelector(&r.when) == "" {
+			return fmt.Sprintf(ruleReads, r.Name, what)
+		}
+	}
+	return ""
+}
+
+const ruleReads = "rule %s reads %s"
 
 // ofSet names the first entry or rule that reads something missing, and what that
 // is; "" for none. Rules of a later mode than most read nothing.
@@ -61,7 +88,7 @@ func (u *unmet) ofSet(s *Set, most Mode) (what string) {
 	}
 	for _, r := range s.Rules {
 		if what := u.ofRule(r); r.Mode <= most && what != "" {
-			return fmt.Sprintf("rule %s reads %s", r.Name, what)
+			return fmt.Sprintf(ruleReads, r.Name, what)
 		}
 	}
 	return ""
@@ -70,6 +97,17 @@ func (u *unmet) ofSet(s *Set, most Mode) (what string) {
 // ofRule returns the first missing source of the rule's key, overrides, costs and
 // selectors; "" for none.
 func (u *unmet) ofRule(r *Rule) (what string) {
+	if what := u.ofCount(r); what != "" {
+		return what
+	}
+	if what := u.ofSelector(&r.when); what != "" || r.unless == nil {
+		return what
+	}
+	return u.ofSelector(r.unless)
+}
+
+// ofCount is ofRule without the selectors.
+func (u *unmet) ofCount(r *Rule) (what string) {
 	parts := r.template.Parts
 	if r.overridable != nil {
 		parts = slices.Concat(parts, r.overridable.Parts)
@@ -84,10 +122,7 @@ func (u *unmet) ofRule(r *Rule) (what string) {
 			return from.String()
 		}
 	}
-	if what := u.ofSelector(&r.when); what != "" || r.unless == nil {
-		return what
-	}
-	return u.ofSelector(r.unless)
+	return ""
 }
 
 // ofSelector returns the first field of a selector that reads something missing;
@@ -118,7 +153,7 @@ func (u *unmet) lacks(p key.Part) bool {
 	case key.FromPath:
 		return u.PathParams
 	}
-	return u.Operation && p.OfOperation()
+	return u.operation && p.OfOperation()
 }
 
 // Read is a field that a rule reads.

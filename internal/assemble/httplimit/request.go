@@ -47,7 +47,7 @@ func ReadRequest(r *http.Request) *request.Request {
 	if ip.IsValid() {
 		headers["X-Forwarded-For"] = append(headers["X-Forwarded-For"], ip.String())
 	}
-	of := &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers}
+	of := &request.Request{Method: r.Method, Path: path, IP: ip, Headers: headers, NoOperation: true}
 	of.SetQuery(r.URL.RawQuery)
 	return of
 }

@@ -24,7 +24,7 @@ func (f *fields) request() *request.Request {
 		Method: f.string("method"), Route: f.string("route"), Stage: f.string("stage"), IP: f.address("ip"),
 		Headers: f.headers("headers"), PathParams: f.strings("path_params"),
 		Claims: take[map[string]any](f, "jwt", "the claims of a token, an object, and not the token itself"), APIKey: f.string("apikey"), Rejected: f.boolean("rejected"),
-		Reserve: &request.Reserve{ID: f.id("id")},
+		Reserve: &request.Reserve{ID: f.id("id")}, NoOperation: true,
 	}
 	f.refuseOthers()
 	if req.SetTarget(target); !req.IP.IsValid() {

@@ -99,6 +99,9 @@ func (e *Engine) Decide(ctx context.Context, now time.Time, req *request.Request
 	if err := set.Unmet(req.Missing); err != nil {
 		return nil, err
 	}
+	if err := set.UnmetOperation(req); err != nil {
+		return nil, err
+	}
 	d, err := e.decide(bounded, lookups, now, set, req)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -13,6 +15,8 @@ import (
 	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/request"
+	"github.com/slidegate/slidegate/internal/rules"
+	"github.com/slidegate/slidegate/internal/rules/lint"
 )
 
 // ErrUnauthorized is the error that makes API Gateway answer 401. API Gateway
@@ -43,9 +47,12 @@ type Authorizer struct {
 	// Receipts adds to the context what a backend settles an allowed request by;
 	// nil adds nothing.
 	Receipts *receipt.Issuer
-	// Log names the claims that are not passed on to backends. It should be
-	// throttled by the attribute claim; nil logs nothing.
+	// Log names the claims that are not passed on to backends, and rules that read
+	// GraphQL operations where events have none. It should be throttled by the
+	// attribute claim; nil logs nothing.
 	Log *slog.Logger
+
+	warned atomic.Pointer[rules.Set] // of GraphQL operations
 }
 
 // NewAuthorizer returns an authorizer that leaves all callers anonymous. now is
@@ -68,6 +75,9 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 		return nil, err
 	}
 	d, err := a.DecideRequest(ctx, c.request)
+	if err == nil && c.request.NoOperation {
+		a.warnOfOperation(d.Rules())
+	}
 	switch {
 	case errors.Is(err, engine.ErrUnauthorized) && c.http:
 		return c.answer(a.deny(&c, decisionContext(&headers.Answer{Problem: headers.Unauthorized}))), nil
@@ -81,6 +91,14 @@ func (a *Authorizer) Handle(ctx context.Context, event json.RawMessage) (any, er
 		return c.answer(r), nil
 	}
 	return c.answer(a.allow(ctx, d, c.request)), nil
+}
+
+// warnOfOperation warns once of each document that reads GraphQL operations. Only
+// an event tells that the Lambda has other APIs than AppSync's.
+func (a *Authorizer) warnOfOperation(set *rules.Set) {
+	if a.Log != nil && a.warned.Swap(set) != set {
+		lint.WarnOfOperation(a.Log, fmt.Sprint("version ", set.Version), set)
+	}
 }
 
 // allow returns the reply to an allowed request.

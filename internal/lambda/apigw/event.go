@@ -105,7 +105,7 @@ func readRequest(ev *event) (*request.Request, error) {
 // request returns what the events of all kinds state alike.
 func (ev *event) request(method, path, route string, ip netip.Addr) *request.Request {
 	req := &request.Request{
-		Method: method, Path: path, Route: route, Stage: ev.RequestContext.Stage, IP: ip,
+		Method: method, Path: path, Route: route, Stage: ev.RequestContext.Stage, IP: ip, NoOperation: true,
 		Headers: withCookies(several(ev.MultiHeaders, ev.Headers), ev.Cookies),
 		Query:   several(ev.MultiQuery, ev.Query), PathParams: ev.PathParameters,
 	}

@@ -3,6 +3,7 @@ package apigw_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,6 +131,50 @@ func TestUnmet(t *testing.T) {
 		answer, err := a.Handle(t.Context(), rawEvent(t, test.event))
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || answer != nil) {
 			t.Errorf("%s: answer %v, error %v; want %q", name, answer, err, test.want)
+		}
+	}
+}
+
+// TestOperationElsewhere: only AppSync's events state a GraphQL operation. A rule
+// that counts by one is refused for other events, because it would count all
+// clients together. One that selects by one covers none of them, as a warning
+// says once.
+func TestOperationElsewhere(t *testing.T) {
+	const limit, others = ", limit: 9/minute}", ", {name: others, key: all, limit: 9/minute}]"
+	const selected = "rules: [{name: r, when: {match: {graphql.type: [query, mutation, subscription]}}, "
+	for _, test := range []struct{ document, refused, warned string }{
+		{"rules: [{name: r, key: '{graphql.name}'" + limit + others, "rule r reads {graphql.name}, which only a request of AppSync has: limit the rule to operations by when: {match: {graphql.type: [", ""},
+		{"rules: [{name: r, key: '{header.authorization}|{graphql.type}', unless: {match: {graphql.type: query}}" + limit + others, "rule r reads {graphql.type}", ""},
+		{"rules: [{name: r, key: all, overrides: '{graphql.fields}'" + limit + others, "rule r reads {graphql.fields}", ""},
+		{"rules: [{name: r, key: all, cost: {from: graphql.fields, min: 1, max: 5}" + limit + others, "rule r reads graphql.fields", ""},
+		{"rules: [{name: r, key: '{graphql.name}', mode: shadow" + limit + others, "rule r reads {graphql.name}", ""},
+		{"rules: [{name: r, key: '{graphql.name}', mode: 'off'" + limit + others, "", ""},
+		{selected + "key: '{graphql.name}', cost: {from: graphql.fields, min: 1, max: 5}" + limit + others, "", "rule r reads {graphql.name}"},
+		{selected + "key: all, mode: shadow" + limit + others, "", "rule r reads graphql.type"},
+		{"deny: [{match: {graphql.fields: [__schema]}}]\nrules: [{name: others, key: all, limit: 9/minute}]", "", "deny[0] reads graphql.fields"},
+		{"skip: [{match: {graphql.fields: ping}}]\nrules: [{name: others, key: all, limit: 9/minute}]", "", "skip[0] reads graphql.fields"},
+		{"rules: [{name: others, key: all, limit: 9/minute}]", "", ""},
+	} {
+		for _, event := range []string{"get", "http-1.0", "http-2.0", "websocket", "token", "appsync"} {
+			a, store := kindAuthorizer(t, test.document)
+			var log strings.Builder
+			a.Log = slog.New(slog.NewTextHandler(&log, nil))
+			refused, warned := test.refused, test.warned
+			if event == "appsync" {
+				refused, warned = "", ""
+			}
+			for range 2 {
+				if _, err := a.Handle(t.Context(), rawEvent(t, event)); (err != nil) != (refused != "") || err != nil && !strings.Contains(err.Error(), refused) {
+					t.Errorf("%s, %s: error %v, want %q", event, test.document, err, refused)
+				}
+			}
+			charged := fmt.Sprint(keysOf(store))
+			if event != "appsync" && (strings.Contains(charged, "[others|") != (refused == "") || strings.Contains(charged, "r|")) {
+				t.Errorf("%s, %s: charged %s", event, test.document, charged)
+			}
+			if lines := strings.Count(log.String(), "sees GraphQL operations"); !strings.Contains(log.String(), warned) || lines != min(len(warned), 1) {
+				t.Errorf("%s, %s: logged %q, want %q once", event, test.document, log.String(), warned)
+			}
 		}
 	}
 }

@@ -32,6 +32,6 @@ func readToken(ev *event) (*request.Request, error) {
 		Path:    path,
 		Stage:   parts[1],
 		Headers: map[string][]string{"Authorization": {ev.token()}},
-		Missing: missingInToken,
+		Missing: missingInToken, NoOperation: true,
 	}, nil
 }

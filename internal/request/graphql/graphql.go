@@ -61,8 +61,11 @@ func read(query, name string) (op request.Operation, why string) {
 		}
 		c.fragments[f.Name] = f
 	}
-	if !c.collect(chosen.SelectionSet) || len(c.fields) == 0 { // or one contains nothing but itself
+	switch {
+	case !c.collect(chosen.SelectionSet):
 		return op, "lacks a fragment"
+	case len(c.fields) == 0: // a fragment contains nothing but itself
+		return op, "has no fields"
 	}
 	names := map[string]bool{}
 	for field := range c.fields {

@@ -34,7 +34,7 @@ func TestRead(t *testing.T) {
 		{"a fragment twice", "{ ...A ...A } fragment A on Query { a b: a }", "", "query  [a], 2"},
 		{"a fragment of itself", "{ ...A } fragment A on Query { a ...A }", "", "query  [a], 1"},
 		{"a cycle of fragments", "{ ...A c } fragment A on Query { a ...B } fragment B on Query { b ...A }", "", "query  [a b c], 3"},
-		{"a fragment of nothing but itself", "{ ...A } fragment A on Query { ...A }", "", "lacks a fragment"},
+		{"a fragment of nothing but itself", "{ ...A } fragment A on Query { ...A }", "", "has no fields"},
 		{"a fragment that is not there", "{ a ...F }", "", "lacks a fragment"},
 		{"one not there inside another", "{ a ... { ...F } } fragment F on Query { ...G }", "", "lacks a fragment"},
 		{"a fragment not used", "{ a } fragment F on Query { ...G }", "", "query  [a], 1"},

@@ -207,7 +207,7 @@ func WarnOfLibrary(log *slog.Logger, name string, s *rules.Set) {
 // authorizer of an AppSync API alone sees.
 func WarnOfOperation(log *slog.Logger, name string, s *rules.Set) {
 	if what := s.ReadsOperation(); what != "" {
-		log.Warn("only the authorizer of an AppSync API sees GraphQL operations: here no request has one", "rules", name, "reads", what)
+		log.Warn("only the authorizer of an AppSync API sees GraphQL operations: no other request has one", "rules", name, "reads", what)
 	}
 }
 

@@ -102,7 +102,7 @@ var allowed = map[string]string{
 
 	"internal/lambda/apigw": `
 		internal/decide/engine internal/decide/headers internal/decide/receipt internal/request internal/request/graphql
-		github.com/aws/aws-lambda-go`,
+		internal/rules internal/rules/lint github.com/aws/aws-lambda-go`,
 	"internal/lambda/predeploy": "internal/rules/rulefile",
 
 	"internal/limit": "",

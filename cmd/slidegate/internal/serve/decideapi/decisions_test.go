@@ -204,6 +204,7 @@ func TestNoDecision(t *testing.T) {
 		send(t, h, "GET", "/v1/forward-auth", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),
 		send(t, h, "GET", "/v1/auth-request", "", "X-Forwarded-Method: GET", "X-Forwarded-Uri: /", "X-Forwarded-For: ::1"),
 		send(t, h, "GET", "/v1/ext-authz/", "", "X-Forwarded-For: ::1"),
+		decide(t, newAPI(t, "rules: [{name: secret, key: '{graphql.name}', limit: 9/minute}]"), `{"method": "GET", "path": "/", "ip": "::1"}`),
 	} {
 		if got.StatusCode != 503 || got.Header.Get("Retry-After") != "1" || strings.Contains(got.body, "secret") {
 			t.Errorf("status %d, %v, %s", got.StatusCode, got.Header, got.body)

@@ -132,7 +132,7 @@ func (f *forwarded) request() (*request.Request, error) {
 	if f.target == "" {
 		return nil, fmt.Errorf("the proxy has to send %s, the target of its client's request, once: %s", forwardedURI, fix)
 	}
-	req := &request.Request{Method: f.method, Headers: f.fields}
+	req := &request.Request{Method: f.method, Headers: f.fields, NoOperation: true}
 	if req.IP = req.LastForwarded(); !req.IP.IsValid() {
 		return nil, errors.New("the proxy has to end X-Forwarded-For by the address of its client: " + fix)
 	}

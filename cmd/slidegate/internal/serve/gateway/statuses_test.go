@@ -163,5 +163,10 @@ func TestStatuses(t *testing.T) {
 				t.Errorf("%s, column %d: answered %s; the page says %s", f.row, c.column, got, want)
 			}
 		}
+		// A rule must not count all clients together where no request has what it counts by.
+		a := apigw.NewAuthorizer(newDecider(t, "rules: [{name: r, key: '{graphql.name}', limit: 9/minute}]", time.Now, quiet).Engine, time.Now)
+		if got := f.status(t, a, "/v1/items/42"); (got >= 500) == (f.row == "AppSync") {
+			t.Errorf("%s: a rule that counts by GraphQL operations is answered %d", f.row, got)
+		}
 	}
 }
