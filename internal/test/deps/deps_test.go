@@ -377,7 +377,7 @@ func permits(rule, imported string) bool {
 const (
 	mostFiles = 28     // of a package
 	mostLines = 3000   // of a package
-	mostCode  = 52_500 // of all modules, on 2026-11-28. A commit that raises it says why
+	mostCode  = 52_510 // of all modules, on 2026-11-28. A commit that raises it says why
 )
 
 // TestSize: each package is small enough to be one idea, and the whole does not
