@@ -183,6 +183,9 @@ export class RateLimit extends RateLimitMetrics {
     this.settleFunction = reference('SettleFunction', this.cfnSettle);
     this.countersTable = dynamodb.Table.fromTableName(this, 'CountersTable', this.counters.ref);
     this.rulesTable = dynamodb.Table.fromTableName(this, 'RulesTable', this.resource('Rules').ref);
+    if (props.rules) {
+      this.resource('PublishedRules').addPropertyOverride('File', props.rules); // for messages
+    }
     this.setEnvironment(props);
     this.setRemovalPolicy(props.removalPolicy ?? RemovalPolicy.RETAIN);
     if (!props.standalone) {
