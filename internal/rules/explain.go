@@ -42,7 +42,7 @@ func (s *Set) WhyAmbiguous(r *request.Request) (reason string, ambiguous bool) {
 		return "query parameter " + match.Display(parameter) + ", by which rule " + by.Name + " counts, may be read in several ways", true
 	}
 	if s.ambiguousOperation(r) {
-		return "the GraphQL query " + r.Operation.Ambiguous + ", and " + s.readsOperation, true
+		return "the GraphQL query " + r.Operation.Ambiguous + ", and " + s.deniesOperation, true
 	}
 	return "path " + match.Display(r.Path) + " " + match.WhyAmbiguous(r.Derived().Ambiguity) + ", and ambiguous_paths is deny", true
 }

@@ -24,7 +24,7 @@ func (s *Set) precompute() {
 		}
 	}
 	s.index = match.NewIndex(covered)
-	s.readsOperation, s.countsOperation = (&unmet{operation: true}).ofSet(s, Enforce), s.countedOperation()
+	s.deniesOperation, s.countsOperation = (&unmet{operation: true}).ofSet(s, Enforce), s.countedOperation()
 	s.banned, s.skipped = match.NewLookup(s.deny), match.NewLookup(s.skip)
 	if s.hash != nil {
 		s.hashBy(key.RandomSecret())

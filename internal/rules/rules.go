@@ -83,7 +83,7 @@ type Set struct {
 	required        []match.Selector // of requests that need a known caller
 	index           *match.Index     // of when of the rules
 	denyAmbiguous   bool             // paths that servers may read in several ways
-	readsOperation  string           // what denies by the GraphQL operation; "" for nothing
+	deniesOperation string           // what denies by the GraphQL operation; "" for nothing
 	countsOperation string           // what counts by it without selecting it; "" for nothing
 	address         request.ClientAddress
 	plan            planSource
@@ -118,7 +118,7 @@ func (s *Set) Ambiguous(r *request.Request) bool {
 }
 
 func (s *Set) ambiguousOperation(r *request.Request) bool {
-	return s.readsOperation != "" && r.Operation.Ambiguous != ""
+	return s.deniesOperation != "" && r.Operation.Ambiguous != ""
 }
 
 // ambiguousParameter returns an ambiguous parameter of the query, and the rule that

@@ -312,11 +312,9 @@ func (c *Cost) unpayable(most int64) bool { return !c.Clamp && c.Min > most }
 // stated, so that a client gains nothing by sending an unreadable one.
 func (c *Cost) of(req *request.Request, most int64) int64 {
 	units := c.Max
-	text, _ := c.from.Value(req)
 	if c.from.Kind == key.FromRootFields { // whose number counts
-		text = strconv.FormatInt(req.Operation.Count, 10)
-	}
-	if text != "" {
+		units = max(c.Min, min(c.Max, req.Operation.Count))
+	} else if text, _ := c.from.Value(req); text != "" {
 		if n, err := strconv.ParseUint(text, 10, 63); err == nil {
 			units = max(c.Min, min(c.Max, int64(n)))
 		}

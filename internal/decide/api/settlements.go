@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slidegate/slidegate/internal/decide/engine"
+	"github.com/slidegate/slidegate/internal/decide/headers"
 	"github.com/slidegate/slidegate/internal/decide/receipt"
 	"github.com/slidegate/slidegate/internal/limit"
 	"github.com/slidegate/slidegate/internal/request"
@@ -69,14 +70,12 @@ var refusals = [...]struct {
 	{limit.ErrReset, http.StatusGone, "reset", "The counter of this receipt is gone", "there is nothing to settle or to renew"},
 }
 
-const problemsPage = "https://github.com/slidegate/slidegate/blob/main/docs/problems.md"
-
 // refused returns the problem of an error, and its short name; nil for none.
 func refused(err error) (p *Problem, name string) {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {
 			p = NewProblem(r.status, "%v: %s", err, r.do)
-			p.Type, p.Title = problemsPage+"#receipt-"+r.name, r.title
+			p.Type, p.Title = headers.ProblemsPage+"#receipt-"+r.name, r.title
 			return p, r.name
 		}
 	}

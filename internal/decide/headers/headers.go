@@ -89,6 +89,9 @@ type Problem struct {
 	heading string // of a page; "" for the name of the status
 }
 
+// ProblemsPage explains each problem of Slidegate's own, by its fragment.
+const ProblemsPage = "https://github.com/slidegate/slidegate/blob/main/docs/problems.md"
+
 // The problems of denials. draft-ietf-httpapi-ratelimit-headers defines the
 // first two.
 var (
@@ -101,21 +104,21 @@ var (
 		Title: "Request cannot be satisfied due to temporary server capacity constraints",
 	}
 	Blocked = Problem{
-		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#blocked",
+		Type:  ProblemsPage + "#blocked",
 		Title: "Requests from this client are blocked", status: http.StatusForbidden, // waiting does not end a ban
 	}
 	// Unauthorized is for answers to invalid or missing credentials that no gateway
 	// gives by itself.
 	Unauthorized = Problem{
-		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unauthorized",
+		Type:  ProblemsPage + "#unauthorized",
 		Title: "This request has no valid credentials", status: http.StatusUnauthorized,
 	}
 	Unmatched = Problem{
-		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#unmatched",
+		Type:  ProblemsPage + "#unmatched",
 		Title: "No rule admits this request", status: http.StatusForbidden, // waiting brings no rule
 	}
 	AmbiguousPath = Problem{
-		Type:  "https://github.com/slidegate/slidegate/blob/main/docs/problems.md#ambiguous-path",
+		Type:  ProblemsPage + "#ambiguous-path",
 		Title: "Servers may read the path or the query of this request in several ways", status: http.StatusBadRequest, // waiting does not end this either
 	}
 )

@@ -134,8 +134,11 @@ func (r Response) With(wanted apigw.GatewayResponse) *Response {
 const OwnBody = `{"message":$context.error.messageString}`
 
 // Replaces reports whether the API states a gateway response that stays in place of
-// one of the limiter's.
+// an optional one of the limiter's.
 func (a *API) Replaces(r apigw.GatewayResponse) bool {
+	if r.Fallback == "" {
+		return false
+	}
 	for kind, own := range a.Responses {
 		ownBody := slices.ContainsFunc(slices.Collect(maps.Values(own.Templates)), func(body string) bool { return body != "" && body != OwnBody })
 		if own.Own && r.IsReplaced(kind, ownBody) {

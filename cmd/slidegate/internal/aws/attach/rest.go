@@ -78,7 +78,7 @@ func responses(api *apis.API) []Response {
 	}
 	for _, wanted := range apigw.GatewayResponses() {
 		has := api.Responses[wanted.Type]
-		if wanted.Fallback != "" && api.Replaces(wanted) {
+		if api.Replaces(wanted) {
 			continue
 		}
 		r := Response{Type: wanted.Type, After: has.With(wanted)}

@@ -143,7 +143,7 @@ func responseFaults(api *apis.API) (all, notes []Finding) {
 		has, to := api.Responses[wanted.Type], &all
 		lacks := []string{"is missing"}
 		switch {
-		case wanted.Fallback != "" && api.Replaces(wanted):
+		case api.Replaces(wanted):
 			continue
 		case wanted.Fallback != "":
 			to, lacks = &notes, []string{"is missing, so clients get " + wanted.Fallback + " in place of problem details"}
