@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +48,8 @@ func TestServers(t *testing.T) {
 			url := serve(t, name)
 			var statuses []string
 			for range strings.Fields(test.statuses) {
-				statuses = append(statuses, post(t, url, test.body))
+				status, _ := exchange(t, http.MethodPost, url, test.body, "Content-Type", "text/plain")
+				statuses = append(statuses, strconv.Itoa(status))
 			}
 			if got := strings.Join(statuses, " "); got != test.statuses {
 				t.Errorf("answered %s, want %s", got, test.statuses)
@@ -110,18 +111,6 @@ func serve(t *testing.T, name string) (url string) {
 	}
 	t.Fatalf("%s does not listen at %s", name, address)
 	return ""
-}
-
-func post(t *testing.T, url, body string) (status string) {
-	t.Helper()
-	response, err := http.Post(url, "text/plain", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	status, _, _ = strings.Cut(response.Status, " ")
-	return status
 }
 
 // TestLambda starts the function as Lambda does, twice, before one table: a local
